@@ -1,0 +1,5 @@
+"""`tagloom demo`."""
+
+
+def demo() -> None:
+    """Learn on a small embedded set with hidden labels and print what was recovered."""

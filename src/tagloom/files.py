@@ -1,0 +1,39 @@
+"""Files are written whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path beside `path`; what is written there takes the name `path` at the end.
+
+    An error or an interrupt inside the block leaves whatever stood at `path` untouched and removes
+    the unfinished file. The data reach the disk before the name does, so that a power cut cannot
+    leave an empty file under the final name.
+    """
+    target = Path(path)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        with part.open("rb") as finished:
+            os.fsync(finished.fileno())
+        os.chmod(part, _mode_for(target))
+        part.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+def _mode_for(target: Path) -> int:
+    """Keep the permissions of the file that is replaced; else those the user's umask gives."""
+    with suppress(FileNotFoundError):
+        return target.stat().st_mode & 0o777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
