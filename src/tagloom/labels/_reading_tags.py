@@ -1,0 +1,134 @@
+"""Lists of tags, one for each item: only presences are listed."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from tagloom.errors import InvalidInputError
+from tagloom.labels._cells import Cells, cell_keys
+from tagloom.labels._names import Names, checked_names, is_missing, listed
+from tagloom.labels._reading import Parts
+from tagloom.labels._store import store_cells
+from tagloom.labels._types import PRESENT, Positions, is_frame
+from tagloom.labels._values import is_weight
+
+_CHOICES = (
+    '`unlisted` says what a tag means that is not listed: "unknown" (nobody looked), "absent" '
+    "(the lists are complete), or a weight in (0, 1] (absent, but only so much to be trusted)."
+)
+
+
+def read_tags(tags: Any, unlisted: object, labels: Iterable[Hashable] | None) -> Parts:
+    """Read lists of tags; a mapping names the items."""
+    background = _background(unlisted)
+    given = _TagLists.of(tags)
+    label_names = given.sorted_names() if labels is None else checked_names(labels, "label", None)
+    shape = (len(given.lengths), len(label_names))
+    names = Names.checked(shape, label_names, given.items)
+    rows = np.repeat(np.arange(shape[0]), np.asarray(given.lengths, dtype=np.int64))
+    keys = np.unique(cell_keys(rows, given.columns(names), shape[1]))
+    r, c = np.divmod(keys, max(shape[1], 1))
+    cells = Cells(r, c, np.full(len(keys), PRESENT, dtype=np.int8), None)
+    return Parts(store_cells(cells, shape, background), names)
+
+
+def _background(unlisted: object) -> float:
+    if isinstance(unlisted, str) and unlisted in {"unknown", "absent"}:
+        return 1.0 if unlisted == "absent" else 0.0
+    if is_weight(unlisted):
+        return float(cast(float, unlisted))
+    found = "It was not given." if unlisted is None else f"Got {unlisted!r} instead."
+    raise InvalidInputError(f"{_CHOICES} {found}")
+
+
+@dataclass(frozen=True)
+class _TagLists:
+    """All tags in one list, and how many of them each item has."""
+
+    items: Sequence[Hashable] | None
+    flat: list[Hashable]
+    lengths: list[int]
+
+    @classmethod
+    def of(cls, tags: Any) -> "_TagLists":
+        if isinstance(tags, str | bytes) or not isinstance(tags, Iterable):
+            raise InvalidInputError(
+                f"Expected a list of tags for each item, or a mapping from items to their tags; "
+                f"found {tags!r}."
+            )
+        if is_frame(tags):
+            raise InvalidInputError(
+                "Expected lists of tags, found a whole data frame: pass the column that holds them, "
+                'such as frame["tags"].'
+            )
+        items, lists = _split(tags)
+        flat: list[Hashable] = []
+        lengths = []
+        for position, given in enumerate(lists):
+            own = _tag_list(given, position if items is None else items[position])
+            flat.extend(own)
+            lengths.append(len(own))
+        return cls(items, flat, lengths)
+
+    def sorted_names(self) -> list[Hashable]:
+        try:
+            names = set(self.flat)
+        except TypeError:
+            self._refuse_first(lambda tag: not isinstance(tag, Hashable))
+            raise
+        if any(map(is_missing, names)):
+            self._refuse_first(is_missing)
+        try:
+            return sorted(names)  # type: ignore[type-var]
+        except TypeError:
+            raise InvalidInputError(
+                "The tags are of different types and have no common order: give `labels`."
+            ) from None
+
+    def columns(self, names: Names) -> Positions:
+        column = {label: position for position, label in enumerate(names.labels)}
+        try:
+            return np.fromiter((column[tag] for tag in self.flat), np.int64, len(self.flat))
+        except (KeyError, TypeError):
+            known = frozenset(column)
+            self._refuse_first(lambda tag: not isinstance(tag, Hashable) or tag not in known, names)
+            raise
+
+    def _refuse_first(self, wrong: Any, names: Names | None = None) -> None:
+        places = [place for place, tag in enumerate(self.flat) if wrong(tag)]
+        row = int(np.searchsorted(np.cumsum(self.lengths), places[0], side="right"))
+        item = f"item {row}" if self.items is None else f"item {self.items[row]!r}"
+        expected = (
+            "a tag must be a name"
+            if names is None
+            else f"it is not among the given labels: {listed(names.labels)}"
+        )
+        raise InvalidInputError(
+            f"The tag {self.flat[places[0]]!r} of {item} cannot be used: {expected}. "
+            f"{len(places):,} tags are concerned. Correct them or add them to `labels`."
+        )
+
+
+def _split(tags: Any) -> tuple[Sequence[Hashable] | None, list[Any]]:
+    if isinstance(tags, Mapping):
+        return list(tags.keys()), list(tags.values())
+    if hasattr(tags, "index") and hasattr(tags, "to_numpy"):
+        # A pandas Series: iterating over it would lose the names of the items.
+        return list(tags.index), list(tags)
+    return None, list(tags)
+
+
+def _tag_list(given: Any, item: Hashable) -> list[Hashable]:
+    if isinstance(given, str | bytes):
+        raise InvalidInputError(
+            f"Item {item!r} has the single string {given!r} where a list of tags is expected. "
+            f"Write [{given!r}] for one tag, or split the string."
+        )
+    if not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"Item {item!r} has {given!r} where a list of tags is expected. "
+            "Write [] for an item without tags."
+        )
+    return list(given)
