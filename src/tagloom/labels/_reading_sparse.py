@@ -92,7 +92,7 @@ def _looked_up(weights: Any, known: Positions, shape: tuple[int, int]) -> Floats
 
 
 def _coordinates(matrix: Any, shape: tuple[int, int], what: str) -> Any:
-    given = matrix if _is_sparse(matrix) else as_array(matrix, what)
+    given: Any = matrix if _is_sparse(matrix) else as_array(matrix, what)
     if given.shape != shape or given.dtype.kind not in "biuf":
         raise InvalidInputError(
             f"{what} must be numbers or booleans in the shape of the labels, {shape}; "

@@ -60,8 +60,8 @@ class _TagLists:
             )
         if is_frame(tags):
             raise InvalidInputError(
-                "Expected lists of tags, found a whole data frame: pass the column that holds them, "
-                'such as frame["tags"].'
+                "Expected lists of tags, found a whole data frame: pass the column that holds "
+                'them, such as frame["tags"].'
             )
         items, lists = _split(tags)
         flat: list[Hashable] = []
