@@ -1,11 +1,13 @@
 import copy
 import pickle
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
 import pytest
 
-from tagloom.errors import InvalidInputError
+from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.labels import Entries, PartialLabels, State, as_partial_labels
 
 NAN = float("nan")
@@ -74,8 +76,9 @@ def test_positions_serve_as_names():
 def test_nothing_can_be_altered(holiday):
     with pytest.raises(AttributeError):
         holiday.labels = ()
-    with pytest.raises(ValueError, match="read-only"):
-        holiday.block(0, 1)[0][0, 0] = 0
+    for known in (holiday, copy.deepcopy(holiday)):
+        with pytest.raises(ValueError, match="read-only"):
+            known.block(0, 1)[0][0, 0] = 0
     sparse = PartialLabels.from_entries([0], [0], [True], shape=(1, 100))
     with pytest.raises(ValueError, match="read-only"):
         sparse.block(0, 1)[0][0, 0] = 0
@@ -186,6 +189,17 @@ def test_a_huge_table_with_little_known_takes_little_memory():
     finally:
         tracemalloc.stop()
     assert peak < 200e6  # n x c would be 10 GB even at one byte a cell
+
+
+def test_without_pandas_only_frames_are_missing(holiday, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(TagloomError, match=r"install tagloom\[pandas\], or use to_array"):
+        holiday.to_frame()
+
+
+def test_pandas_is_not_loaded_before_it_is_needed():
+    script = "import sys, tagloom.labels; sys.exit('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 def test_as_partial_labels_passes_on_and_reads(holiday):

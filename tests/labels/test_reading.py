@@ -83,6 +83,7 @@ def test_minus_one_among_whole_numbers_tells_what_to_do():
         (np.array([["1", "0"]]), "numbers or booleans"),
         ([[1j]], "numbers or booleans"),
         (np.array([[[1], 0]], dtype=object), r"found \[1\]"),
+        ([[1, "sea"]], "numbers or booleans"),
         (sparse.csr_array([[1, 0]]), r"from_sparse\(Y, mask\)"),
         (sparse.csr_matrix([[1, 0]]), "could be absent or unknown"),
         ([["sea"], ["sea", "sun"]], r"from_tags\(tags, unlisted"),

@@ -60,6 +60,8 @@ def test_labels_without_common_order_are_written_in_theirs():
         ([["sea"], [None]], None, "tag None of item 1"),
         ([["sea"], [{"label": "sea"}]], None, "of item 1 cannot be used: a tag must be a name"),
         ([[["sea"]]], ["sea"], "not among the given labels"),
+        ([["sea", (["x"],)]], None, "a tag must be a name"),
+        ([[(["x"],)]], ["sea"], "not among the given labels"),
         ([["sea", 1]], None, "no common order"),
         (pd.DataFrame({"tags": [["sea"]]}), None, "pass the column"),
     ],

@@ -62,10 +62,11 @@ class Dense:
 
     def block(self, start: int, stop: int) -> tuple[Codes, Floats | None]:
         """Return views of some rows."""
-        codes = self.codes[start:stop]
+        # A view is frozen anew, because a copied or unpickled store forgets that it was.
+        codes = frozen(self.codes[start:stop])
         if self.weights is None or weigh_one(codes, self.weights[start:stop]):
             return codes, None
-        return codes, self.weights[start:stop]
+        return codes, frozen(self.weights[start:stop])
 
     def take(self, rows: Positions) -> "Dense":
         """Return the store of these rows."""

@@ -19,6 +19,15 @@ def is_missing(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
+def is_hashable(value: object) -> bool:
+    """Say whether `value` can be a name; a tuple that holds a list only looks as if it could."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
 def listed(names: Sequence[object], shown: int = _SHOWN) -> str:
     """Write the first few names and say how many more there are."""
     text = ", ".join(repr(name) for name in names[:shown])

@@ -43,8 +43,17 @@ class PartialLabels(KnownTable):
     ) -> "PartialLabels":
         """Read a table of 1 (present), 0 (absent) and NaN, None, NA or masked cells (unknown).
 
-        `weights` has the shape of `Y`: finite and greater than 0 where known, ignored elsewhere.
+        Parameters
+        ----------
+        Y : array-like of shape (n_items, n_labels)
+            Booleans and whole numbers are complete; floats, objects and masked arrays may not be.
+        labels, items : iterable of hashable, optional
+            Names; labels are numbered and items left unnamed where they are not given.
+        weights : array-like of shape (n_items, n_labels), optional
+            Finite and greater than 0 where `Y` is known, ignored elsewhere.
 
+        Examples
+        --------
         >>> PartialLabels.from_array([[True, None], [False, True]]).to_array()
         array([[ 1., nan],
                [ 0.,  1.]])
@@ -55,7 +64,22 @@ class PartialLabels(KnownTable):
     def from_frame(
         cls, frame: FrameLike, *, weights: FrameLike | ArrayLike | None = None
     ) -> "PartialLabels":
-        """Read a data frame: index names items, columns name labels; NaN, None, NA are unknown."""
+        """Read a data frame of 1 (present), 0 (absent) and NaN, None or NA (unknown).
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Its index names the items, its columns the labels.
+        weights : DataFrame or array-like, optional
+            As in `from_array`; a frame must have the same index and columns.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"beach": [1, None], "sea": [0, 1]}, index=["a.jpg", "b.jpg"])
+        >>> PartialLabels.from_frame(frame)
+        PartialLabels(2 items x 2 labels: 2 present, 1 absent, 1 unknown)
+        """
         return cls(*_reading.read_frame(frame, weights))
 
     @classmethod
@@ -68,8 +92,21 @@ class PartialLabels(KnownTable):
         items: Iterable[Hashable] | None = None,
         weights: Any = None,
     ) -> "PartialLabels":
-        """Read a sparse matrix, nonzero where present, and a mask (sparse or not) of the known.
+        """Read a sparse matrix of presences and a mask of what is known.
 
+        Parameters
+        ----------
+        Y : scipy sparse array or matrix of shape (n_items, n_labels)
+            Greater than 0 where present.
+        mask : sparse or array-like of bool, of the same shape
+            True where known: there, a zero of `Y` is absent. Everything else is unknown.
+        labels, items : iterable of hashable, optional
+            Names, as in `from_array`.
+        weights : sparse or array-like of the same shape, optional
+            Finite and greater than 0 where known, ignored elsewhere.
+
+        Examples
+        --------
         >>> from scipy.sparse import csr_array
         >>> Y, mask = csr_array([[1, 0], [0, 0]]), [[True, True], [False, True]]
         >>> PartialLabels.from_sparse(Y, mask)
@@ -87,10 +124,18 @@ class PartialLabels(KnownTable):
     ) -> "PartialLabels":
         """Read a list of tags for each item; a mapping names the items.
 
-        `unlisted` must be given, for only its owner can say what a tag means that is not listed:
-        "unknown", "absent", or a weight in (0, 1] with which it is absent. Without `labels`, the
-        labels are the tags that occur, sorted.
+        Parameters
+        ----------
+        tags : iterable of iterables, or mapping to iterables
+            The tags that each item has, in any order.
+        unlisted : {"unknown", "absent"} or float in (0, 1]
+            What a tag means that is not listed; a number is the weight with which it is absent.
+            It must be given, for only the owner of the lists can say.
+        labels : iterable of hashable, optional
+            All labels in their order; by default the tags that occur, sorted.
 
+        Examples
+        --------
         >>> tags = {"a.jpg": ["sea", "beach"], "b.jpg": ["sea"]}
         >>> PartialLabels.from_tags(tags, unlisted="unknown")
         PartialLabels(2 items x 2 labels: 3 present, 0 absent, 1 unknown)
@@ -110,11 +155,25 @@ class PartialLabels(KnownTable):
         items: Iterable[Hashable] | None = None,
         unlisted_weight: float = 0.0,
     ) -> "PartialLabels":
-        """Read known entries one by one; what is not listed is unknown.
+        """Read known entries one by one; they may be repeated but not contradicted.
 
-        With an `unlisted_weight` in (0, 1] it is absent with that weight instead. An entry may be
-        repeated but not contradicted.
+        Parameters
+        ----------
+        rows, columns : array-like of int
+            Positions of the entries.
+        present : array-like of bool, or bool
+            Whether the item has the label or is known not to have it.
+        shape : (int, int)
+            Numbers of items and labels.
+        weights : array-like of float, or float, optional
+            Finite and greater than 0.
+        labels, items : iterable of hashable, optional
+            Names, as in `from_array`.
+        unlisted_weight : float, default 0
+            0: what is not listed is unknown; w in (0, 1]: it is absent with weight w.
 
+        Examples
+        --------
         >>> PartialLabels.from_entries([0, 2], [1, 0], [True, False], shape=(3, 2))
         PartialLabels(3 items x 2 labels: 1 present, 1 absent, 4 unknown)
         """

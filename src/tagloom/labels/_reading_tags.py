@@ -1,6 +1,6 @@
 """Lists of tags, one for each item: only presences are listed."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels._cells import Cells, cell_keys
-from tagloom.labels._names import Names, checked_names, is_missing, listed
+from tagloom.labels._names import Names, checked_names, is_hashable, is_missing, listed
 from tagloom.labels._reading import Parts
 from tagloom.labels._store import store_cells
 from tagloom.labels._types import PRESENT, Positions, is_frame
@@ -76,7 +76,7 @@ class _TagLists:
         try:
             names = set(self.flat)
         except TypeError:
-            self._refuse_first(lambda tag: not isinstance(tag, Hashable))
+            self._refuse_first(lambda tag: not is_hashable(tag))
             raise
         if any(map(is_missing, names)):
             self._refuse_first(is_missing)
@@ -93,10 +93,10 @@ class _TagLists:
             return np.fromiter((column[tag] for tag in self.flat), np.int64, len(self.flat))
         except (KeyError, TypeError):
             known = frozenset(column)
-            self._refuse_first(lambda tag: not isinstance(tag, Hashable) or tag not in known, names)
+            self._refuse_first(lambda tag: not is_hashable(tag) or tag not in known, names)
             raise
 
-    def _refuse_first(self, wrong: Any, names: Names | None = None) -> None:
+    def _refuse_first(self, wrong: Callable[[object], bool], names: Names | None = None) -> None:
         places = [place for place, tag in enumerate(self.flat) if wrong(tag)]
         row = int(np.searchsorted(np.cumsum(self.lengths), places[0], side="right"))
         item = f"item {row}" if self.items is None else f"item {self.items[row]!r}"

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels._names import Names, is_missing
+from tagloom.labels._names import Names, is_hashable, is_missing
 from tagloom.labels._types import (
     ABSENT,
     PRESENT,
@@ -83,7 +83,7 @@ def _refuse_values(refused: Flags, data: NDArray[Any], names: Names) -> None:
     row, column = (int(place[0]) for place in np.nonzero(refused))
     value = data[row, column]
     found = value.item() if isinstance(value, np.generic) else value
-    hint = _HINTS.get(found, "") if isinstance(found, Hashable) else ""
+    hint = _HINTS.get(found, "") if is_hashable(found) else ""
     raise InvalidInputError(
         f"A label must be 1 (present), 0 (absent) or NaN (unknown); found {found!r} at "
         f"{names.cell(row, column)}, and {np.count_nonzero(refused):,} such values in all.{hint}"
