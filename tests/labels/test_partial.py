@@ -79,9 +79,10 @@ def test_nothing_can_be_altered(holiday):
     for known in (holiday, copy.deepcopy(holiday)):
         with pytest.raises(ValueError, match="read-only"):
             known.block(0, 1)[0][0, 0] = 0
-    sparse = PartialLabels.from_entries([0], [0], [True], shape=(1, 100))
-    with pytest.raises(ValueError, match="read-only"):
-        sparse.block(0, 1)[0][0, 0] = 0
+    sparse = PartialLabels.from_entries([0], [0], [True], shape=(1, 100), weights=0.5)
+    for part in sparse.block(0, 1):
+        with pytest.raises(ValueError, match="read-only"):
+            part[0, 0] = 0
     source = np.array([[1.0, NAN]])
     weights = np.array([[0.5, NAN]])
     known = PartialLabels.from_array(source, weights=weights)

@@ -66,6 +66,11 @@ def assert_shows(known, codes, weights):
     np.testing.assert_array_equal(known.weights(), weights)
 
 
+def assert_in_order(entries):
+    keys = entries.rows * 1000 + entries.columns
+    assert np.all(np.diff(keys) > 0)
+
+
 @given(pictures())
 def test_states_and_weights_are_those_that_were_given(picture):
     for known in picture.forms():
@@ -118,8 +123,7 @@ def test_entries_round_trip(picture):
             unlisted_weight=known.unlisted_weight,
         ).with_hidden(*known.hidden_entries())
         assert_shows(again, picture.codes, picture.weights)
-        keys = entries.rows * 1000 + entries.columns
-        assert np.all(np.diff(keys) > 0)
+        assert_in_order(entries)
 
 
 TAGS = st.lists(st.lists(st.text("abcd ü", max_size=3), max_size=6), max_size=8)
@@ -169,6 +173,7 @@ def test_select_commutes_with_the_picture(picture, data):
         selected = known.select(chosen)
         assert_shows(selected, picture.codes[:, chosen], picture.weights[:, chosen])
         assert selected.labels == tuple(chosen)
+        assert_in_order(selected.entries())
 
 
 @given(pictures(), st.data())
@@ -182,6 +187,7 @@ def test_with_hidden_commutes_with_the_picture(picture, data):
             after, np.where(hidden, -1, picture.codes), np.where(hidden, 0, picture.weights)
         )
         np.testing.assert_array_equal(known.states(), before)
+        assert_in_order(after.entries())
 
 
 @given(pictures(), st.integers(1, 4))
