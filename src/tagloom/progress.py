@@ -5,7 +5,9 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(total: int, description: str, *, show: bool = True) -> Iterator[Callable[[], None]]:
+def progress_bar(
+    total: int, description: str, *, show: bool = True
+) -> Iterator[Callable[[], None]]:
     """Yield a function that moves the bar one step; nothing is drawn where nobody looks."""
     if not show:
         yield _do_nothing

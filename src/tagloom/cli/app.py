@@ -33,7 +33,9 @@ def _print_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Say which version."
+        ),
     ] = False,
 ) -> None:
     pass

@@ -1,0 +1,26 @@
+"""The objective of the paper, term by term, and the solvers that minimise it.
+
+A solver asks the `Objective` for the gradient and value of its smooth part and for the proximal map
+of the nuclear norm. Nothing else is known to it.
+"""
+
+from tagloom.optim.certificate import dual_bound
+from tagloom.optim.loss import MaskedSquaredLoss
+from tagloom.optim.objective import Objective
+from tagloom.optim.quadratic import InstanceLaplacian, LabelLaplacian, Ridge
+from tagloom.optim.solution import Callback, Iteration, Solution
+from tagloom.optim.solve import SOLVERS, solve
+
+__all__ = [
+    "SOLVERS",
+    "Callback",
+    "InstanceLaplacian",
+    "Iteration",
+    "LabelLaplacian",
+    "MaskedSquaredLoss",
+    "Objective",
+    "Ridge",
+    "Solution",
+    "dual_bound",
+    "solve",
+]

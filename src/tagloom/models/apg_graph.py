@@ -1,0 +1,245 @@
+"""APG-Graph: the paper's learner."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from tagloom.errors import InvalidInputError
+from tagloom.graph import check_weights, laplacian
+from tagloom.labels import PartialLabels
+from tagloom.models.base import PartialLabelLearner
+from tagloom.models.parameters import check_choice, check_count, check_flag, check_number
+from tagloom.models.targets import check_learnable
+from tagloom.optim import (
+    SOLVERS,
+    Callback,
+    InstanceLaplacian,
+    Iteration,
+    LabelLaplacian,
+    MaskedSquaredLoss,
+    Objective,
+    Solution,
+    solve,
+)
+
+Array = npt.NDArray[Any]
+
+
+class APGGraph(PartialLabelLearner):
+    r"""Multi-label learning with missing labels and structured correlations.
+
+    Minimises over M (features x labels) and an intercept b that is not penalised
+
+        lambda ||M||_* + gamma_s tr(M'X'L_s X M) + gamma_t tr(X M L_t M'X') + rho/2 ||M||_F^2
+            + 1/2 sum_{(i,j) known} w_ij (x_i'm_j + b_j - y_ij)^2,
+
+    where L_s is the Laplacian of a graph that joins items of like meaning and L_t that of a graph
+    that joins related labels. Nothing is divided by the number of items: lambda and gamma mean what
+    they mean in the paper. Special cases: gamma_s = gamma_t = rho = 0 is Maxide, lambda = 0 without
+    graphs is ridge regression label by label.
+
+    Parameters
+    ----------
+    lam : float, default=1.0
+        The paper's lambda, weight of the nuclear norm ||M||_*.
+    gamma : float, default=0.0
+        The paper's gamma_s, weight of the smoothness on the graph of the items.
+    gamma_labels : float, default=0.0
+        gamma_t, weight of the smoothness on the graph of the labels.
+    ridge : float, default=0.0
+        rho, weight of the squared norm of M.
+    fit_intercept : bool, default=True
+        Whether to learn b. The paper has none and relies on centred features.
+    solver : {"apg", "paper"}, default="apg"
+        "apg" stops at a proved distance to the optimum; "paper" is the paper's Algorithm 2 to the
+        letter, whose stop proves nothing.
+    tol : float, default=1e-4
+        For "apg" the relative suboptimality to reach: (F - lower bound on the optimum) / F. With
+        lam = ridge = 0, where no bound exists, the norm of the gradient relative to that at M = 0.
+        For "paper" the relative decrease of F below which it stops.
+    max_iter : int, default=1000
+        Iterations after which to stop with a ConvergenceWarning.
+    warm_start : bool, default=False
+        Whether `fit` starts from the `coef_` of the fit before.
+    on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
+        What to do about labels with no known entry, or known only to be absent.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features, n_labels)
+        The paper's M.
+    intercept_ : array of shape (n_labels,)
+        b.
+    classes_ : array
+        The names of the labels.
+    learnable_ : array of bool of shape (n_labels,)
+        False where known entries do not tell who has the label from who has not.
+    rank_, n_iter_, objective_ : int, int, float
+        Rank of M, iterations made, value of the objective.
+    gap_ : float
+        The certificate that `tol` asks for; NaN for solver="paper".
+    history_ : list of Iteration
+        Objective, gap, rank, step and seconds of every iteration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> Y = np.array([[0, 1], [0, np.nan], [np.nan, 0], [1, 0]])
+    >>> APGGraph(lam=0.1).fit(X, Y).complete(X, Y)
+    array([[0., 1.],
+           [0., 1.],
+           [1., 0.],
+           [1., 0.]])
+    """
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        *,
+        gamma: float = 0.0,
+        gamma_labels: float = 0.0,
+        ridge: float = 0.0,
+        fit_intercept: bool = True,
+        solver: str = "apg",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        on_unlearnable: str = "raise",
+    ) -> None:
+        self.lam = lam
+        self.gamma = gamma
+        self.gamma_labels = gamma_labels
+        self.ridge = ridge
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.on_unlearnable = on_unlearnable
+
+    coef_: Array
+    intercept_: Array
+    learnable_: npt.NDArray[np.bool_]
+    rank_: int
+    n_iter_: int
+    objective_: float
+    gap_: float
+    history_: list[Iteration]
+
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        graph: Any = None,
+        label_graph: Any = None,
+        *,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Learn M from what is known.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_items, n_features), float32 or float64
+        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
+            Rows of which nothing is known are welcome: they take part through the graph. A
+            one-dimensional y with two classes is one label.
+        graph : square matrix over the items, dense or sparse, optional
+            Symmetric weights >= 0. Required where gamma > 0.
+        label_graph : square matrix over the labels, dense or sparse, optional
+            The same for the labels. Required where gamma_labels > 0.
+        callback : callable, optional
+            Called as callback(iteration, M) after every iteration; a true answer stops the fit.
+        """
+        self._check_parameters()
+        start = getattr(self, "coef_", None) if self.warm_start else None
+        rows, known = self._read(X, Y)
+        self.learnable_ = check_learnable(known, self.on_unlearnable)
+        objective = self._objective(rows, known, graph, label_graph)
+        if start is not None and start.shape != objective.shape:
+            start = None
+        solution = solve(
+            objective,
+            self.solver,
+            start=None if start is None else start.astype(rows.dtype),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=callback,
+        )
+        self._keep(solution, objective.loss)
+        return self
+
+    def lam_max(self, X: Any, Y: Any) -> float:
+        """Return the smallest lam at which M is 0, which no graph and no ridge can change.
+
+        It is ||X'(W o (Y - b))||_2, the spectral norm of the gradient at M = 0.
+        """
+        check_flag(self, "fit_intercept")
+        rows, known = type(self)()._read(X, Y)
+        check_learnable(known, "ignore")
+        loss = MaskedSquaredLoss(rows, known, fit_intercept=self.fit_intercept)
+        return Objective(loss, lam=0.0).lam_max()
+
+    def _check_parameters(self) -> None:
+        for name in ("lam", "gamma", "gamma_labels", "ridge", "tol"):
+            check_number(self, name)
+        check_count(self, "max_iter")
+        check_flag(self, "fit_intercept")
+        check_flag(self, "warm_start")
+        check_choice(self, "solver", SOLVERS)
+        check_choice(self, "on_unlearnable", ("raise", "warn", "ignore"))
+
+    def _objective(self, X: Array, known: PartialLabels, graph: Any, label_graph: Any) -> Objective:
+        """Join the terms whose weight is not 0; a graph is checked whether or not it is used."""
+        terms: list[InstanceLaplacian | LabelLaplacian] = []
+        L_s = _laplacian_of(graph, len(X), self.gamma, "graph", "gamma", "items")
+        L_t = _laplacian_of(
+            label_graph, known.n_labels, self.gamma_labels, "label_graph", "gamma_labels", "labels"
+        )
+        if L_s is not None and self.gamma > 0:
+            terms.append(InstanceLaplacian(self.gamma, X, L_s))
+        if L_t is not None and self.gamma_labels > 0:
+            terms.append(LabelLaplacian(self.gamma_labels, X, L_t))
+        loss = MaskedSquaredLoss(X, known, fit_intercept=self.fit_intercept)
+        return Objective(loss, self.lam, ridge=self.ridge, terms=terms)
+
+    def _keep(self, solution: Solution, loss: MaskedSquaredLoss) -> None:
+        self.coef_ = solution.M
+        self.intercept_ = loss.intercept(solution.M).astype(solution.M.dtype)
+        self.rank_ = solution.rank
+        self.n_iter_ = len(solution.history)
+        self.objective_ = solution.objective
+        self.gap_ = solution.gap
+        self.history_ = solution.history
+        if not solution.converged and self.n_iter_ >= self.max_iter:
+            warnings.warn(self._not_converged(solution), ConvergenceWarning, stacklevel=3)
+
+    def _not_converged(self, solution: Solution) -> str:
+        reached = f" with a certificate of {solution.gap:.1e}" if solution.gap >= 0 else ""
+        remedy = "raise max_iter or tol, or scale the features to similar size"
+        if solution.M.dtype == np.float32:
+            remedy += "; or pass X as float64 if tol is below what float32 can show (about 1e-5)"
+        return (
+            f"APGGraph stopped after {self.max_iter} iterations{reached}, short of tol={self.tol}: "
+            f"{remedy}."
+        )
+
+    def _scores(self, X: Array) -> Array:
+        table: Array = X @ self.coef_ + self.intercept_
+        return table
+
+
+def _laplacian_of(
+    weights: Any, n_nodes: int, strength: float, name: str, parameter: str, nodes: str
+) -> Any:
+    if weights is None:
+        if strength > 0:
+            raise InvalidInputError(
+                f"{parameter}={strength} asks for smoothness on a graph of the {nodes}, but "
+                f"{name} is None. Pass {name}=, or set {parameter}=0."
+            )
+        return None
+    return laplacian(check_weights(weights, n_nodes, name=name, nodes=nodes))

@@ -1,0 +1,157 @@
+"""The face that every learner shows: fit on partial labels, score, predict, complete."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels, State, as_partial_labels
+from tagloom.metrics import mean_average_precision
+from tagloom.models.targets import Target, match_labels, read_target
+
+# A score estimates the label itself: 1 present, 0 absent. Half-way lies the boundary.
+BOUNDARY = 0.5
+
+Array = npt.NDArray[Any]
+
+
+class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
+    """A scikit-learn classifier that takes unknown labels as unknown.
+
+    A learner implements `fit` and `_scores`; reading, naming and answering is done here.
+    """
+
+    classes_: Array
+    n_features_in_: int
+
+    @abstractmethod
+    def _scores(self, X: Array) -> Array:
+        """Return the estimated labels of checked rows, one column for each label."""
+
+    def scores(self, X: Any) -> Any:
+        """Return the estimated labels: near 1 where a label is likely present, near 0 where absent.
+
+        A DataFrame gives a DataFrame with the names of the items and labels; else an array of shape
+        (n_items, n_labels).
+        """
+        return self._dress(self._scores(self._checked_rows(X)), X)
+
+    def decision_function(self, X: Any) -> Any:
+        """Return `scores` - 1/2: positive exactly where `predict` says the label is present."""
+        decision = self._scores(self._checked_rows(X)) - BOUNDARY
+        return decision[:, 0] if self._one_dimensional_ else self._dress(decision, X)
+
+    def predict(self, X: Any) -> Any:
+        """Return 1 where a label is likely present and 0 where it is not."""
+        present = self._scores(self._checked_rows(X)) > BOUNDARY
+        if self._one_dimensional_:
+            return self.classes_[present[:, 0].astype(int)]
+        return self._dress(present.astype(int), X)
+
+    def complete(self, X: Any, Y: Any, *, fill: str = "labels") -> Any:
+        """Return Y with what is unknown filled in; what is known stays as it is.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_items, n_features)
+        Y : PartialLabels, DataFrame or array of 1, 0 and NaN, of shape (n_items, n_labels)
+            Columns with names are matched by name. Unlisted tags that are absent with a weight
+            below 1 are filled too: nobody has said anything of them.
+        fill : {"labels", "scores"}
+            Whether to fill with 0 and 1, or with the scores.
+
+        Returns
+        -------
+        DataFrame where Y is one, else an array of floats.
+        """
+        if fill not in ("labels", "scores"):
+            raise InvalidInputError(f"fill must be 'labels' or 'scores'; got {fill!r}.")
+        rows = self._checked_rows(X)
+        known = self._checked_labels(Y, rows)
+        filled = self._scores(rows)
+        if fill == "labels":
+            filled = (filled > BOUNDARY).astype(filled.dtype)
+        states = known.states()
+        said = states != int(State.UNKNOWN)
+        if 0 < known.unlisted_weight < 1:
+            said = _listed(known)
+        filled[said] = states[said] == int(State.PRESENT)
+        return _as_frame(filled, Y.index, self.classes_) if _is_frame(Y) else filled
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean average precision over the known entries of y.
+
+        For a one-dimensional y it is the accuracy, as for any classifier of scikit-learn.
+        """
+        if self._is_fitted_on_column():
+            return float(super().score(X, y, sample_weight=sample_weight))
+        rows = self._checked_rows(X)
+        return mean_average_precision(self._checked_labels(y, rows), self._scores(rows))
+
+    def _read(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
+        """Check the training data and note what was seen: features, labels, kind of target."""
+        rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
+        target: Target = read_target(Y)
+        if target.known.n_items != len(rows):
+            raise InvalidInputError(
+                f"X and Y must have one row for each item: X has {len(rows)} rows, "
+                f"Y has {target.known.n_items}."
+            )
+        if target.known.n_labels == 0:
+            raise InvalidInputError("Y must have at least one label; it has no column.")
+        self.classes_ = target.classes
+        self._one_dimensional_ = target.one_dimensional
+        return rows, target.known
+
+    def _checked_rows(self, X: Any) -> Array:
+        check_is_fitted(self)
+        rows: Array = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return rows
+
+    def _checked_labels(self, Y: Any, rows: Array) -> PartialLabels:
+        known = as_partial_labels(Y)
+        if known.n_items != len(rows):
+            raise InvalidInputError(
+                f"X and Y must have one row for each item: X has {len(rows)} rows, "
+                f"Y has {known.n_items}."
+            )
+        has_names = _is_frame(Y) or list(known.labels) != list(range(known.n_labels))
+        return match_labels(known, self.classes_, named=has_names)
+
+    def _is_fitted_on_column(self) -> bool:
+        check_is_fitted(self)
+        return self._one_dimensional_
+
+    def _dress(self, table: Array, X: Any) -> Any:
+        """Give the answer the names of items and labels where the question had names."""
+        return _as_frame(table, X.index, self.classes_) if _is_frame(X) else table
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _listed(known: PartialLabels) -> npt.NDArray[np.bool_]:
+    """Return where somebody has said something, whatever is presumed of the rest."""
+    entries = known.entries()
+    listed = np.zeros(known.shape, dtype=bool)
+    listed[entries.rows, entries.columns] = True
+    return listed
+
+
+def _is_frame(table: Any) -> bool:
+    """Recognise a pandas DataFrame without importing pandas."""
+    return hasattr(table, "iloc") and hasattr(table, "columns")
+
+
+def _as_frame(table: Array, index: Any, columns: Array) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(table, index=index, columns=columns)

@@ -1,0 +1,153 @@
+"""What a learner is taught: Y in any form becomes `PartialLabels`, checked for what it teaches."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import assert_all_finite
+
+from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
+from tagloom.labels import PartialLabels, as_partial_labels
+
+_NAMES_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is known, and whether it came as one column of two classes."""
+
+    known: PartialLabels
+    classes: npt.NDArray[Any]
+    """The names of the labels, or the two classes of a one-dimensional y."""
+    one_dimensional: bool
+
+
+def read_target(Y: Any) -> Target:
+    """Read Y: 1, 0 and NaN by item and label, or one complete column with two classes."""
+    if Y is None:
+        raise InvalidInputError(
+            "This estimator requires y to be passed, but the target y is None. "
+            "Pass an array of 1, 0 and NaN (unknown), one column for each label."
+        )
+    if _is_column(Y):
+        return _read_column(Y)
+    known = as_partial_labels(Y)
+    return Target(known, _as_names(known.labels), one_dimensional=False)
+
+
+def _is_column(Y: Any) -> bool:
+    """Say whether Y has one dimension; what numpy cannot make an array of is not a column."""
+    if isinstance(Y, PartialLabels) or sparse.issparse(Y):
+        return False
+    try:
+        return np.asarray(Y).ndim == 1
+    except ValueError:
+        return False
+
+
+def _read_column(y: Any) -> Target:
+    """Read a one-dimensional y: one label, present for the second of its two classes."""
+    column = column_or_1d(y)
+    if column.dtype.kind == "f":
+        assert_all_finite(column, allow_nan=True, input_name="y")
+    missing = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
+    check_classification_targets(column[~missing])
+    if type_of_target(column[~missing]) == "multiclass":
+        raise InvalidInputError(
+            "Only binary classification is supported. The type of the target is multiclass. "
+            "Give Y one column for each class, 1 where it applies and 0 where it does not."
+        )
+    classes, codes = np.unique(column[~missing], return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInputError(
+            f"y holds only one class ({classes.tolist()}); two classes are needed to tell apart."
+        )
+    table = np.full((len(column), 1), np.nan)
+    table[~missing, 0] = codes
+    return Target(PartialLabels.from_array(table), classes, one_dimensional=True)
+
+
+def _as_names(labels: tuple[Any, ...]) -> npt.NDArray[Any]:
+    """Return the names as an array of strings or integers where they are that, else of objects."""
+    if labels and all(type(label) is type(labels[0]) for label in labels):
+        names = np.asarray(labels)
+        if names.ndim == 1 and names.dtype.kind in "iU":
+            return names
+    boxed = np.empty(len(labels), dtype=object)
+    boxed[:] = labels
+    return boxed
+
+
+def check_learnable(known: PartialLabels, on_unlearnable: str) -> npt.NDArray[np.bool_]:
+    """Return which labels can be learned; complain of the others as `on_unlearnable` says.
+
+    Nothing tells the items that have a label from those that do not where no entry is known or all
+    known entries agree. A label known only as present is a warning and not an error: lists of tags
+    whose unlisted tags are unknown hold nothing else.
+    """
+    counts = known.counts()
+    if counts.present.sum() + counts.absent.sum() == 0:
+        raise InvalidInputError(
+            f"Y is all unknown: none of its {known.n_items} x {known.n_labels} entries is 0 or 1. "
+            "There is nothing to learn from."
+        )
+    nothing = (counts.present == 0) & (counts.absent == 0)
+    only_absent = (counts.present == 0) & (counts.absent > 0)
+    only_present = (counts.present > 0) & (counts.absent == 0)
+    drop = 'Drop these columns, or pass on_unlearnable="warn" to learn the others beside them.'
+    _complain(known, nothing, f"have no known entry. {drop}", on_unlearnable)
+    _complain(known, only_absent, f"are known only to be absent. {drop}", on_unlearnable)
+    _complain(
+        known,
+        only_present,
+        "are known only to be present: every item will score as having them. If Y was made from "
+        'lists of tags, say what an unlisted tag means: unlisted="absent", or a weight like 0.1.',
+        "warn" if on_unlearnable == "raise" else on_unlearnable,
+    )
+    return np.asarray((counts.present > 0) & (counts.absent > 0))
+
+
+def _complain(
+    known: PartialLabels, which: npt.NDArray[np.bool_], what: str, on_unlearnable: str
+) -> None:
+    if on_unlearnable == "ignore" or not which.any():
+        return
+    columns = np.flatnonzero(which)
+    shown = ", ".join(f"{known.labels[j]!r} (column {j})" for j in columns[:_NAMES_SHOWN])
+    more = f" and {len(columns) - _NAMES_SHOWN} more" if len(columns) > _NAMES_SHOWN else ""
+    message = f"{len(columns)} of {known.n_labels} labels {what} They are: {shown}{more}."
+    if on_unlearnable == "raise":
+        raise InvalidInputError(message)
+    warnings.warn(message, UnlearnableLabelWarning, stacklevel=5)
+
+
+def match_labels(known: PartialLabels, expected: npt.NDArray[Any], *, named: bool) -> PartialLabels:
+    """Return `known` with the expected labels in the expected order.
+
+    Where it carries names they must be the same names, in whatever order; an unnamed table must
+    have as many columns.
+    """
+    if known.n_labels == len(expected) and (not named or list(known.labels) == list(expected)):
+        return known
+    if not named:
+        raise InvalidInputError(
+            f"Y has {known.n_labels} columns; the model was fitted with {len(expected)} labels."
+        )
+    given, wanted = set(known.labels), set(expected.tolist())
+    if given != wanted:
+        raise InvalidInputError(
+            "The labels of Y are not those the model was fitted with. "
+            f"Missing: {_shortened(wanted - given)}. Unexpected: {_shortened(given - wanted)}."
+        )
+    return known.select(expected.tolist())
+
+
+def _shortened(names: set[Any]) -> str:
+    shown = sorted(map(repr, names))[:_NAMES_SHOWN]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return ", ".join(shown) + more if shown else "none"

@@ -1,0 +1,72 @@
+"""Conjugate gradients, for the case without nuclear norm: a linear system needs no proximal map."""
+
+import math
+
+import numpy as np
+
+from tagloom.optim.arrays import Matrix, inner
+from tagloom.optim.certificate import dual_bound, relative_gap
+from tagloom.optim.objective import Objective
+from tagloom.optim.recorder import Recorder
+from tagloom.optim.solution import Callback, Solution
+
+
+def solve_conjugate(
+    objective: Objective,
+    *,
+    start: Matrix | None = None,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+) -> Solution:
+    """Minimise f (lambda = 0) by conjugate gradients on Hm = g, all labels side by side.
+
+    Every label is a system of its own and gets its own step lengths, unless a label graph couples
+    them; then M is one long vector. From M = 0 the iterates stay in the range of H, so that for a
+    rank-deficient X the solution of least norm is found.
+
+    With ridge the duality gap certifies the stop; without it no bound exists that is not zero, and
+    the stop is ||G||_F <= tol ||G_0||_F.
+    """
+    M = objective.zero() if start is None else start
+    G = objective.gradient(M)
+    G_0 = objective.gradient_at_zero
+    direction, squares = -G, _dots(objective, G, G)
+    recorder = Recorder(callback)
+    F, gap = objective.smooth_value_from(M, G), _distance(objective, M, G)
+    for _ in range(max_iter):
+        if gap <= tol or recorder.stopped:
+            break
+        bent = objective.gradient(direction) - G_0
+        step = _safe_ratio(squares, _dots(objective, direction, bent))
+        M = M + step * direction
+        # Recomputed and not updated: a recurrence would drift away from the true gradient.
+        G = objective.gradient(M)
+        squares, squares_before = _dots(objective, G, G), squares
+        direction = _safe_ratio(squares, squares_before) * direction - G
+        F, gap = objective.smooth_value_from(M, G), _distance(objective, M, G)
+        recorder.add(M, objective=F, gap=gap, rank=min(M.shape), step=float(np.mean(step)))
+    rank = int(np.linalg.matrix_rank(M))
+    return Solution(M, F, gap, rank, gap <= tol, recorder.history)
+
+
+def _dots(objective: Objective, A: Matrix, B: Matrix) -> Matrix:
+    """Return <a_j, b_j> for each label, or <A, B> where a label graph couples the labels."""
+    if objective.couples_labels:
+        return np.asarray(inner(A, B), dtype=A.dtype)
+    return np.asarray(np.einsum("ij,ij->j", A, B))
+
+
+def _safe_ratio(numerator: Matrix, denominator: Matrix) -> Matrix:
+    """Divide; a label that is solved exactly (0 / 0) stands still."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
+
+
+def _distance(objective: Objective, M: Matrix, G: Matrix) -> float:
+    """Return the relative duality gap with ridge, the relative gradient norm without."""
+    if objective.ridge > 0:
+        F = objective.smooth_value_from(M, G)
+        return relative_gap(F, dual_bound(objective, M, G))
+    G_0 = objective.gradient_at_zero
+    size = inner(G_0, G_0)
+    return math.sqrt(inner(G, G) / size) if size > 0 else 0.0

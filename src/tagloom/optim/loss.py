@@ -1,0 +1,96 @@
+"""How far the scores are from what is known."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tagloom.labels import PartialLabels
+from tagloom.optim.arrays import Matrix
+from tagloom.optim.blocks import Block, blocks_of
+
+# A block of scores should stay in the processor's cache between the product that makes it, the
+# masking and the product that uses it; and nothing else of size (rows x labels) is ever allocated.
+_BLOCK_ENTRIES = 1 << 19
+
+
+class MaskedSquaredLoss:
+    """The weighted squared loss on the known entries, its intercept minimised out.
+
+    With observation weights w_ij >= 0 (0: unknown) and an unpenalised intercept b in R^c,
+
+        f(M) = min_b 1/2 sum_ij w_ij (x_i' m_j + b_j - y_ij)^2,
+
+    which for w in {0, 1} and b = 0 is the paper's 1/2 ||R_Omega(XM) - Y||_F^2. The minimising b is
+    the weighted mean residual of each label, so f stays a convex quadratic in M alone, its gradient
+    is X'(W o (XM + 1b' - Y)) at that b, and b costs one extra vector instead of one extra variable.
+    """
+
+    def __init__(self, X: Matrix, known: PartialLabels, *, fit_intercept: bool) -> None:
+        self.X = X
+        self.fit_intercept = fit_intercept
+        self.n_labels = known.n_labels
+        rows = max(1, min(X.shape[0], _BLOCK_ENTRIES // max(1, known.n_labels)))
+        self._blocks = list(blocks_of(known, rows, X.dtype))
+        self._scores = np.empty((rows, known.n_labels), dtype=X.dtype)
+        self._total_weight = sum(block.weight_per_label() for block in self._blocks)
+        self._weighted_features = self._sum_of_features() if fit_intercept else None
+
+    def gradient(self, M: Matrix) -> Matrix:
+        """Return the gradient of f at M, in one pass over the rows."""
+        G = np.zeros((self.X.shape[1], self.n_labels), dtype=self.X.dtype)
+        total = np.zeros(self.n_labels)
+        for X_block, R in self._residuals(M):
+            G += X_block.T @ R
+            if self.fit_intercept:
+                total += R.sum(axis=0, dtype=np.float64)
+        if self._weighted_features is not None:
+            G += self._weighted_features * self._mean(-total).astype(self.X.dtype)
+        return G
+
+    def value(self, M: Matrix) -> float:
+        """Return f(M), summed entry by entry."""
+        intercept = self.intercept(M).astype(self.X.dtype)
+        total = 0.0
+        for block, X_block in self._rows():
+            R = self._product(X_block, M)
+            R += intercept
+            total += block.weighted_square(R)
+        return total / 2
+
+    def intercept(self, M: Matrix) -> Matrix:
+        """Return the b that attains the minimum in f(M): the weighted mean residual per label."""
+        if not self.fit_intercept:
+            return np.zeros(self.n_labels)
+        total = np.zeros(self.n_labels)
+        for _, R in self._residuals(M):
+            total += R.sum(axis=0, dtype=np.float64)
+        return self._mean(-total)
+
+    def _residuals(self, M: Matrix) -> Iterator[tuple[Matrix, Matrix]]:
+        """Yield (X, W o (XM - Y)) block by block of rows; the second is overwritten by the next."""
+        for block, X_block in self._rows():
+            R = self._product(X_block, M)
+            block.weigh_residual(R)
+            yield X_block, R
+
+    def _rows(self) -> Iterator[tuple[Block, Matrix]]:
+        for block in self._blocks:
+            yield block, self.X[block.start : block.stop]
+
+    def _product(self, X_block: Matrix, M: Matrix) -> Matrix:
+        return np.matmul(X_block, M, out=self._scores[: X_block.shape[0]])
+
+    def _mean(self, total: Matrix) -> Matrix:
+        """Divide sums by the weight of what is known; a label of which nothing is known gets 0."""
+        return np.divide(
+            total, self._total_weight, out=np.zeros_like(total), where=self._total_weight > 0
+        )
+
+    def _sum_of_features(self) -> Matrix:
+        """Return X'W: for each label, the weighted sum of the rows at which it is known."""
+        total = np.zeros((self.X.shape[1], self.n_labels), dtype=self.X.dtype)
+        for block, X_block in self._rows():
+            W = self._scores[: X_block.shape[0]]
+            block.write_weights(W)
+            total += X_block.T @ W
+        return total

@@ -1,0 +1,62 @@
+"""The nuclear norm lambda ||M||_*: its value, its proximal map and its dual norm."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tagloom.optim.arrays import Matrix
+
+# The squares of singular values come out of the Gram matrix with an absolute error of about
+# eps * sigma_1^2: a value at 1e-5 sigma_1 is still right to 1e-6 of itself in double precision.
+_GRAM_IS_ACCURATE_ABOVE = 1e-5
+
+
+class Shrunk(NamedTuple):
+    """A matrix after singular value thresholding, and the singular values left in it."""
+
+    matrix: Matrix
+    singular_values: Matrix
+
+
+def singular_values(A: Matrix) -> Matrix:
+    """Return the singular values of A in double precision, largest first."""
+    return np.linalg.svd(A.astype(np.float64, copy=False), compute_uv=False)
+
+
+def nuclear_norm(A: Matrix) -> float:
+    """Return ||A||_*, the sum of the singular values."""
+    return float(singular_values(A).sum())
+
+
+def spectral_norm(A: Matrix) -> float:
+    """Return ||A||_2, the largest singular value: the dual norm of ||.||_*."""
+    return float(singular_values(A).max(initial=0.0))
+
+
+def shrink(A: Matrix, tau: float) -> Shrunk:
+    """Return prox_{tau ||.||_*}(A) = U (S - tau)_+ V' where A = U S V': Cai, Candès and Shen's SVT.
+
+    Computed from the eigenvectors of the smaller Gram matrix, which costs a quarter of a singular
+    value decomposition: with A'A = V S^2 V', the result is A V (1 - tau/S)_+ V'. Where tau is so
+    small that the squaring would lose it, the decomposition itself is used.
+    """
+    if A.shape[0] < A.shape[1]:
+        transposed = shrink(A.T, tau)
+        return Shrunk(np.ascontiguousarray(transposed.matrix.T), transposed.singular_values)
+    A64 = A.astype(np.float64, copy=False)
+    squares, V = np.linalg.eigh(A64.T @ A64)
+    if tau**2 < _GRAM_IS_ACCURATE_ABOVE**2 * squares[-1]:
+        return shrink_by_svd(A, tau)
+    kept = squares > tau**2
+    sigma = np.sqrt(squares[kept])
+    V = V[:, kept]
+    matrix = ((A64 @ V) * (1 - tau / sigma)) @ V.T
+    return Shrunk(matrix.astype(A.dtype, copy=False), (sigma - tau)[::-1])
+
+
+def shrink_by_svd(A: Matrix, tau: float) -> Shrunk:
+    """Return the same as `shrink`, by the definition."""
+    U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
+    kept = sigma > tau
+    left = sigma[kept] - tau
+    return Shrunk((U[:, kept] * left) @ Vt[kept], left.astype(np.float64))

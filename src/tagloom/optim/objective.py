@@ -1,0 +1,80 @@
+"""The function that is minimised, joined from its terms."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from tagloom.optim.arrays import Matrix, inner
+from tagloom.optim.loss import MaskedSquaredLoss
+from tagloom.optim.nuclear import nuclear_norm, spectral_norm
+from tagloom.optim.quadratic import LabelLaplacian, QuadraticTerm, Ridge, value
+
+
+class Objective:
+    """F(M) = lambda ||M||_* + f(M), where f(M) = loss(M) + rho/2 ||M||_F^2 + quadratic terms.
+
+    f is a convex quadratic. Its gradient is therefore affine in M, which saves the solvers most of
+    their work: the gradient at V = M_k + beta (M_k - M_{k-1}) is the same combination of the
+    gradients at M_k and M_{k-1}, and the value follows from the gradient.
+    """
+
+    def __init__(
+        self,
+        loss: MaskedSquaredLoss,
+        lam: float,
+        *,
+        ridge: float = 0.0,
+        terms: Sequence[QuadraticTerm] = (),
+    ) -> None:
+        self.loss = loss
+        self.lam = lam
+        self.ridge = ridge
+        self._terms = (*terms, Ridge(ridge)) if ridge else tuple(terms)
+        self.couples_labels = any(isinstance(term, LabelLaplacian) for term in terms)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return (d, c), the shape of M."""
+        return self.loss.X.shape[1], self.loss.n_labels
+
+    def zero(self) -> Matrix:
+        """Return M = 0."""
+        return np.zeros(self.shape, dtype=self.loss.X.dtype)
+
+    def gradient(self, M: Matrix) -> Matrix:
+        """Return the gradient of f at M."""
+        G = self.loss.gradient(M)
+        for term in self._terms:
+            G += term.gradient(M)
+        return G
+
+    def smooth_value(self, M: Matrix) -> float:
+        """Return f(M), term by term."""
+        return self.loss.value(M) + sum(value(term, M) for term in self._terms)
+
+    def value(self, M: Matrix) -> float:
+        """Return F(M), term by term."""
+        return self.smooth_value(M) + self.lam * nuclear_norm(M)
+
+    @cached_property
+    def smooth_value_at_zero(self) -> float:
+        """f(0), the loss of the constant prediction."""
+        return self.loss.value(self.zero())
+
+    @cached_property
+    def gradient_at_zero(self) -> Matrix:
+        """The gradient of f at 0: -X'(W o (Y - mean)), to which no penalty contributes."""
+        return self.loss.gradient(self.zero())
+
+    def smooth_value_from(self, M: Matrix, G: Matrix) -> float:
+        """Return f(M) given G, its gradient at M: f(0) + 1/2 <M, G + G_0>, as f is quadratic."""
+        return self.smooth_value_at_zero + inner(M, G + self.gradient_at_zero) / 2
+
+    def lam_max(self) -> float:
+        """Return the smallest lambda at which M = 0 is optimal.
+
+        0 is a minimiser if and only if 0 lies in G_0 + lambda * {Z : ||Z||_2 <= 1}, that is, if
+        ||G_0||_2 <= lambda. Ridge and graphs have no say in it: their gradient at 0 is 0.
+        """
+        return spectral_norm(self.gradient_at_zero)

@@ -1,0 +1,74 @@
+"""The smooth penalties, one class a term: each is a convex quadratic in M with value 0 at M = 0."""
+
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from tagloom.optim.arrays import Matrix, inner
+
+# L X is formed for this many rows at a time: all of it would be as large as X.
+_ROWS_AT_ONCE = 4096
+
+
+class QuadraticTerm(Protocol):
+    """A convex quadratic q(M) = 1/2 <M, HM>: all of it is in its gradient HM."""
+
+    def gradient(self, M: Matrix) -> Matrix:
+        """Return HM."""
+        ...
+
+
+def value(term: QuadraticTerm, M: Matrix) -> float:
+    """Return q(M) = 1/2 <M, HM>."""
+    return inner(M, term.gradient(M)) / 2
+
+
+class Ridge:
+    """rho/2 ||M||_F^2, with gradient rho M."""
+
+    def __init__(self, rho: float) -> None:
+        self.rho = rho
+
+    def gradient(self, M: Matrix) -> Matrix:
+        """Return rho M."""
+        return M.dtype.type(self.rho) * M
+
+
+class InstanceLaplacian:
+    """gamma_s tr(M'X'L_s X M): pictures joined in the semantic graph get similar scores.
+
+    Its gradient is 2 gamma_s (X'L_s X) M; the d x d matrix in the middle is formed once.
+    """
+
+    def __init__(self, gamma: float, X: Matrix, laplacian: sparse.csr_array) -> None:
+        middle = X.dtype.type(2 * gamma) * _congruence(X, laplacian)
+        self._doubled = (middle + middle.T) / 2  # rounding must not make it asymmetric
+
+    def gradient(self, M: Matrix) -> Matrix:
+        """Return 2 gamma_s (X'L_s X) M."""
+        return self._doubled @ M
+
+
+class LabelLaplacian:
+    """gamma_t tr(X M L_t M'X'): labels joined in the label graph get similar scores.
+
+    Its gradient is 2 gamma_t (X'X) M L_t.
+    """
+
+    def __init__(self, gamma: float, X: Matrix, laplacian: sparse.csr_array) -> None:
+        self._doubled_gram = X.dtype.type(2 * gamma) * (X.T @ X)
+        self._laplacian = laplacian.toarray().astype(X.dtype)
+
+    def gradient(self, M: Matrix) -> Matrix:
+        """Return 2 gamma_t (X'X) M L_t."""
+        return self._doubled_gram @ (M @ self._laplacian)
+
+
+def _congruence(X: Matrix, L: sparse.csr_array) -> Matrix:
+    """Return X'LX, block by block of the rows of L."""
+    total = np.zeros((X.shape[1], X.shape[1]), dtype=X.dtype)
+    for start in range(0, X.shape[0], _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        total += X[rows].T @ (L[rows] @ X).astype(X.dtype, copy=False)
+    return total
