@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels import State, as_partial_labels
+from tagloom.labels import PartialLabels, State, as_partial_labels
 
 Scores = npt.NDArray[np.floating[Any]]
 
@@ -36,8 +36,8 @@ def average_precision(truth: Any, scores: npt.ArrayLike) -> npt.NDArray[np.float
     """
     known = as_partial_labels(truth)
     table = _checked_scores(scores, known.shape)
-    step = max(1, _ENTRIES_AT_ONCE // max(1, known.n_items))
-    states = known.states()
+    states, table = _columns_of_known(known, table)
+    step = max(1, _ENTRIES_AT_ONCE // max(1, len(states)))
     parts = [
         _average_precision_of(states[:, start : start + step], table[:, start : start + step])
         for start in range(0, known.n_labels, step)
@@ -60,6 +60,26 @@ def squared_error(truth: Any, scores: npt.ArrayLike) -> float:
     residual = table - (known.states() == int(State.PRESENT))
     total = weights.sum()
     return float((weights * residual**2).sum() / total) if total > 0 else float("nan")
+
+
+def _columns_of_known(known: PartialLabels, scores: Scores) -> tuple[npt.NDArray[np.int8], Scores]:
+    """Return states and scores by label; where few are known, only those, pushed together.
+
+    Columns of unequal length are filled up with unknown entries, which no metric counts.
+    """
+    if not known.is_sparse or known.unlisted_weight:
+        return known.states(), scores
+    entries = known.entries()
+    order = np.argsort(entries.columns, kind="stable")
+    rows, columns = entries.rows[order], entries.columns[order]
+    length = np.bincount(columns, minlength=known.n_labels)
+    place = np.arange(len(columns)) - (np.cumsum(length) - length)[columns]
+    shape = (int(length.max(initial=0)), known.n_labels)
+    states = np.full(shape, int(State.UNKNOWN), dtype=np.int8)
+    states[place, columns] = entries.present[order]
+    compact = np.zeros(shape, dtype=scores.dtype)
+    compact[place, columns] = scores[rows, columns]
+    return states, compact
 
 
 def _average_precision_of(states: npt.NDArray[np.int8], scores: Scores) -> npt.NDArray[np.float64]:

@@ -2,5 +2,17 @@
 
 from tagloom.labels._partial import PartialLabels, as_partial_labels
 from tagloom.labels._types import Counts, Entries, State
+from tagloom.labels.folds import split_known
+from tagloom.labels.hiding import hide_per_class, hide_uniformly, keep_presences
 
-__all__ = ["Counts", "Entries", "PartialLabels", "State", "as_partial_labels"]
+__all__ = [
+    "Counts",
+    "Entries",
+    "PartialLabels",
+    "State",
+    "as_partial_labels",
+    "hide_per_class",
+    "hide_uniformly",
+    "keep_presences",
+    "split_known",
+]

@@ -22,7 +22,7 @@ _CHOICES = (
 
 def read_tags(tags: Any, unlisted: object, labels: Iterable[Hashable] | None) -> Parts:
     """Read lists of tags; a mapping names the items."""
-    background = _background(unlisted)
+    background = unlisted_weight(unlisted)
     given = _TagLists.of(tags)
     label_names = given.sorted_names() if labels is None else checked_names(labels, "label", None)
     shape = (len(given.lengths), len(label_names))
@@ -34,7 +34,8 @@ def read_tags(tags: Any, unlisted: object, labels: Iterable[Hashable] | None) ->
     return Parts(store_cells(cells, shape, background), names)
 
 
-def _background(unlisted: object) -> float:
+def unlisted_weight(unlisted: object) -> float:
+    """Return the weight with which an unlisted tag is absent; 0 where it is unknown."""
     if isinstance(unlisted, str) and unlisted in {"unknown", "absent"}:
         return 1.0 if unlisted == "absent" else 0.0
     if is_weight(unlisted):

@@ -1,0 +1,46 @@
+"""Where to look for good parameters, in the units of the data."""
+
+from typing import Any
+
+import numpy as np
+
+from tagloom.graph import check_weights, laplacian
+from tagloom.labels import PartialLabels
+from tagloom.models.apg_graph import APGGraph
+
+_LAM_SHARES = (0.1, 0.03, 0.01, 0.003)
+_RIDGE_SHARES = (0.1, 1.0, 10.0)
+_GAMMA_SHARES = (0.0, 0.1, 1.0)
+
+
+def default_grid(
+    model: APGGraph, X: Any, known: PartialLabels, graph: Any
+) -> dict[str, list[float]]:
+    """Return values of lam, ridge and gamma around the scale at which each begins to matter.
+
+    lam: shares of the exact value at which M is 0. ridge: shares of the mean curvature of the loss,
+    (known share) * ||X||_F^2 / d. gamma: shares of the strength at which the graph term has as much
+    curvature as the loss, (known share) * ||X||_F^2 / (2 tr(X'LX)).
+    """
+    rows = np.asarray(X, dtype=np.float64)
+    centred = rows - rows.mean(axis=0)
+    curvature = _mean_weight(known) * float(np.sum(centred**2))
+    lam_max = model.lam_max(X, known)
+    grid = {
+        "lam": [share * lam_max for share in _LAM_SHARES],
+        "ridge": [share * curvature / rows.shape[1] for share in _RIDGE_SHARES],
+    }
+    if graph is not None:
+        L = laplacian(check_weights(graph, len(rows), name="graph", nodes="items"))
+        roughness = float(np.sum(rows * (L @ rows)))
+        if roughness > 0:
+            grid["gamma"] = [share * curvature / (2 * roughness) for share in _GAMMA_SHARES]
+    return grid
+
+
+def _mean_weight(known: PartialLabels) -> float:
+    """Return the mean weight of an entry, counting 0 for the unknown."""
+    entries = known.entries()
+    n_entries = known.n_items * known.n_labels
+    n_unlisted = n_entries - len(entries.rows) - len(known.hidden_entries()[0])
+    return float((entries.weights.sum() + known.unlisted_weight * n_unlisted) / n_entries)

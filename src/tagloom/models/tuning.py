@@ -1,0 +1,220 @@
+"""Choose parameters on the training data alone, by hiding part of what is known."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels, as_partial_labels, split_known
+from tagloom.labels.folds import Fold
+from tagloom.metrics import mean_average_precision, squared_error
+from tagloom.models.apg_graph import APGGraph
+from tagloom.models.base import PartialLabelLearner
+from tagloom.models.grids import default_grid
+from tagloom.progress import progress_bar
+
+Params = dict[str, Any]
+Criterion = Callable[[PartialLabels, npt.NDArray[Any]], float]
+
+_CRITERIA: dict[str, Criterion] = {
+    "mean_average_precision": mean_average_precision,
+    "squared_error": lambda truth, scores: -squared_error(truth, scores),
+}
+
+# Candidates are compared, not used: a hundredth of the objective ranks them as its last digit does,
+# and one that needs more iterations than this (weak penalties, few labels) is judged where it stands.
+_WHILE_TUNING = {"warm_start": True, "tol": 1e-2, "max_iter": 50, "on_unlearnable": "ignore"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate, judged on every fold; greater is better."""
+
+    params: Params
+    scores: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the folds."""
+        return float(np.mean(self.scores))
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over the folds."""
+        return float(np.std(self.scores))
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was tried and what is best, with the best learner fitted on all that is known."""
+
+    best: Trial
+    trials: list[Trial]
+    model: PartialLabelLearner
+
+    def to_frame(self) -> Any:
+        """Return the trials as a pandas DataFrame, best first."""
+        import pandas as pd
+
+        rows = [{**t.params, "mean": t.mean, "spread": t.spread} for t in self.trials]
+        return pd.DataFrame(rows).sort_values("mean", ascending=False, ignore_index=True)
+
+
+def tune(
+    model: PartialLabelLearner,
+    X: Any,
+    Y: Any,
+    graph: Any = None,
+    label_graph: Any = None,
+    *,
+    grid: Mapping[str, Iterable[Any]] | None = None,
+    n_splits: int = 3,
+    criterion: str | Criterion = "mean_average_precision",
+    random_state: int | None = 0,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> Tuning:
+    """Choose the parameters under which hidden entries of the training data are best recovered.
+
+    The known entries are split into folds, label by label, presences and absences apart. Every
+    candidate sees the same folds. Candidates that differ only in `lam` are fitted one after the
+    other from strong to weak, each from the solution before.
+
+    Parameters
+    ----------
+    model : PartialLabelLearner
+        Gives the parameters that are not in the grid; stays untouched.
+    X, Y, graph, label_graph
+        As for `fit`. Y is two-dimensional.
+    grid : mapping from parameter to values, optional
+        By default, for `APGGraph`, lam, ridge and (with a graph) gamma over ranges that follow the
+        scale of the data.
+    n_splits : int, default=3
+        Into how many folds the known entries are split.
+    criterion : {"mean_average_precision", "squared_error"} or callable, default: the first
+        A callable gets the held-out PartialLabels and the scores; greater is better.
+    random_state : int, default=0
+        Decides the folds.
+    n_jobs : int, optional
+        How many chains of candidates are worked on at once, by threads that share the cores.
+    progress : bool, default=False
+        Whether to show a progress bar.
+    """
+    known = as_partial_labels(Y)
+    graphs = {"graph": graph, "label_graph": label_graph}
+    given = {name: weights for name, weights in graphs.items() if weights is not None}
+    chains = _chains(_checked_grid(model, grid, X, known, graph))
+    judge = _judge(criterion)
+    folds = list(split_known(known, n_splits, random_state))
+    n_fits = len(folds) * sum(map(len, chains))
+    with progress_bar(n_fits, "tuning", show=progress) as advance, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        run = partial(_run_chain, model, X, given, judge, advance)
+        results = _in_parallel(run, [(chain, fold) for chain in chains for fold in folds], n_jobs)
+    trials = _collect(chains, results, len(folds))
+    # NaN (no label could be judged) must never win.
+    best = max(trials, key=lambda trial: (trial.mean == trial.mean, trial.mean))
+    fitted = clone(model).set_params(**best.params)
+    return Tuning(best, trials, fitted.fit(X, Y, **given))
+
+
+def _checked_grid(
+    model: PartialLabelLearner,
+    grid: Mapping[str, Iterable[Any]] | None,
+    X: Any,
+    known: PartialLabels,
+    graph: Any,
+) -> dict[str, list[Any]]:
+    if grid is None:
+        if not isinstance(model, APGGraph):
+            raise InvalidInputError(
+                f"tune knows default ranges for APGGraph only; pass grid= for "
+                f"{type(model).__name__}, a mapping from parameters to values."
+            )
+        return default_grid(model, X, known, graph)
+    values = {name: list(candidates) for name, candidates in grid.items()}
+    unknown = sorted(set(values) - set(model.get_params()))
+    if unknown or not all(values.values()):
+        raise InvalidInputError(
+            f"grid must give at least one value for parameters of {type(model).__name__}: "
+            f"{sorted(model.get_params())}. Unknown: {unknown}; empty: "
+            f"{[name for name, candidates in values.items() if not candidates]}."
+        )
+    return values
+
+
+def _chains(grid: Mapping[str, Sequence[Any]]) -> list[list[Params]]:
+    """Arrange the candidates in chains along falling `lam`, for warm starts."""
+    lams = [{"lam": lam} for lam in sorted(grid["lam"], reverse=True)] if "lam" in grid else [{}]
+    others = {name: values for name, values in grid.items() if name != "lam"}
+    return [
+        [dict(zip(others, combination, strict=True)) | lam for lam in lams]
+        for combination in product(*others.values())
+    ]
+
+
+def _judge(criterion: str | Criterion) -> Criterion:
+    if callable(criterion):
+        return criterion
+    if criterion not in _CRITERIA:
+        raise InvalidInputError(
+            f"criterion must be one of {sorted(_CRITERIA)} or a callable; got {criterion!r}."
+        )
+    return _CRITERIA[criterion]
+
+
+def _run_chain(
+    model: PartialLabelLearner,
+    X: Any,
+    graphs: Mapping[str, Any],
+    judge: Criterion,
+    advance: Callable[[], None],
+    chain: Sequence[Params],
+    fold: Fold,
+) -> list[float]:
+    """Fit one chain of candidates on one fold and judge each by what was held out."""
+    learner = clone(model)
+    own = learner.get_params()
+    learner.set_params(**{name: value for name, value in _WHILE_TUNING.items() if name in own})
+    results = []
+    for params in chain:
+        learner.set_params(**params).fit(X, fold.training, **graphs)
+        results.append(judge(fold.held_out, np.asarray(learner.scores(X))))
+        advance()
+    return results
+
+
+def _in_parallel(
+    run: Callable[..., list[float]], tasks: Sequence[tuple[Any, ...]], n_jobs: int | None
+) -> list[list[float]]:
+    """Run the tasks in threads, between which the cores are shared out."""
+    workers = effective_n_jobs(n_jobs)
+    if workers == 1:
+        return [run(*task) for task in tasks]
+    with threadpool_limits(limits=max(1, effective_n_jobs(-1) // workers)):
+        done = Parallel(n_jobs=workers, backend="threading")(delayed(run)(*t) for t in tasks)
+    return list(done)
+
+
+def _collect(
+    chains: Sequence[Sequence[Params]], results: Sequence[Sequence[float]], n_folds: int
+) -> list[Trial]:
+    """Turn results by (chain, fold) into one trial for each candidate."""
+    trials = []
+    for number, chain in enumerate(chains):
+        by_fold = results[number * n_folds : (number + 1) * n_folds]
+        trials += [
+            Trial(params, scores)
+            for params, scores in zip(chain, zip(*by_fold, strict=True), strict=True)
+        ]
+    return trials

@@ -1,0 +1,115 @@
+"""Random small problems, and the reference optimum of any of them by CVXPY."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from tagloom.graph import laplacian
+from tagloom.labels import PartialLabels
+from tagloom.optim import InstanceLaplacian, LabelLaplacian, MaskedSquaredLoss, Objective
+
+
+@dataclass(frozen=True)
+class Problem:
+    X: np.ndarray
+    known: PartialLabels
+    W_s: sparse.csr_array
+    W_t: sparse.csr_array
+    lam: float
+    gamma: float
+    gamma_labels: float
+    ridge: float
+    fit_intercept: bool
+
+    def objective(self, **changes) -> Objective:
+        weight = {name: getattr(self, name) for name in ("lam", "gamma", "gamma_labels", "ridge")}
+        weight |= changes
+        terms = []
+        if weight["gamma"]:
+            terms.append(InstanceLaplacian(weight["gamma"], self.X, laplacian(self.W_s)))
+        if weight["gamma_labels"]:
+            terms.append(LabelLaplacian(weight["gamma_labels"], self.X, laplacian(self.W_t)))
+        loss = MaskedSquaredLoss(self.X, self.known, fit_intercept=self.fit_intercept)
+        return Objective(loss, weight["lam"], ridge=weight["ridge"], terms=terms)
+
+
+def random_graph(rng: np.random.Generator, n: int) -> sparse.csr_array:
+    W = np.triu(rng.uniform(0, 1, (n, n)) * (rng.uniform(size=(n, n)) < 0.4), 1)
+    return sparse.csr_array(W + W.T)
+
+
+def random_labels(
+    rng: np.random.Generator, n: int, c: int, rate: float, *, weighted: bool, background: float
+) -> PartialLabels:
+    states = (rng.uniform(size=(n, c)) < 0.4).astype(float)
+    seen = rng.uniform(size=(n, c)) < rate
+    seen[rng.integers(n), rng.integers(c)] = True
+    rows, columns = np.nonzero(seen)
+    weights = rng.uniform(0.1, 2.0, len(rows)) if weighted else None
+    known = PartialLabels.from_entries(
+        rows,
+        columns,
+        states[seen].astype(bool),
+        shape=(n, c),
+        weights=weights,
+        unlisted_weight=background,
+    )
+    return known.with_hidden([0], [0]) if background else known
+
+
+def random_problem(seed: int) -> Problem:
+    """Every mix of terms, shapes, masks and weights turns up among the first few dozen seeds."""
+    rng = np.random.default_rng(seed)
+    n, d, c = [(12, 4, 3), (6, 9, 3), (10, 3, 7), (15, 5, 5), (8, 8, 2)][seed % 5]
+    X = rng.normal(size=(n, d)) + (rng.normal(size=d) if seed % 2 else 0)
+    if seed % 3 == 0:
+        X[:, -1] = X[:, 0]  # rank-deficient
+    rate = [0.05, 0.2, 0.5, 0.8, 1.0, 0.3][seed % 6]
+    known = random_labels(
+        rng, n, c, rate, weighted=seed % 4 == 1, background=0.3 if seed % 7 == 3 else 0.0
+    )
+    on = [bool(seed & bit) for bit in (1, 2, 4)]
+    problem = Problem(
+        X,
+        known,
+        random_graph(rng, n),
+        random_graph(rng, c),
+        lam=1.0,
+        gamma=rng.uniform(0.01, 0.5) * on[0],
+        gamma_labels=rng.uniform(0.01, 0.5) * on[1],
+        ridge=rng.uniform(0.05, 1.0) * on[2],
+        fit_intercept=seed % 8 < 5,
+    )
+    lam = (
+        0.0 if seed % 10 == 9 and on[2] else rng.uniform(0.05, 0.6) * problem.objective().lam_max()
+    )
+    return Problem(**{**problem.__dict__, "lam": lam})
+
+
+def reference_optimum(problem: Problem) -> float:
+    """Solve the problem as written in the paper, with a general-purpose conic solver."""
+    import cvxpy as cp
+
+    X, W, Y = problem.X, problem.known.weights(), problem.known.states() == 1
+    M = cp.Variable((X.shape[1], Y.shape[1]))
+    b = cp.Variable((1, Y.shape[1])) if problem.fit_intercept else np.zeros((1, Y.shape[1]))
+    scores = X @ M + np.ones((len(X), 1)) @ b
+    F = 0.5 * cp.sum_squares(cp.multiply(np.sqrt(W), scores - Y))
+    F += problem.lam * cp.normNuc(M)
+    F += problem.ridge / 2 * cp.sum_squares(M)
+    F += problem.gamma * cp.sum_squares(_root(problem.W_s).T @ X @ M)
+    F += problem.gamma_labels * cp.sum_squares(X @ M @ _root(problem.W_t))
+    return cp.Problem(cp.Minimize(F)).solve(
+        solver=cp.CLARABEL, tol_gap_rel=1e-10, tol_gap_abs=1e-12, tol_feas=1e-11
+    )
+
+
+def _root(W: sparse.csr_array) -> np.ndarray:
+    """Return B with L = BB': one column sqrt(w_ij) (e_i - e_j) for each edge."""
+    upper = sparse.triu(W, 1).tocoo()
+    i, j = upper.coords
+    B = np.zeros((W.shape[0], max(1, upper.nnz)))
+    edges = np.arange(upper.nnz)
+    B[i, edges], B[j, edges] = np.sqrt(upper.data), -np.sqrt(upper.data)
+    return B
