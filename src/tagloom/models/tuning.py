@@ -32,7 +32,7 @@ _CRITERIA: dict[str, Criterion] = {
 }
 
 # Candidates are compared, not used: a hundredth of the objective ranks them as its last digit does,
-# and one that needs more iterations than this (weak penalties, few labels) is judged where it stands.
+# and one that needs more iterations (weak penalties, few labels) is judged where it stands.
 _WHILE_TUNING = {"warm_start": True, "tol": 1e-2, "max_iter": 50, "on_unlearnable": "ignore"}
 
 

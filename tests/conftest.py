@@ -1,0 +1,14 @@
+import os
+from pathlib import Path
+
+import pytest
+
+DATA = Path(os.environ.get("TAGLOOM_DATA", Path(__file__).parents[1] / ".." / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The folder with research data, which is no part of the project."""
+    if not DATA.is_dir():
+        pytest.skip(f"no research data at {DATA.resolve()} (set TAGLOOM_DATA to where it lies)")
+    return DATA

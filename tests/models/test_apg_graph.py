@@ -1,0 +1,286 @@
+"""What a user of the estimator relies on."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from toys import low_rank_toy
+
+from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
+from tagloom.labels import PartialLabels, keep_presences
+from tagloom.metrics import mean_average_precision
+from tagloom.models import APGGraph
+
+TOY = low_rank_toy()
+
+
+@parametrize_with_checks([APGGraph(), APGGraph(lam=0.0, ridge=1.0), APGGraph(solver="paper")])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def test_recovers_what_is_hidden():
+    model = APGGraph(lam=0.3, gamma=0.01).fit(TOY.X, TOY.known, TOY.graph)
+    hidden = np.where(TOY.known.states() == -1, TOY.truth, np.nan)
+    assert mean_average_precision(hidden, model.scores(TOY.X)) > 0.9
+    constant = np.tile(TOY.truth.mean(axis=0), (len(TOY.X), 1))
+    assert mean_average_precision(hidden, constant) < 0.6
+
+
+def test_nan_array_frame_and_partial_labels_teach_the_same():
+    array = TOY.known.to_array()
+    by_array = APGGraph(lam=0.3).fit(TOY.X, array)
+    by_frame = APGGraph(lam=0.3).fit(TOY.X, pd.DataFrame(array))
+    by_type = APGGraph(lam=0.3).fit(TOY.X, TOY.known)
+    np.testing.assert_array_equal(by_array.coef_, by_frame.coef_)
+    np.testing.assert_array_equal(by_array.coef_, by_type.coef_)
+
+
+def test_unknown_is_not_absent():
+    array = TOY.known.to_array()
+    taught_unknown = APGGraph(lam=0.3).fit(TOY.X, array)
+    taught_absent = APGGraph(lam=0.3).fit(TOY.X, np.nan_to_num(array))
+    assert taught_unknown.scores(TOY.X).mean() > taught_absent.scores(TOY.X).mean() + 0.1
+
+
+def test_rows_without_any_label_take_part_through_the_graph():
+    # Two items joined by an edge; nothing is known of the second. In its own direction of feature
+    # space only the graph can teach M anything.
+    X = np.eye(3)
+    Y = np.array([[1.0], [0.0], [np.nan]])
+    W = np.zeros((3, 3))
+    W[0, 2] = W[2, 0] = 1.0
+    alone = APGGraph(lam=0.01, fit_intercept=False).fit(X, Y)
+    joined = APGGraph(lam=0.01, gamma=1.0, fit_intercept=False).fit(X, Y, W)
+    assert alone.scores(X)[2, 0] == pytest.approx(0.0)
+    assert joined.scores(X)[2, 0] > 0.5
+
+
+def test_label_graph_draws_labels_together():
+    X, Y = TOY.X, TOY.known.to_array()
+    W = np.zeros((8, 8))
+    W[0, 1] = W[1, 0] = 1.0
+    apart = APGGraph(lam=0.3).fit(X, Y).scores(X)
+    near = APGGraph(lam=0.3, gamma_labels=10.0).fit(X, Y, label_graph=W).scores(X)
+
+    def distance(scores):
+        centred = scores - scores.mean(axis=0)
+        return np.linalg.norm(centred[:, 0] - centred[:, 1])
+
+    assert distance(near) < 0.2 * distance(apart)
+
+
+def test_complete_fills_only_what_is_unknown():
+    model = APGGraph(lam=0.3).fit(TOY.X, TOY.known)
+    before = TOY.known.to_array()
+    was_known = ~np.isnan(before)
+    labels = model.complete(TOY.X, before)
+    np.testing.assert_array_equal(labels[was_known], before[was_known])
+    np.testing.assert_array_equal(labels[~was_known], model.predict(TOY.X)[~was_known])
+    scores = model.complete(TOY.X, TOY.known, fill="scores")
+    np.testing.assert_array_equal(scores[was_known], before[was_known])
+    np.testing.assert_array_equal(scores[~was_known], model.scores(TOY.X)[~was_known])
+
+
+def test_complete_leaves_listed_tags_and_refills_presumed_absences():
+    truth = PartialLabels.from_array(TOY.truth)
+    listed = keep_presences(truth, 0.5, unlisted=0.2, random_state=0)
+    model = APGGraph(lam=0.3).fit(TOY.X, listed)
+    filled = model.complete(TOY.X, listed, fill="scores")
+    present = listed.states() == 1
+    np.testing.assert_array_equal(filled[present], 1.0)
+    np.testing.assert_array_equal(filled[~present], model.scores(TOY.X)[~present])
+    complete = keep_presences(truth, 0.5, unlisted="absent", random_state=0)
+    np.testing.assert_array_equal(model.complete(TOY.X, complete), present)
+
+
+def test_pandas_in_pandas_out_with_names():
+    names = [f"label {j}" for j in range(8)]
+    X = pd.DataFrame(TOY.X, index=[f"{i}.jpg" for i in range(120)]).add_prefix("f")
+    Y = pd.DataFrame(TOY.known.to_array(), index=X.index, columns=names)
+    model = APGGraph(lam=0.3).fit(X, Y)
+    assert list(model.classes_) == names
+    for answer in (model.predict(X), model.scores(X), model.decision_function(X)):
+        assert list(answer.columns) == names
+        assert list(answer.index) == list(X.index)
+    shuffled = model.complete(X, Y[names[::-1]])
+    pd.testing.assert_frame_equal(shuffled, model.complete(X, Y))
+
+
+def test_decision_function_is_positive_where_predict_says_present():
+    model = APGGraph(lam=0.3).fit(TOY.X, TOY.known)
+    np.testing.assert_array_equal(model.decision_function(TOY.X) > 0, model.predict(TOY.X) == 1)
+
+
+def test_coef_is_the_papers_M_and_rank_falls_with_lam():
+    weak = APGGraph(lam=0.3, tol=1e-8).fit(TOY.X, TOY.known)
+    strong = APGGraph(lam=8.0, tol=1e-8).fit(TOY.X, TOY.known)
+    assert weak.coef_.shape == (10, 8)
+    np.testing.assert_allclose(weak.scores(TOY.X), TOY.X @ weak.coef_ + weak.intercept_)
+    assert strong.rank_ < weak.rank_
+    assert strong.rank_ == np.linalg.matrix_rank(strong.coef_)
+
+
+def test_lam_max_is_the_smallest_at_which_M_is_zero():
+    lam_max = APGGraph().lam_max(TOY.X, TOY.known)
+    assert not APGGraph(lam=lam_max * 1.000001).fit(TOY.X, TOY.known).coef_.any()
+    assert APGGraph(lam=lam_max * 0.999, tol=1e-9).fit(TOY.X, TOY.known).coef_.any()
+
+
+def test_same_data_same_bits():
+    first, second = (
+        APGGraph(lam=0.3, gamma=0.01).fit(TOY.X, TOY.known, TOY.graph) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+    np.testing.assert_array_equal(first.intercept_, second.intercept_)
+
+
+def test_warm_start_needs_fewer_iterations_and_ends_in_the_same_place():
+    model = APGGraph(lam=0.3, tol=1e-9, warm_start=True).fit(TOY.X, TOY.known)
+    cold = model.n_iter_
+    model.set_params(lam=0.29).fit(TOY.X, TOY.known)
+    assert model.n_iter_ < cold
+    fresh = APGGraph(lam=0.29, tol=1e-9).fit(TOY.X, TOY.known)
+    np.testing.assert_allclose(model.coef_, fresh.coef_, atol=1e-4)
+
+
+def test_single_precision_in_single_precision_out():
+    model = APGGraph(lam=0.3).fit(TOY.X.astype(np.float32), TOY.known)
+    assert model.coef_.dtype == model.intercept_.dtype == np.float32
+    double = APGGraph(lam=0.3, tol=1e-8).fit(TOY.X, TOY.known)
+    assert model.objective_ == pytest.approx(double.objective_, rel=1e-4)
+
+
+def test_certificate_is_reported():
+    model = APGGraph(lam=0.3, tol=1e-6).fit(TOY.X, TOY.known)
+    assert 0 <= model.gap_ <= 1e-6
+    assert len(model.history_) == model.n_iter_
+
+
+def test_too_few_iterations_warn_with_a_remedy():
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        APGGraph(lam=0.3, max_iter=2).fit(TOY.X, TOY.known)
+    with pytest.warns(ConvergenceWarning, match="pass X as float64"):
+        APGGraph(lam=0.3, max_iter=2).fit(TOY.X.astype(np.float32), TOY.known)
+
+
+def test_one_dimensional_y_with_unknowns():
+    y = np.array([0.0, 1.0, np.nan, 1.0])
+    X = np.array([[0.0], [1.0], [0.9], [1.1]])
+    np.testing.assert_array_equal(APGGraph(lam=0.01).fit(X, y).predict(X), [0, 1, 1, 1])
+
+
+def with_column(value):
+    Y = TOY.known.to_array()
+    Y[:, 3] = value
+    return Y
+
+
+ONLY_ABSENT = with_column(0.0)
+NOTHING_KNOWN = with_column(np.nan)
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "message"),
+    [
+        (np.where(TOY.X[0, 0] == TOY.X, np.nan, TOY.X), TOY.known, "X contains NaN"),
+        (np.where(TOY.X[0, 0] == TOY.X, np.inf, TOY.X), TOY.known, "X contains infinity"),
+        (TOY.X, np.where(TOY.truth == 1, 2.0, 0.0), r"row \d+, column \d+|2\.0"),
+        (TOY.X, NOTHING_KNOWN, r"1 of 8 labels have no known entry.*They are: 3 \(column 3\)"),
+        (TOY.X, ONLY_ABSENT, r"1 of 8 labels are known only to be absent.*3 \(column 3\)"),
+        (TOY.X[:0], TOY.truth[:0], r"0 sample\(s\)"),
+        (TOY.X[:, :0], TOY.known, r"0 feature\(s\)"),
+        (TOY.X[:50], TOY.known, "X has 50 rows, Y has 120"),
+        (TOY.X, TOY.truth[:, :0], "at least one label"),
+        (TOY.X, np.full((120, 8), np.nan), "Y is all unknown: none of its 120 x 8 entries"),
+        (TOY.X, None, "requires y to be passed"),
+        (TOY.X, np.arange(120) % 3, "one column for each class"),
+        (TOY.X, np.zeros(120), "only one class"),
+        (TOY.X, sparse.csr_array(TOY.truth), "from_sparse"),
+        (TOY.X, [["sea", "sky"]] * 120, "from_tags"),
+    ],
+)
+def test_bad_training_data_is_refused_with_a_clear_message(X, Y, message):
+    with pytest.raises(ValueError, match=message):
+        APGGraph().fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"graph": np.triu(np.ones((120, 120)))}, "graph must be symmetric"),
+        ({"graph": -TOY.graph}, "is negative"),
+        ({"graph": TOY.graph[:5]}, "one row for each of the 120 items"),
+        ({"label_graph": np.ones((3, 3))}, "one row for each of the 8 labels"),
+    ],
+)
+def test_bad_graphs_are_refused_even_where_their_weight_is_zero(changes, message):
+    with pytest.raises(InvalidInputError, match=message):
+        APGGraph().fit(TOY.X, TOY.known, **changes)
+
+
+@pytest.mark.parametrize("parameter", ["gamma", "gamma_labels"])
+def test_smoothness_without_a_graph_is_refused(parameter):
+    with pytest.raises(InvalidInputError, match=f"or set {parameter}=0"):
+        APGGraph(**{parameter: 1.0}).fit(TOY.X, TOY.known)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"lam": -1}, r"The 'lam' parameter of APGGraph must be a float in the range \[0.0, inf\)"),
+        ({"gamma": np.nan}, "'gamma' parameter"),
+        ({"ridge": "much"}, "Got 'much' instead"),
+        ({"max_iter": 0}, r"'max_iter' parameter of APGGraph must be an int in the range \[1, inf"),
+        ({"solver": "newton"}, "'solver' parameter of APGGraph must be a str among"),
+        ({"fit_intercept": 1}, "must be an instance of 'bool'"),
+        ({"on_unlearnable": "drop"}, "'on_unlearnable' parameter"),
+    ],
+)
+def test_bad_parameters_are_refused_in_fit(params, message):
+    model = APGGraph(**params)
+    with pytest.raises(InvalidInputError, match=message):
+        model.fit(TOY.X, TOY.known)
+
+
+@pytest.mark.parametrize("Y", [NOTHING_KNOWN, ONLY_ABSENT])
+def test_unlearnable_labels_can_be_kept_beside_the_others(Y):
+    with pytest.warns(UnlearnableLabelWarning, match=r"3 \(column 3\)"):
+        model = APGGraph(lam=0.3, on_unlearnable="warn").fit(TOY.X, Y)
+    np.testing.assert_array_equal(np.flatnonzero(~model.learnable_), [3])
+    np.testing.assert_allclose(model.coef_[:, 3], 0, atol=1e-6)
+    assert mean_average_precision(TOY.truth[:, :3], model.scores(TOY.X)[:, :3]) > 0.9
+
+
+def test_labels_known_only_as_present_are_warned_of():
+    listed = keep_presences(PartialLabels.from_array(TOY.truth), 0.5, unlisted="unknown")
+    with pytest.warns(UnlearnableLabelWarning, match="say what an unlisted tag means"):
+        APGGraph().fit(TOY.X, listed)
+
+
+def test_wrong_label_names_are_refused():
+    names = [f"label {j}" for j in range(8)]
+    Y = pd.DataFrame(TOY.known.to_array(), columns=names)
+    model = APGGraph(lam=0.3).fit(TOY.X, Y)
+    renamed = Y.rename(columns={"label 0": "beach"})
+    with pytest.raises(InvalidInputError, match=r"Missing: 'label 0'. Unexpected: 'beach'"):
+        model.complete(TOY.X, renamed)
+    with pytest.raises(InvalidInputError, match="Y has 3 columns; the model was fitted with 8"):
+        model.complete(TOY.X, TOY.truth[:, :3])
+    with pytest.raises(InvalidInputError, match="X has 120 rows, Y has 5"):
+        model.complete(TOY.X, Y[:5])
+
+
+def test_not_fitted_is_said():
+    with pytest.raises(NotFittedError):
+        APGGraph().scores(TOY.X)
+
+
+def test_clone_keeps_parameters_and_fit_changes_none():
+    model = APGGraph(lam=0.5, gamma=0.1)
+    before = model.get_params()
+    model.fit(TOY.X, TOY.known, TOY.graph)
+    assert clone(model).get_params() == model.get_params() == before

@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from toys import low_rank_toy
+
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels, keep_presences
+from tagloom.metrics import mean_average_precision
+from tagloom.models import APGGraph, regularization_path, tune
+
+TOY = low_rank_toy()
+
+
+def test_chooses_a_sensible_strength():
+    lam_max = APGGraph().lam_max(TOY.X, TOY.known)
+    grid = {"lam": [lam_max * 2, lam_max / 30], "ridge": [0.1]}
+    tuning = tune(APGGraph(), TOY.X, TOY.known, grid=grid)
+    assert tuning.best.params == {"lam": lam_max / 30, "ridge": 0.1}
+    assert tuning.model.lam == lam_max / 30
+    assert len(tuning.trials) == 2
+    assert all(len(trial.scores) == 3 for trial in tuning.trials)
+
+
+def test_default_grid_covers_lam_ridge_and_gamma_and_helps():
+    tuning = tune(APGGraph(), TOY.X, TOY.known, TOY.graph)
+    assert set(tuning.best.params) == {"lam", "ridge", "gamma"}
+    hidden = np.where(TOY.known.states() == -1, TOY.truth, np.nan)
+    assert mean_average_precision(hidden, tuning.model.scores(TOY.X)) > 0.9
+    assert tuning.to_frame()["mean"].is_monotonic_decreasing
+
+
+def test_same_seed_same_choice_and_parallel_agrees():
+    grid = {"lam": [3.0, 0.3], "ridge": [0.1, 1.0]}
+    runs = [tune(APGGraph(), TOY.X, TOY.known, grid=grid, n_jobs=n) for n in (1, 1, 2)]
+    assert runs[0].trials == runs[1].trials
+    for ours, parallel in zip(runs[0].trials, runs[2].trials, strict=True):
+        assert ours.params == parallel.params
+        np.testing.assert_allclose(ours.scores, parallel.scores, atol=1e-6)
+
+
+def test_every_candidate_sees_the_same_hidden_entries():
+    seen = []
+
+    def note(held_out, scores):
+        seen.append(held_out)
+        return float(-np.abs(scores).mean())
+
+    tune(APGGraph(), TOY.X, TOY.known, grid={"lam": [3.0, 0.3], "ridge": [1.0]}, criterion=note)
+    assert seen[0] == seen[1]
+    assert seen[0] != seen[2]
+
+
+def test_tag_lists_are_tuned_by_forgetting_presences():
+    listed = keep_presences(PartialLabels.from_array(TOY.truth), 0.7, unlisted=0.3, random_state=0)
+    tuning = tune(APGGraph(), TOY.X, listed, grid={"lam": [1000.0, 0.3]})
+    assert tuning.best.params == {"lam": 0.3}
+
+
+def test_squared_error_is_smaller_for_the_better():
+    grid = {"lam": [1000.0, 0.3]}
+    tuning = tune(APGGraph(), TOY.X, TOY.known, grid=grid, criterion="squared_error")
+    assert tuning.best.params == {"lam": 0.3}
+    assert tuning.best.mean < 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"grid": {"lamda": [1.0]}}, r"Unknown: \['lamda'\]"),
+        ({"grid": {"lam": []}}, r"empty: \['lam'\]"),
+        ({"criterion": "accuracy"}, "criterion must be one of"),
+        ({"n_splits": 1}, "n_splits must be at least 2"),
+    ],
+)
+def test_bad_requests_are_refused(changes, message):
+    with pytest.raises(InvalidInputError, match=message):
+        tune(APGGraph(), TOY.X, TOY.known, **({"grid": {"lam": [1.0]}} | changes))
+
+
+def test_path_runs_from_zero_to_full_with_the_solutions_of_single_fits():
+    path = list(regularization_path(APGGraph(tol=1e-8), TOY.X, TOY.known, n_lams=6, smallest=0.01))
+    lams = [model.lam for model in path]
+    assert lams == sorted(lams, reverse=True)
+    assert not path[0].coef_.any()
+    assert [m.rank_ for m in path] == sorted(m.rank_ for m in path)
+    alone = APGGraph(lam=lams[-1], tol=1e-8).fit(TOY.X, TOY.known)
+    assert path[-1].objective_ == pytest.approx(alone.objective_, rel=1e-6)
+    assert not path[-1].warm_start
+
+
+def test_path_takes_given_values():
+    path = list(regularization_path(APGGraph(), TOY.X, TOY.known, lams=[0.3, 3.0]))
+    assert [model.lam for model in path] == [3.0, 0.3]
+    with pytest.raises(InvalidInputError, match="smallest in"):
+        list(regularization_path(APGGraph(), TOY.X, TOY.known, smallest=2.0))

@@ -1,0 +1,107 @@
+"""Every smooth term against finite differences and against its definition in the paper."""
+
+import numpy as np
+import pytest
+from problems import random_problem
+
+from tagloom.graph import laplacian
+from tagloom.optim import InstanceLaplacian, LabelLaplacian, MaskedSquaredLoss, Ridge
+from tagloom.optim.quadratic import value
+
+
+def numerical_gradient(f, M, step=1e-5):
+    G = np.empty_like(M)
+    for place in np.ndindex(M.shape):
+        up, down = M.copy(), M.copy()
+        up[place] += step
+        down[place] -= step
+        G[place] = (f(up) - f(down)) / (2 * step)
+    return G
+
+
+def some_M(problem, seed=0):
+    shape = (problem.X.shape[1], problem.known.n_labels)
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_loss_gradient_matches_finite_differences(seed):
+    problem = random_problem(seed)
+    loss = MaskedSquaredLoss(problem.X, problem.known, fit_intercept=problem.fit_intercept)
+    M = some_M(problem)
+    np.testing.assert_allclose(loss.gradient(M), numerical_gradient(loss.value, M), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_whole_smooth_part_matches_finite_differences(seed):
+    objective = random_problem(seed).objective(gamma=0.3, gamma_labels=0.2, ridge=0.1)
+    M = some_M(random_problem(seed))
+    expected = numerical_gradient(objective.smooth_value, M)
+    np.testing.assert_allclose(objective.gradient(M), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_value_follows_from_gradient(seed):
+    objective = random_problem(seed).objective(gamma=0.3, gamma_labels=0.2, ridge=0.1)
+    M = some_M(random_problem(seed))
+    from_gradient = objective.smooth_value_from(M, objective.gradient(M))
+    assert from_gradient == pytest.approx(objective.smooth_value(M), rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_loss_is_the_weighted_sum_over_known_entries(seed):
+    problem = random_problem(seed)
+    loss = MaskedSquaredLoss(problem.X, problem.known, fit_intercept=problem.fit_intercept)
+    M, W = some_M(problem), problem.known.weights()
+    Y = problem.known.states() == 1
+    b = loss.intercept(M)
+    expected = 0.5 * np.sum(W * (problem.X @ M + b - Y) ** 2)
+    assert loss.value(M) == pytest.approx(expected, rel=1e-12)
+
+
+def test_intercept_is_the_minimiser():
+    problem = random_problem(1)
+    loss = MaskedSquaredLoss(problem.X, problem.known, fit_intercept=True)
+    M, W = some_M(problem), problem.known.weights()
+    Y = problem.known.states() == 1
+    b = loss.intercept(M)
+    slope = np.sum(W * (problem.X @ M + b - Y), axis=0)
+    np.testing.assert_allclose(slope, 0, atol=1e-12)
+
+
+def test_rows_are_cut_into_blocks_without_effect(monkeypatch):
+    problem = random_problem(8)
+    M = some_M(problem)
+    whole = MaskedSquaredLoss(problem.X, problem.known, fit_intercept=True).gradient(M)
+    monkeypatch.setattr("tagloom.optim.loss._BLOCK_ENTRIES", 3 * problem.known.n_labels)
+    cut = MaskedSquaredLoss(problem.X, problem.known, fit_intercept=True)
+    assert len(cut._blocks) == 5
+    np.testing.assert_allclose(cut.gradient(M), whole, atol=1e-12)
+
+
+def test_instance_laplacian_sums_squared_differences_over_edges():
+    problem = random_problem(3)
+    X, W, M = problem.X, problem.W_s.toarray(), some_M(problem)
+    scores = X @ M
+    n = len(X)
+    # The paper sums over ordered pairs, which counts each edge twice; the trace counts it once.
+    pairs = sum(W[i, j] * np.sum((scores[i] - scores[j]) ** 2) for i in range(n) for j in range(n))
+    term = InstanceLaplacian(0.7, X, laplacian(problem.W_s))
+    assert value(term, M) == pytest.approx(0.7 * pairs / 2, rel=1e-12)
+
+
+def test_label_laplacian_sums_squared_differences_over_edges():
+    problem = random_problem(3)
+    X, W, M = problem.X, problem.W_t.toarray(), some_M(problem)
+    scores = X @ M
+    c = scores.shape[1]
+    pairs = sum(
+        W[i, j] * np.sum((scores[:, i] - scores[:, j]) ** 2) for i in range(c) for j in range(c)
+    )
+    term = LabelLaplacian(0.7, X, laplacian(problem.W_t))
+    assert value(term, M) == pytest.approx(0.7 * pairs / 2, rel=1e-12)
+
+
+def test_ridge_is_half_the_squared_norm():
+    M = np.array([[3.0], [4.0]])
+    assert value(Ridge(2.0), M) == pytest.approx(25.0)

@@ -1,0 +1,151 @@
+"""The solvers against CVXPY, against each other and against closed forms."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from problems import Problem, random_graph, random_labels, random_problem, reference_optimum
+
+from tagloom.labels import PartialLabels
+from tagloom.optim import dual_bound, solve
+from tagloom.optim.nuclear import nuclear_norm
+
+SEEDS = range(48)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_reaches_the_optimum_that_cvxpy_finds(seed):
+    problem = random_problem(seed)
+    objective = problem.objective()
+    reference = reference_optimum(problem)
+    solution = solve(objective, tol=1e-8, max_iter=20_000)
+    assert solution.converged
+    assert objective.value(solution.M) == pytest.approx(reference, rel=1e-6, abs=1e-9)
+    assert solution.objective == pytest.approx(objective.value(solution.M), rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_dual_bound_never_exceeds_the_optimum(seed):
+    problem = random_problem(seed)
+    objective = problem.objective()
+    best = solve(objective, tol=1e-9, max_iter=20_000).objective
+    rng = np.random.default_rng(seed)
+    for scale in (0.0, 0.01, 0.1, 1.0):
+        M = scale * rng.normal(size=objective.shape)
+        assert dual_bound(objective, M, objective.gradient(M)) <= best + 1e-8 * (1 + best)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 8, 16, 28])
+def test_paper_algorithm_reaches_the_same_optimum(seed):
+    objective = random_problem(seed).objective()
+    ours = solve(objective, tol=1e-9, max_iter=20_000)
+    # The paper's rule ends at the first rise of F, which momentum makes early: let it go on.
+    paper = solve(objective, "paper", tol=-1.0, max_iter=3000)
+    assert paper.objective == pytest.approx(ours.objective, rel=1e-5)
+    assert paper.objective >= ours.objective * (1 - 1e-8)
+
+
+def test_paper_algorithm_stops_at_its_relative_decrease():
+    solution = solve(random_problem(8).objective(), "paper", tol=1e-3, max_iter=1000)
+    values = [line.objective for line in solution.history]
+    assert solution.converged
+    assert values[-1] > (1 - 1e-3) * values[-2]
+    assert all(after <= (1 - 1e-3) * before for before, after in pairwise(values[:-1]))
+    assert np.isnan(solution.gap)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("background", [0.0, 0.3])
+def test_without_nuclear_norm_and_graph_it_is_ridge_label_by_label(fit_intercept, background):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(30, 6)) + 2
+    known = random_labels(rng, 30, 4, 0.5, weighted=True, background=background)
+    problem = Problem(
+        X, known, random_graph(rng, 30), random_graph(rng, 4), 0.0, 0.0, 0.0, 0.8, fit_intercept
+    )
+    objective = problem.objective()
+    M = solve(objective, tol=1e-12, max_iter=1000).M
+    b = objective.loss.intercept(M)
+    W, Y = known.weights(), known.states() == 1
+    design = np.column_stack([X, np.ones(30)]) if fit_intercept else X
+    penalty = np.diag([0.8] * 6 + [0.0] * fit_intercept)
+    for j in range(4):
+        weighted = design * W[:, [j]]
+        expected = np.linalg.solve(design.T @ weighted + penalty, weighted.T @ Y[:, j])
+        np.testing.assert_allclose(M[:, j], expected[:6], atol=1e-6)
+        np.testing.assert_allclose(b[j], expected[6] if fit_intercept else 0.0, atol=1e-6)
+
+
+def test_without_any_penalty_it_is_least_squares_of_least_norm():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(5, 9))
+    known = PartialLabels.from_array((rng.uniform(size=(5, 2)) < 0.5).astype(float))
+    problem = Problem(X, known, None, None, 0.0, 0.0, 0.0, 0.0, False)
+    M = solve(problem.objective(), tol=1e-10).M
+    np.testing.assert_allclose(M, np.linalg.pinv(X) @ known.to_array(), atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", [2, 8, 16, 32])
+def test_without_graph_and_ridge_it_is_maxide(seed):
+    problem = random_problem(seed)
+    objective = problem.objective(gamma=0.0, gamma_labels=0.0, ridge=0.0)
+    M = solve(objective, tol=1e-8).M
+    W, Y = problem.known.weights(), problem.known.states() == 1
+    residual = problem.X @ M + objective.loss.intercept(M) - Y
+    maxide = problem.lam * nuclear_norm(M) + 0.5 * np.sum(W * residual**2)
+    assert objective.value(M) == pytest.approx(maxide, rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_lam_max_is_exact(seed):
+    problem = random_problem(seed)
+    lam_max = problem.objective().lam_max()
+    above = solve(problem.objective(lam=lam_max * (1 + 1e-9)), tol=1e-10, max_iter=5000)
+    below = solve(problem.objective(lam=lam_max * (1 - 1e-3)), tol=1e-10, max_iter=5000)
+    assert not above.M.any()
+    assert below.M.any()
+
+
+def test_warm_start_at_the_solution_is_recognised_at_once():
+    objective = random_problem(8).objective()
+    first = solve(objective, tol=1e-6)
+    again = solve(objective, start=first.M, tol=1e-5)
+    assert len(again.history) == 1
+    assert len(first.history) > 1
+
+
+def test_single_precision_certifies_1e_4():
+    problem = random_problem(8)
+    single = Problem(**{**problem.__dict__, "X": problem.X.astype(np.float32)}).objective()
+    solution = solve(single, tol=1e-4)
+    assert solution.M.dtype == np.float32
+    assert solution.converged
+    exact = solve(problem.objective(), tol=1e-9, max_iter=5000).objective
+    assert problem.objective().value(solution.M.astype(float)) <= exact * (1 + 2e-4)
+
+
+@pytest.mark.parametrize("solver", ["apg", "paper"])
+def test_callback_sees_every_iteration_and_can_stop(solver):
+    seen = []
+
+    def stop_at_third(line, M):
+        seen.append((line.iteration, M.shape))
+        return line.iteration == 3
+
+    objective = random_problem(8).objective()
+    solution = solve(objective, solver, tol=0.0, callback=stop_at_third)
+    assert seen == [(1, objective.shape), (2, objective.shape), (3, objective.shape)]
+    assert len(solution.history) == 3
+    assert not solution.converged
+
+
+def test_history_tells_objective_rank_step_and_time():
+    objective = random_problem(8).objective()
+    solution = solve(objective, tol=1e-6)
+    last = solution.history[-1]
+    assert last.objective == pytest.approx(objective.value(solution.M), rel=1e-8)
+    assert last.rank == np.linalg.matrix_rank(solution.M)
+    assert last.gap <= 1e-6
+    assert last.step > 0
+    seconds = [line.seconds for line in solution.history]
+    assert seconds == sorted(seconds)
