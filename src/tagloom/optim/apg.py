@@ -22,10 +22,11 @@ _CERTIFY_EVERY = 10
 
 
 class _Point(NamedTuple):
-    """M, the gradient of f there, and what is known of its singular values."""
+    """M, the gradient of f there, a subgradient of lambda ||.||_*, and its singular values."""
 
     M: Matrix
     G: Matrix
+    Z: Matrix
     nuclear_norm: float
     rank: int
 
@@ -52,7 +53,7 @@ def solve_apg(
     - It stops when the relative duality gap is at most `tol`.
     """
     M = objective.zero() if start is None else start
-    before = point = _Point(M, objective.gradient(M), math.nan, 0)
+    before = point = _Point(M, objective.gradient(M), M, math.nan, 0)
     mu = _first_lipschitz_estimate(objective)
     momentum, F, bound, gap = 1.0, math.nan, -math.inf, math.inf
     recorder = Recorder(callback)
@@ -67,7 +68,7 @@ def solve_apg(
         F = objective.smooth_value_from(point.M, point.G) + objective.lam * point.nuclear_norm
         certify = k == 1 or k % _CERTIFY_EVERY == 0 or k == max_iter
         if certify:
-            bound = max(bound, dual_bound(objective, point.M, point.G))
+            bound = max(bound, dual_bound(objective, point.M, point.G, point.Z))
             gap = relative_gap(F, bound)
         shown = gap if certify else math.nan
         recorder.add(point.M, objective=F, gap=shown, rank=point.rank, step=1 / mu)
@@ -90,8 +91,9 @@ def _accepted_step(objective: Objective, V: Matrix, G_V: Matrix, mu: float) -> t
     """Step from V with the first mu, from the given one upwards, for which the bound holds."""
     while True:
         M, sigma = shrink(V - G_V / V.dtype.type(mu), objective.lam / mu)
-        new = _Point(M, objective.gradient(M), float(sigma.sum()), len(sigma))
         D = M - V
+        Z = -G_V - V.dtype.type(mu) * D
+        new = _Point(M, objective.gradient(M), Z, float(sigma.sum()), len(sigma))
         length = inner(D, D)
         curvature = inner(D, new.G - G_V)
         if curvature <= mu * length + _rounding(objective, new, length):

@@ -1,66 +1,84 @@
 """How far M can be from optimal, proved without knowing the optimum."""
 
+import math
+
 import numpy as np
+from scipy.linalg import cho_solve
 
 from tagloom.optim.arrays import Matrix, inner
-from tagloom.optim.nuclear import singular_values
+from tagloom.optim.nuclear import shrink, singular_values
 from tagloom.optim.objective import Objective
 
+# Singular values below this share of the largest are rounding.
+_NO_SINGULAR_VALUE = 1e-6
 
-def dual_bound(objective: Objective, M: Matrix, G: Matrix) -> float:
-    r"""Return a lower bound on min F, from M and G, the gradient of f at M.
 
-    Write f(M) = f~(M) + rho/2 ||M||_F^2. The quadratic f~ is 1/2 ||K(M) - y||^2 for some linear K
-    (the weighted products, the roots of the Laplacian terms) and some y with ||y||^2 = 2 f(0). With
-    h(M) = lambda ||M||_* + rho/2 ||M||_F^2, Fenchel's inequality gives for every theta
+def dual_bound(objective: Objective, M: Matrix, G: Matrix, Z: Matrix | None = None) -> float:
+    """Return a lower bound on min F, from M and G, the gradient of f at M.
 
-        min F >= -1/2 ||theta||^2 - <theta, y> - h*(-K'theta).
-
-    Along the ray theta = s (K(M) - y) all of it is at hand: with G~ = G - rho M and
-    a = <M, G_0> + 2 f(0),
-
-        D(s) = -s^2 f~(M) + s a - h*(s G~),    h*(Z) = sum_i (sigma_i(Z) - lambda)_+^2 / (2 rho),
-
-    where for rho = 0 h* is 0 if ||Z||_2 <= lambda and infinite otherwise. Every s >= 0 gives a
-    valid bound; the best one is returned. At the optimum s = 1 closes the gap. Without ridge and
-    without nuclear norm only s = 0 is allowed and the bound is 0: true, and useless.
+    Two bounds are known, and the better is returned. Z is a subgradient of lambda ||.||_* at M,
+    such as a proximal step leaves behind; without it the one nearest to -G is computed.
     """
-    smooth = objective.smooth_value_from(M, G) - objective.ridge / 2 * inner(M, M)
+    if Z is None:
+        Z = nearest_subgradient(M, G, objective.lam)
+    return max(scaled_bound(objective, M, G), curvature_bound(objective, M, G, Z))
+
+
+def scaled_bound(objective: Objective, M: Matrix, G: Matrix) -> float:
+    """Bound min F by scaling the residual until it is feasible for the dual.
+
+    The quadratic f is 1/2 ||K(M) - y||^2 for some linear K (the weighted products, the roots of
+    the penalties) and some y with ||y||^2 = 2 f(0). Fenchel's inequality gives for every theta with
+    ||K'theta||_2 <= lambda
+
+        min F >= -1/2 ||theta||^2 - <theta, y>.
+
+    For theta = s (K(M) - y) it reads s a - s^2 f(M) with a = <M, G_0> + 2 f(0), where s may go up
+    to lambda / ||G||_2. Without nuclear norm only s = 0 is allowed: true, and useless.
+    """
+    smooth = objective.smooth_value_from(M, G)
     linear = inner(M, objective.gradient_at_zero) + 2 * objective.smooth_value_at_zero
-    G_without_ridge = G - G.dtype.type(objective.ridge) * M if objective.ridge else G
-    sigma = singular_values(G_without_ridge)
-    if objective.ridge == 0:
-        s = _best_scale_on_interval(smooth, linear, objective.lam, sigma.max(initial=0.0))
-        return s * (linear - s * smooth)
-    return _best_smoothed_bound(smooth, linear, objective.lam, objective.ridge, sigma)
+    norm = float(singular_values(G).max(initial=0.0))
+    best = linear / (2 * smooth) if smooth > 0 else math.inf
+    largest = objective.lam / norm if norm > 0 else math.inf
+    s = max(0.0, min(best, largest))
+    return s * (linear - s * smooth) if math.isfinite(s) else 0.0
 
 
-def _best_scale_on_interval(smooth: float, linear: float, lam: float, norm: float) -> float:
-    """Return the s in [0, lambda / ||G||_2] that maximises s a - s^2 f."""
-    unconstrained = linear / (2 * smooth) if smooth > 0 else np.inf
-    largest = lam / norm if norm > 0 else np.inf
-    best = min(unconstrained, largest)
-    return max(0.0, best) if np.isfinite(best) else 0.0
+def curvature_bound(objective: Objective, M: Matrix, G: Matrix, Z: Matrix) -> float:
+    """Bound min F by the curvature that the ridge and the graph give it.
 
+    Write f = f_1 + 1/2 <M, AM>, where A = rho I + 2 gamma_s X'L_s X is positive definite. The dual
+    of lambda ||M||_* + 1/2 <M, AM> at -G_1, with G_1 the gradient of f_1 at M, is at most
+    1/2 <B, A^-1 B> for B = -G_1 - Z and every Z with ||Z||_2 <= lambda. That leaves
 
-def _best_smoothed_bound(
-    smooth: float, linear: float, lam: float, rho: float, sigma: Matrix
-) -> float:
-    """Return max_s of the concave D(s) = s a - s^2 f~ - sum_i (s sigma_i - lambda)_+^2 / (2 rho).
+        min F >= f(M) + <Z, M> - 1/2 <R, A^-1 R>,    R = G + Z.
 
-    D is a parabola between the points s = lambda / sigma_i. Where k singular values are active it
-    peaks at s_k = (a + lambda S_k / rho) / (2 f~ + Q_k / rho), with S_k and Q_k the sums of the k
-    largest and of their squares. One of these peaks is the maximum: D is evaluated at all of them.
+    For a subgradient, <Z, M> = lambda ||M||_* and the gap is 1/2 <R, A^-1 R>: quadratic in how far
+    M is from stationary, where `scaled_bound` is linear. Without ridge and graph A is 0 and there
+    is no such bound: minus infinity.
     """
-    sums = np.concatenate([[0.0], np.cumsum(sigma)])
-    squares = np.concatenate([[0.0], np.cumsum(sigma**2)])
-    curvature = 2 * smooth + squares / rho
-    numerator = linear + lam * sums / rho
-    peaks = np.divide(numerator, curvature, out=np.zeros_like(sums), where=curvature > 0)
-    s = np.clip(peaks, 0.0, None)
-    excess = np.clip(np.outer(s, sigma) - lam, 0.0, None)
-    bound = s * linear - s**2 * smooth - (excess**2).sum(axis=1) / (2 * rho)
-    return float(bound.max())
+    factor = objective.strong_part
+    if factor is None:
+        return -math.inf
+    R = (G + Z).astype(np.float64, copy=False)
+    missed = inner(R, cho_solve(factor, R, check_finite=False)) / 2
+    return objective.smooth_value_from(M, G) + inner(Z, M) - missed
+
+
+def nearest_subgradient(M: Matrix, G: Matrix, lam: float) -> Matrix:
+    """Return the subgradient of lambda ||.||_* at M that is nearest to -G.
+
+    With M = U S V' of full rank r in its factors, the subgradients are lambda UV' + W, where
+    U'W = WV = 0 and ||W||_2 <= lambda: W is what -G has outside of both spaces, clipped.
+    """
+    U, sigma, Vt = np.linalg.svd(M, full_matrices=False)
+    kept = sigma > _NO_SINGULAR_VALUE * sigma.max(initial=0.0)
+    U, Vt = U[:, kept], Vt[kept]
+    outside = -(G - U @ (U.T @ G))
+    outside -= (outside @ Vt.T) @ Vt
+    W = outside - shrink(outside, lam).matrix if lam > 0 else np.zeros_like(G)
+    return np.asarray(lam * (U @ Vt) + W, dtype=G.dtype)
 
 
 def relative_gap(F: float, bound: float) -> float:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tagloom.optim.arrays import Matrix, inner
-from tagloom.optim.certificate import dual_bound, relative_gap
+from tagloom.optim.certificate import curvature_bound, relative_gap
 from tagloom.optim.objective import Objective
 from tagloom.optim.recorder import Recorder
 from tagloom.optim.solution import Callback, Solution
@@ -25,8 +25,8 @@ def solve_conjugate(
     them; then M is one long vector. From M = 0 the iterates stay in the range of H, so that for a
     rank-deficient X the solution of least norm is found.
 
-    With ridge the duality gap certifies the stop; without it no bound exists that is not zero, and
-    the stop is ||G||_F <= tol ||G_0||_F.
+    With ridge or graph the duality gap certifies the stop; without them no bound exists that is not
+    zero, and the stop is ||G||_F <= tol ||G_0||_F.
     """
     M = objective.zero() if start is None else start
     G = objective.gradient(M)
@@ -63,10 +63,10 @@ def _safe_ratio(numerator: Matrix, denominator: Matrix) -> Matrix:
 
 
 def _distance(objective: Objective, M: Matrix, G: Matrix) -> float:
-    """Return the relative duality gap with ridge, the relative gradient norm without."""
-    if objective.ridge > 0:
+    """Return the relative duality gap where there is a bound, else the relative gradient norm."""
+    if objective.strong_part is not None:
         F = objective.smooth_value_from(M, G)
-        return relative_gap(F, dual_bound(objective, M, G))
+        return relative_gap(F, curvature_bound(objective, M, G, np.zeros_like(M)))
     G_0 = objective.gradient_at_zero
     size = inner(G_0, G_0)
     return math.sqrt(inner(G, G) / size) if size > 0 else 0.0

@@ -4,11 +4,16 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor
 
 from tagloom.optim.arrays import Matrix, inner
 from tagloom.optim.loss import MaskedSquaredLoss
 from tagloom.optim.nuclear import nuclear_norm, spectral_norm
-from tagloom.optim.quadratic import LabelLaplacian, QuadraticTerm, Ridge, value
+from tagloom.optim.quadratic import InstanceLaplacian, LabelLaplacian, QuadraticTerm, Ridge, value
+
+# Below this share of the largest eigenvalue, a direction counts as without curvature of its own.
+_SINGULAR = 1e-9
 
 
 class Objective:
@@ -70,6 +75,22 @@ class Objective:
     def smooth_value_from(self, M: Matrix, G: Matrix) -> float:
         """Return f(M) given G, its gradient at M: f(0) + 1/2 <M, G + G_0>, as f is quadratic."""
         return self.smooth_value_at_zero + inner(M, G + self.gradient_at_zero) / 2
+
+    @cached_property
+    def strong_part(self) -> tuple[npt.NDArray[np.float64], bool] | None:
+        """Cholesky factor of A = rho I + 2 gamma_s X'L_s X; None where A is (nearly) singular.
+
+        1/2 <M, AM> is the part of f whose curvature is known exactly, which the certificate needs.
+        """
+        d = self.shape[0]
+        A = self.ridge * np.eye(d)
+        for term in self._terms:
+            if isinstance(term, InstanceLaplacian):
+                A += term.hessian
+        spectrum = np.linalg.eigvalsh(A)
+        if spectrum[0] <= _SINGULAR * spectrum[-1]:
+            return None
+        return cho_factor(A, lower=True)
 
     def lam_max(self) -> float:
         """Return the smallest lambda at which M = 0 is optimal.

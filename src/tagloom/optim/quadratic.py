@@ -3,6 +3,7 @@
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from tagloom.optim.arrays import Matrix, inner
@@ -42,12 +43,14 @@ class InstanceLaplacian:
     """
 
     def __init__(self, gamma: float, X: Matrix, laplacian: sparse.csr_array) -> None:
-        middle = X.dtype.type(2 * gamma) * _congruence(X, laplacian)
-        self._doubled = (middle + middle.T) / 2  # rounding must not make it asymmetric
+        middle = 2 * gamma * _congruence(X, laplacian)
+        self.hessian = (middle + middle.T) / 2  # rounding must not make it asymmetric
+        """2 gamma_s X'L_s X, in double precision."""
+        self._applied = self.hessian.astype(X.dtype, copy=False)
 
     def gradient(self, M: Matrix) -> Matrix:
         """Return 2 gamma_s (X'L_s X) M."""
-        return self._doubled @ M
+        return self._applied @ M
 
 
 class LabelLaplacian:
@@ -65,9 +68,9 @@ class LabelLaplacian:
         return self._doubled_gram @ (M @ self._laplacian)
 
 
-def _congruence(X: Matrix, L: sparse.csr_array) -> Matrix:
-    """Return X'LX, block by block of the rows of L."""
-    total = np.zeros((X.shape[1], X.shape[1]), dtype=X.dtype)
+def _congruence(X: Matrix, L: sparse.csr_array) -> npt.NDArray[np.float64]:
+    """Return X'LX, block by block of the rows of L, summed in double precision."""
+    total = np.zeros((X.shape[1], X.shape[1]))
     for start in range(0, X.shape[0], _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         total += X[rows].T @ (L[rows] @ X).astype(X.dtype, copy=False)
