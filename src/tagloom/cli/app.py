@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tagloom import __version__
-from tagloom.cli import demo
+from tagloom.cli import demo, embed
 from tagloom.errors import TagloomError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
+app.command("embed")(embed.embed)
 
 
 def _print_version(wanted: bool) -> None:
@@ -33,7 +34,9 @@ def _print_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Say which version."
+        ),
     ] = False,
 ) -> None:
     pass
