@@ -6,7 +6,7 @@ from tagloom.vision.choose import choose_backbone
 from tagloom.vision.combined import CombinedBackbones
 from tagloom.vision.discover import Found, Skipped, find_pictures
 from tagloom.vision.efficientnet import EfficientNetLite
-from tagloom.vision.embed import Embedding, embed
+from tagloom.vision.embedding import Embedding, embed
 from tagloom.vision.extras import MissingExtraError
 from tagloom.vision.features import Features, join_features
 from tagloom.vision.framing import Framing

@@ -80,8 +80,10 @@ def _check_probabilities(features: Features, where: str) -> None:
 def _from_npz(path: Path) -> dict[str, Any]:
     try:
         # Arrays of objects would be pickles: they are refused, never loaded.
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        with path.open("rb") as stream, zipfile.ZipFile(stream):
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as problem:
         raise InvalidInputError(
             f"{path} cannot be read as a .npz file of plain arrays: {problem}."

@@ -29,22 +29,23 @@ class Network:
     ----------
     path
         The ``.onnx`` file; weights in files of their own are read as well.
+
+    Attributes
+    ----------
+    sha256
+        The fingerprint of the network with all its weights.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._onnx = import_extra("onnx", purpose="Reading a network of your own")
         self._model = self._load()
+        self.sha256 = hashlib.sha256(self._model.SerializeToString(deterministic=True)).hexdigest()
         graph = self._model.graph
         self._producers = {name: node for node in graph.node for name in node.output}
         self._constants = {tensor.name for tensor in graph.initializer} | {
             name for node in graph.node if node.op_type == "Constant" for name in node.output
         }
-
-    @property
-    def sha256(self) -> str:
-        """The fingerprint of the network with all its weights."""
-        return hashlib.sha256(self._model.SerializeToString(deterministic=True)).hexdigest()
 
     def input(self) -> Input:
         """Describe the one input that is no weight."""
@@ -99,19 +100,10 @@ class Network:
         if tensor not in self._producers:
             some = ", ".join(list(self._producers)[-5:])
             raise self._unfit(f"it has no tensor {tensor!r}. Its last ones are: {some}")
-        copy = self._onnx.ModelProto()
-        copy.CopyFrom(self._model)
         if tensor not in names:
-            copy.graph.output.append(self._described(tensor))
-        return bytes(copy.SerializeToString())
-
-    def _described(self, tensor: str) -> Any:
-        """Describe a tensor inside the network; its number format has to be right."""
-        inferred = self._onnx.shape_inference.infer_shapes(self._model)
-        for info in inferred.graph.value_info:
-            if info.name == tensor:
-                return info
-        return self._onnx.helper.make_tensor_value_info(tensor, self._onnx.TensorProto.FLOAT, None)
+            # Only the name: onnxruntime works the number format and the shape out by itself.
+            self._model.graph.output.append(self._onnx.ValueInfoProto(name=tensor))
+        return bytes(self._model.SerializeToString())
 
     def _flow_into(self, node: Any) -> str | None:
         """Name the one input of a node that depends on the picture."""
@@ -123,10 +115,11 @@ class Network:
             raise ModelFileError(f"There is no network {self.path}. Expected an ONNX file.")
         try:
             model = self._onnx.load(self.path)
-            self._onnx.checker.check_model(model)
         except Exception as problem:  # protobuf's and onnx's errors share no base but this one
             detail = str(problem).strip().split("\n")[0]
             raise self._unfit(f"it is not a valid ONNX network ({detail})") from problem
+        if not model.graph.node:
+            raise self._unfit("it holds no network; expected an ONNX file")
         return model
 
     def _unfit(self, what: str) -> ModelFileError:
