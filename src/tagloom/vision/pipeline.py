@@ -1,7 +1,9 @@
 """Reading ahead: threads that decode keep threads that compute supplied.
 
 Both kinds of work leave Python's lock, so that with as many threads of each kind as there are
-cores every core is busy. The number of pictures under way is bounded, whatever their number.
+cores every core is busy. Pictures are decoded a handful at a time: a core that changes between
+decoder and network at every picture loses the network from its cache each time, which costs as
+much as the decoding. The number of pictures under way is bounded, whatever their number.
 """
 
 import hashlib
@@ -11,6 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from tagloom.vision.cache import Entry
 from tagloom.vision.pictures import PictureError, decode
 from tagloom.vision.signatures import picture_format
 
-_AHEAD_PER_WORKER = 6
+_HANDFUL = 16
 MAX_FILE_BYTES = 2**30
 
 
@@ -44,6 +47,9 @@ class Outcome:
     def without_numbers(self) -> "Outcome":
         """Forget the entries but remember that there were some."""
         return replace(self, entries=[], fresh=bool(self.entries))
+
+
+_Prepared = tuple[Outcome, list[tuple[Backbone, NDArray[Any]]]]
 
 
 class Pipeline:
@@ -86,10 +92,13 @@ class Pipeline:
         thinkers = ThreadPoolExecutor(self._workers, "tagloom-think")
         under_way: deque[Future[Outcome]] = deque()
         try:
-            for item in items:
-                prepared = readers.submit(self._prepare, item)
-                under_way.append(thinkers.submit(self._describe, prepared))
-                if len(under_way) >= self._workers * _AHEAD_PER_WORKER:
+            for handful in _handfuls(items, _HANDFUL):
+                prepared = readers.submit(self._prepare_all, handful)
+                under_way += [
+                    thinkers.submit(self._describe, prepared, place)
+                    for place in range(len(handful))
+                ]
+                while len(under_way) > _HANDFUL * (self._workers + 1):
                     yield under_way.popleft().result()
             while under_way:
                 yield under_way.popleft().result()
@@ -97,7 +106,10 @@ class Pipeline:
             readers.shutdown(cancel_futures=True)
             thinkers.shutdown(cancel_futures=True)
 
-    def _prepare(self, item: str) -> tuple[Outcome, list[tuple[Backbone, NDArray[Any]]]]:
+    def _prepare_all(self, items: list[str]) -> list[_Prepared]:
+        return [self._prepare(item) for item in items]
+
+    def _prepare(self, item: str) -> _Prepared:
         """Read a file and prepare it for the members that do not know it yet."""
         try:
             raw = _read(self._folder / item)
@@ -138,15 +150,19 @@ class Pipeline:
         pairs = zip(self._members, self._known, strict=True)
         return [member for member, known in pairs if content not in known]
 
-    def _describe(
-        self, future: "Future[tuple[Outcome, list[tuple[Backbone, NDArray[Any]]]]]"
-    ) -> Outcome:
-        outcome, prepared = future.result()
+    def _describe(self, handful: "Future[list[_Prepared]]", place: int) -> Outcome:
+        outcome, prepared = handful.result()[place]
         if outcome.content is not None:
             for member, pixels in prepared:
                 entry = Entry(member, outcome.content, *member.describe(pixels))
                 outcome.entries.append(entry)
         return outcome
+
+
+def _handfuls(items: Iterable[str], size: int) -> Iterator[list[str]]:
+    rest = iter(items)
+    while handful := list(islice(rest, size)):
+        yield handful
 
 
 def _read(path: Path) -> bytes:
