@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -98,3 +100,14 @@ def test_a_long_list_of_skipped_files_does_not_bury_the_summary(folder):
 
 def test_names_fit_a_line_and_any_terminal():
     assert shown("a\nb\x1b[31m\udcff写真.png") == "a\\nb\\x1b[31m\\udcff写真.png"
+
+
+def test_help_loads_none_of_the_heavy_libraries():
+    script = (
+        "import sys; import tagloom.cli.app; "
+        "print(sorted({'numpy', 'onnxruntime', 'onnx', 'PIL', 'sqlite3'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

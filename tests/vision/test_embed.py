@@ -151,12 +151,14 @@ def test_only_a_bounded_number_of_pictures_is_under_way(folder, make_toy):
     opener = threading.Timer(0.2, gate.set)
     opener.start()
     next(outcomes)
-    assert len(asked) <= 20
+    assert len(asked) <= 64
     outcomes.close()
     opener.join()
 
 
-def test_zero_workers_are_refused(folder, toy):
+def test_senseless_limits_are_refused(folder, toy):
+    with pytest.raises(InvalidInputError, match="'max_pixels' parameter must be in the range"):
+        embed(folder, toy, max_pixels=10**12)
     with pytest.raises(InvalidInputError, match="'workers' parameter must be at least 1"):
         embed(folder, toy, workers=0)
 

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,12 +75,16 @@ def embed(
     workers
         Threads for decoding, and as many for the network. None takes one per core.
     max_pixels
-        Pictures with more pixels are refused.
+        Pictures with more pixels are refused; it can be lowered, not raised.
     show_progress
         Draw a bar on a terminal's standard error.
     """
     if workers is not None and workers < 1:
         raise InvalidInputError(f"The 'workers' parameter must be at least 1. Got {workers}.")
+    if not 1 <= max_pixels <= MAX_PIXELS:
+        raise InvalidInputError(
+            f"The 'max_pixels' parameter must be in the range [1, {MAX_PIXELS}]. Got {max_pixels}."
+        )
     started = time.perf_counter()
     found = find_pictures(folder)
     chosen = backbone or EfficientNetLite()
@@ -90,8 +94,9 @@ def embed(
         pipeline = Pipeline(Path(folder), members, known, workers=workers, max_pixels=max_pixels)
         outcomes = []
         bar = progress_bar(len(found.pictures), "embedding", show=show_progress, unit="pictures")
-        with bar as advance, _kept(opened) as keep:
-            for outcome in pipeline.run(found.pictures):
+        running = closing(pipeline.run(found.pictures))
+        with bar as advance, _kept(opened) as keep, running as finished:
+            for outcome in finished:
                 outcomes.append(keep(outcome))
                 advance()
     report = account_for(found, outcomes, seconds=time.perf_counter() - started)

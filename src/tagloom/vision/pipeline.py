@@ -10,7 +10,7 @@ import hashlib
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -86,7 +86,7 @@ class Pipeline:
         self._claimed: set[bytes] = set()
         self._claiming = threading.Lock()
 
-    def run(self, items: Iterable[str]) -> Iterator[Outcome]:
+    def run(self, items: Iterable[str]) -> Generator[Outcome, None, None]:
         """Yield the outcome of each item, in the order given."""
         readers = ThreadPoolExecutor(self._workers, "tagloom-read")
         thinkers = ThreadPoolExecutor(self._workers, "tagloom-think")
