@@ -6,9 +6,12 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(
-    total: int, description: str, *, show: bool = True
+    total: int, description: str, *, show: bool = True, unit: str | None = None
 ) -> Iterator[Callable[[], None]]:
-    """Yield a function that moves the bar one step; nothing is drawn where nobody looks."""
+    """Yield a function that moves the bar one step; nothing is drawn where nobody looks.
+
+    With a `unit`, "pictures" say, the bar also tells how many of them are done per second.
+    """
     if not show:
         yield _do_nothing
         return
@@ -18,16 +21,24 @@ def progress_bar(
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
+        Task,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class RateColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:.1f} {unit}/s" if unit and task.speed else "")
 
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        RateColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )

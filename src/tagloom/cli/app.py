@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tagloom import __version__
-from tagloom.cli import demo
+from tagloom.cli import demo, embed
 from tagloom.errors import TagloomError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
+app.command("embed")(embed.embed)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,104 @@
+"""`tagloom embed`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from tagloom.vision import Embedding
+
+_SHOWN = 20
+
+
+def embed(
+    folder: Annotated[Path, typer.Argument(help="Folder with pictures, searched throughout.")],
+    backbone: Annotated[
+        list[str] | None,
+        typer.Option(help="lite0, lite1, lite2 or a .onnx file; repeat it to combine several."),
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder of the feature cache; else the user's cache.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write the features to this .npz.")] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Look at the whole picture, not at its centre square.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Threads of each kind; else one per core.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with exit code 1 if anything was skipped.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the account as JSON.")] = False,
+) -> None:
+    """Turn pictures into numbers, once: what the cache knows is not worked out again."""
+    from tagloom.errors import InvalidInputError
+    from tagloom.vision import choose_backbone
+    from tagloom.vision import embed as embed_folder
+
+    if out is not None and not out.absolute().parent.is_dir():
+        raise InvalidInputError(f"The folder of {out} does not exist. Make it or choose another.")
+    chosen = choose_backbone(backbone or ["lite0"], view="whole" if whole else "centre")
+    done = embed_folder(
+        folder, chosen, cache=cache, workers=workers, show_progress=sys.stderr.isatty()
+    )
+    if not done.report.found:
+        raise InvalidInputError(f"There are no pictures in {folder}.")
+    if out is not None:
+        done.features().save(out)
+    typer.echo(_as_json(done, out) if as_json else _as_text(done, out))
+    if not done.report.ready or (strict and done.report.skipped):
+        raise typer.Exit(1)
+
+
+def _as_json(done: "Embedding", out: Path | None) -> str:
+    account = done.report.as_dict()
+    account["backbone"] = done.backbone.name
+    account["cache"] = str(done.cache_folder)
+    account["out"] = None if out is None else str(out)
+    return json.dumps(account, indent=2)
+
+
+def _as_text(done: "Embedding", out: Path | None) -> str:
+    report = done.report
+    lines = [
+        f"{report.found} found in {report.seconds:.1f} s with {done.backbone.name}",
+        f"  {len(report.embedded)} embedded now",
+        f"  {len(report.cached)} already in the cache",
+        f"  {len(report.duplicates)} duplicates (same bytes)",
+        f"  {len(report.skipped)} skipped",
+    ]
+    lines += _listed([f"{shown(one.item)}: {one.reason}" for one in report.skipped])
+    if report.mislabelled:
+        lines.append(f"  {len(report.mislabelled)} read although misnamed")
+        lines += _listed([f"{shown(one.item)}: {one.reason}" for one in report.mislabelled])
+    if report.others:
+        lines.append(f"{len(report.others)} other files, which are no pictures")
+    if report.cached and not report.embedded:
+        lines.append("Nothing to do: every readable picture was in the cache.")
+    lines.append(f"cache: {shown(str(done.cache_folder))}")
+    if out is not None:
+        lines.append(f"features: {shown(str(out))}")
+    return "\n".join(lines)
+
+
+def _listed(lines: list[str]) -> list[str]:
+    """Indent the first lines; a thousand bad files must not bury the summary."""
+    hidden = len(lines) - _SHOWN
+    tail = [f"    ... and {hidden} more; --json lists all"] if hidden > 0 else []
+    return [f"    {line}" for line in lines[:_SHOWN]] + tail
+
+
+def shown(name: str) -> str:
+    r"""Write a file's name so that it fits a line and any terminal.
+
+    >>> print(shown("two\nlines"))
+    two\nlines
+    """
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in name
+    )

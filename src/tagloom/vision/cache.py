@@ -1,0 +1,205 @@
+"""The feature cache: what a backbone said about a picture is worked out once.
+
+An entry is found by the SHA-256 of the picture's bytes and the backbone's identity, so renamed,
+moved and repeated pictures are known again and a changed one is not mistaken for its old self.
+The entries live in an SQLite database in WAL mode: a process killed at any instant loses its last
+unfinished transaction and nothing else, and several processes may read and write at once.
+"""
+
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.errors import TagloomError
+from tagloom.vision.backbone import Backbone, Vector
+from tagloom.vision.places import user_cache
+
+_FILE_NAME = "features.sqlite"
+_PROTOCOL = 1
+_PATIENCE_SECONDS = 60.0
+_NUMBER = np.dtype("<f4")
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS networks (
+    id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, name TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS features (
+    network INTEGER NOT NULL REFERENCES networks (id),
+    content BLOB NOT NULL,
+    numbers BLOB NOT NULL,
+    checksum INTEGER NOT NULL,
+    UNIQUE (network, content)
+);
+"""
+
+
+class FeatureCacheError(TagloomError):
+    """A cache that cannot be opened, read or written."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a backbone said about the picture whose bytes have the SHA-256 `content`."""
+
+    backbone: Backbone
+    content: bytes
+    visual: Vector
+    posteriors: Vector
+
+
+class FeatureCache:
+    """A folder in which features are kept.
+
+    Parameters
+    ----------
+    folder
+        Made if it does not exist. None takes the user's cache directory.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        self.folder = Path(folder) if folder is not None else user_cache() / "features"
+        self.path = self.folder / _FILE_NAME
+        with self._explained("opened"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(
+                self.path, timeout=_PATIENCE_SECONDS, isolation_level=None
+            )
+            self._prepare()
+
+    def known(self, backbone: Backbone) -> set[bytes]:
+        """Give the SHA-256 of every picture that the backbone has described."""
+        query = "SELECT content FROM features JOIN networks ON network = id WHERE identity = ?"
+        with self._explained("read"):
+            return {row[0] for row in self._database.execute(query, [backbone.identity])}
+
+    def store(self, entries: Iterable[Entry]) -> None:
+        """Write entries in one transaction; one that is there already stays as it is."""
+        with self._explained("written"), self._transaction():
+            for entry in entries:
+                numbers = _packed(entry)
+                self._database.execute(
+                    "INSERT OR IGNORE INTO networks (identity, name) VALUES (?, ?)",
+                    [entry.backbone.identity, entry.backbone.name],
+                )
+                self._database.execute(
+                    "INSERT OR IGNORE INTO features "
+                    "SELECT id, ?, ?, ? FROM networks WHERE identity = ?",
+                    [entry.content, numbers, zlib.crc32(numbers), entry.backbone.identity],
+                )
+
+    def load(
+        self, backbone: Backbone, contents: Sequence[bytes]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Give visual descriptors (n, d) and posteriors (n, s) of pictures by their SHA-256."""
+        d, s = backbone.width, len(backbone.concepts)
+        rows = np.empty((len(contents), d + s), dtype=np.float32)
+        damaged: list[bytes] = []
+        for place, content in enumerate(contents):
+            numbers = self._numbers(backbone, content)
+            if len(numbers) == rows.shape[1] * _NUMBER.itemsize:
+                rows[place] = np.frombuffer(numbers, dtype=_NUMBER)
+            else:
+                damaged.append(content)
+        if damaged:
+            self._forget(backbone, damaged)
+            raise FeatureCacheError(
+                f"{len(damaged)} of {len(contents)} entries of the feature cache {self.path} were "
+                "missing or damaged and have been removed. Embed the pictures again."
+            )
+        return rows[:, :d].copy(), rows[:, d:].copy()
+
+    def close(self) -> None:
+        """Close the database; other processes may go on using it."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _numbers(self, backbone: Backbone, content: bytes) -> bytes:
+        """Fetch one entry's bytes; nothing if it is missing or fails its checksum."""
+        query = (
+            "SELECT numbers, checksum FROM features JOIN networks ON network = id "
+            "WHERE identity = ? AND content = ?"
+        )
+        with self._explained("read"):
+            row = self._database.execute(query, [backbone.identity, content]).fetchone()
+        if row is None or zlib.crc32(row[0]) != row[1]:
+            return b""
+        return bytes(row[0])
+
+    def _forget(self, backbone: Backbone, contents: Sequence[bytes]) -> None:
+        statement = (
+            "DELETE FROM features WHERE content = ? "
+            "AND network = (SELECT id FROM networks WHERE identity = ?)"
+        )
+        with self._explained("written"), self._transaction():
+            for content in contents:
+                self._database.execute(statement, [content, backbone.identity])
+
+    def _prepare(self) -> None:
+        self._switch_to_wal()
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        (protocol,) = self._database.execute("PRAGMA user_version").fetchone()
+        if protocol not in (0, _PROTOCOL):
+            raise FeatureCacheError(
+                f"The feature cache {self.path} has protocol {protocol}, this version of tagloom "
+                f"knows {_PROTOCOL}. Use a newer tagloom or another cache folder."
+            )
+        with self._transaction():
+            for statement in _SCHEMA.split(";"):
+                self._database.execute(statement)
+            self._database.execute(f"PRAGMA user_version = {_PROTOCOL}")
+
+    def _switch_to_wal(self) -> None:
+        """Ask for WAL; two processes that ask at once get 'locked' in spite of the timeout."""
+        patience_ends = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                self._database.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as problem:
+                if "locked" not in str(problem) or time.monotonic() > patience_ends:
+                    raise
+                time.sleep(0.05)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    @contextmanager
+    def _explained(self, action: str) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as problem:
+            raise FeatureCacheError(
+                f"The feature cache {self.path} cannot be {action}: {problem}. Check that the "
+                "folder is yours, that the disk has room and that the file was made by tagloom, or "
+                "choose another cache folder."
+            ) from problem
+
+
+def _packed(entry: Entry) -> bytes:
+    return np.concatenate([entry.visual, entry.posteriors]).astype(_NUMBER).tobytes()
