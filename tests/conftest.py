@@ -2,6 +2,11 @@ import os
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_limits
+
+# One worker a core runs the tests: threads of the linear algebra would only get in each other's way.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    threadpool_limits(1)
 
 DATA = Path(os.environ.get("TAGLOOM_DATA", Path(__file__).parents[1] / ".." / "shared" / "data"))
 

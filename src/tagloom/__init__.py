@@ -7,14 +7,20 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from tagloom.labels import PartialLabels as PartialLabels
+    from tagloom.models import APGGraph as APGGraph
+    from tagloom.models import regularization_path as regularization_path
+    from tagloom.models import tune as tune
 
 # Names are fetched on first use: `import tagloom` costs nothing, and the program's --help needs
 # none of the numerical libraries.
 _HOME = {
+    "APGGraph": "tagloom.models",
     "PartialLabels": "tagloom.labels",
+    "regularization_path": "tagloom.models",
+    "tune": "tagloom.models",
 }
 
-__all__ = ["PartialLabels", "__version__"]
+__all__ = ["APGGraph", "PartialLabels", "__version__", "regularization_path", "tune"]
 
 
 def __getattr__(name: str) -> Any:

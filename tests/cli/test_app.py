@@ -1,0 +1,59 @@
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from tagloom import __version__
+from tagloom.cli import app as front_door
+from tagloom.errors import InvalidInputError
+
+runner = CliRunner()
+
+
+def test_demo_recovers_hidden_labels_and_says_so():
+    answer = runner.invoke(front_door.app, ["demo", "--rate", "0.3"])
+    assert answer.exit_code == 0, answer.output
+    assert "600 scenes, 24 labels" in answer.output
+    assert "APG-Graph" in answer.output
+    assert "Hidden presences found" in answer.output
+
+
+def test_demo_refuses_a_rate_that_is_no_share():
+    answer = runner.invoke(front_door.app, ["demo", "--rate", "3"])
+    assert answer.exit_code == 2
+    assert "must lie between 0 and 1" in answer.output
+
+
+def test_version():
+    assert runner.invoke(front_door.app, ["--version"]).output == f"tagloom {__version__}\n"
+
+
+def test_help_loads_no_numerical_library():
+    code = (
+        "import sys; from typer.testing import CliRunner; from tagloom.cli.app import app; "
+        "CliRunner().invoke(app, ['--help']); "
+        "print([m for m in ('numpy', 'scipy', 'sklearn', 'onnxruntime') if m in sys.modules])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (InvalidInputError("row 3 is wrong"), 1, "tagloom: row 3 is wrong"),
+        (KeyboardInterrupt(), 130, "tagloom: interrupted"),
+    ],
+)
+def test_errors_become_messages_and_exit_codes(error, code, words, monkeypatch, capsys):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(front_door, "app", fail)
+    with pytest.raises(SystemExit) as stop:
+        front_door.main()
+    assert stop.value.code == code
+    assert capsys.readouterr().err.strip() == words
