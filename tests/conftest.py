@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from threadpoolctl import threadpool_limits
 
-# One worker a core runs the tests: threads of the linear algebra would only get in each other's way.
+# One worker a core runs the tests: threads of the linear algebra would only be in the way.
 if "PYTEST_XDIST_WORKER" in os.environ:
     threadpool_limits(1)
 
