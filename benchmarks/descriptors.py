@@ -2,50 +2,56 @@
 
 Each table gives the mean average precision on the test pictures, in percent: mean and standard
 deviation over the seeds. Of the training pictures, w% of the positives and w% of the negatives of
-each label are observed; test pictures carry no observation. Every parameter is chosen on training
-data alone: a fifth of the observed entries of each label is hidden, and the parameter that ranks
-them best is used.
+each label are observed; test pictures carry no observation. Ridge and gamma are chosen on training
+data alone: a fifth of the observed entries of each label is hidden, and the value that ranks them
+best is used.
 
     python benchmarks/descriptors.py --data ../shared/data/corel5k/efficientnet_lite0.npz
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.decomposition import PCA
 
 from tagloom.graph import semantic_graph
 from tagloom.labels import PartialLabels
 from tagloom.metrics import mean_average_precision
 from tagloom.models import APGGraph
-from tagloom.semantics import DescriptorPCA, LocalDescriptor, SemanticDescriptor
+from tagloom.semantics import ConceptSelector, DescriptorPCA, LocalDescriptor
 
-RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-GAMMAS = (0.001, 0.01, 0.1, 1.0)
+RIDGES = (30.0, 100.0, 300.0, 1000.0)
+GAMMAS = (0.0, 0.01, 0.1, 1.0)
+
+Pair = tuple[np.ndarray, np.ndarray]
+"""The same for training and for test pictures."""
 
 
 @dataclass
 class Pictures:
-    """Visual descriptors and posteriors side by side, and the true labels."""
+    """Visual descriptors (whole and reduced), posteriors and true labels."""
 
-    X: np.ndarray
-    n_visual: int
-    Y: np.ndarray
-    train: np.ndarray
+    visual: Pair
+    reduced: Pair
+    posteriors: Pair
+    Y: Pair
 
 
 def load(path: Path) -> Pictures:
     data = np.load(path, allow_pickle=False)
-    logits = data["logits"].astype(np.float64)
+    train = data["split"] == "train"
+    logits = data["logits"].astype(np.float32)
     posteriors = np.exp(logits - logits.max(axis=1, keepdims=True))
     posteriors /= posteriors.sum(axis=1, keepdims=True)
-    visual = data["pooled"].astype(np.float64)
-    return Pictures(
-        np.hstack([visual, posteriors]), visual.shape[1], data["Y"], data["split"] == "train"
-    )
+    visual = data["pooled"].astype(np.float32)
+    # The 128 dimensions of the neighbour search depend on no label: they are found once.
+    pca = PCA(128, svd_solver="covariance_eigh").fit(visual[train])
+    tables = (visual, pca.transform(visual), posteriors, data["Y"])
+    return Pictures(*((table[train], table[~train]) for table in tables))
 
 
 def observe(Y: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
@@ -59,11 +65,8 @@ def observe(Y: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
     return seen
 
 
-def hide(seen: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Split the observed entries: four fifths to learn from, a fifth to choose by.
-
-    A label keeps its last observed presence for learning.
-    """
+def hide(seen: np.ndarray, rng: np.random.Generator) -> Pair:
+    """Split the observed entries of each label: four fifths to learn from, a fifth to choose by."""
     learn, choose = seen.copy(), np.full(seen.shape, np.nan)
     for j in range(seen.shape[1]):
         for value in (0, 1):
@@ -73,154 +76,132 @@ def hide(seen: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
     return learn, choose
 
 
-def ridge_scores(train: np.ndarray, seen: np.ndarray, ridge: float, other: np.ndarray) -> Any:
-    learner = APGGraph(lam=0, ridge=ridge, on_unlearnable="ignore", tol=1e-5)
-    return learner.fit(train, PartialLabels.from_array(seen)).scores(other)
+def global_part(pictures: Pictures, seen: np.ndarray) -> Pair:
+    train, test = pictures.posteriors
+    selector = ConceptSelector().fit(train, seen)
+    return selector.transform(train), selector.transform(test)
 
 
-Describe = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+def local_part(pictures: Pictures, seen: np.ndarray, **options: Any) -> Pair:
+    train, test = pictures.reduced
+    local = LocalDescriptor(n_components=None, **options)
+    return local.fit_transform(train, seen), local.transform(test)
 
 
-def chosen_ridge(
-    describe: Describe, X: np.ndarray, seen: np.ndarray, seed: int
-) -> tuple[float, float]:
-    """Return the ridge that ranks hidden entries best, and how well it does."""
-    learn, choose = hide(seen, np.random.default_rng(seed))
-    features, _ = describe(X, learn, X[:1])
-    values = [
-        mean_average_precision(choose, ridge_scores(features, learn, ridge, features))
-        for ridge in RIDGES
+def beside(*parts: Pair) -> Pair:
+    return np.hstack([part[0] for part in parts]), np.hstack([part[1] for part in parts])
+
+
+def semantic_descriptors(pictures: Pictures, seen: np.ndarray) -> Iterator[tuple[str, Pair]]:
+    g = global_part(pictures, seen)
+    known = local_part(pictures, seen)
+    paper = local_part(pictures, seen, pooling="paper")
+    yield "global", g
+    yield "local, known", known
+    yield "local, paper", paper
+    yield "both, known", beside(g, known)
+    yield "both, paper", beside(g, paper)
+
+
+def priors(pictures: Pictures, seen: np.ndarray) -> Iterator[tuple[str, Pair]]:
+    for prior in (0.1, 1.0, 3.0, 10.0, 30.0):
+        yield f"local, prior {prior:g}", local_part(pictures, seen, prior=prior)
+
+
+def learner_features(pictures: Pictures, seen: np.ndarray) -> Iterator[tuple[str, Pair]]:
+    """Yield the learner's X: PCA of [visual; s] with 90% of the energy, and parts of it."""
+    s = beside(global_part(pictures, seen), local_part(pictures, seen))
+    both = beside(pictures.visual, s)
+    widths = [pictures.visual[0].shape[1], s[0].shape[1]]
+    for name, pair, blocks in (
+        ("visual", pictures.visual, None),
+        ("visual + both", both, None),
+        ("visual + both, blocks scaled", both, widths),
+    ):
+        pca = DescriptorPCA(blocks=blocks).fit(pair[0])
+        yield f"{name} ({pca.n_components_})", (pca.transform(pair[0]), pca.transform(pair[1]))
+
+
+def standardized(pair: Pair) -> Pair:
+    """Bring the rows to mean 0 and total variance 100: one grid of ridges fits all descriptors."""
+    mean, size = pair[0].mean(axis=0), np.sqrt(pair[0].var(axis=0).sum())
+    train, test = (np.float32(10) * (table - mean) / size for table in pair)
+    return train.astype(np.float32), test.astype(np.float32)
+
+
+def fitted(
+    X: np.ndarray, seen: np.ndarray, ridge: float, gamma: float = 0, graph: Any = None
+) -> Any:
+    learner = APGGraph(lam=0, ridge=ridge, gamma=gamma, on_unlearnable="ignore", tol=1e-3)
+    return learner.fit(X, PartialLabels.from_array(seen), graph=graph)
+
+
+def chosen_ridge(X: np.ndarray, learn: np.ndarray, choose: np.ndarray) -> float:
+    """Return the ridge that ranks hidden entries best."""
+    values = [mean_average_precision(choose, fitted(X, learn, r).scores(X)) for r in RIDGES]
+    return RIDGES[int(np.argmax(values))]
+
+
+def compare_descriptors(
+    pictures: Pictures, rate: float, seed: int, describe: Any
+) -> dict[str, float]:
+    """Return the test mAP of the ridge learner on each descriptor."""
+    rng = np.random.default_rng(seed)
+    seen = observe(pictures.Y[0], rate, rng)
+    learn, choose = hide(seen, rng)
+    ridges = [
+        chosen_ridge(standardized(pair)[0], learn, choose) for _, pair in describe(pictures, learn)
     ]
-    best = int(np.argmax(values))
-    return RIDGES[best], values[best]
-
-
-def validate(pictures: Pictures, describe: Describe, rate: float, seed: int) -> float:
-    """Return the test mAP of the ridge learner on these descriptors."""
-    X, Y = pictures.X[pictures.train], pictures.Y[pictures.train]
-    seen = observe(Y, rate, np.random.default_rng(seed))
-    ridge, _ = chosen_ridge(describe, X, seen, seed)
-    train, test = describe(X, seen, pictures.X[~pictures.train])
-    scores = ridge_scores(train, seen, ridge, test)
-    return 100 * mean_average_precision(pictures.Y[~pictures.train], scores)
-
-
-def standardized(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bring the rows to mean 0 and total variance 1: one grid of ridges fits all descriptors."""
-    mean, size = train.mean(axis=0), np.sqrt(train.var(axis=0).sum())
-    return 10 * (train - mean) / size, 10 * (test - mean) / size
-
-
-def semantic(n_visual: int, **options: Any) -> Describe:
-    def describe(X: np.ndarray, seen: np.ndarray, other: np.ndarray) -> Any:
-        descriptor = SemanticDescriptor(n_visual, **options)
-        return standardized(descriptor.fit_transform(X, seen), descriptor.transform(other))
-
-    return describe
-
-
-def all_features(n_visual: int, *, scaled: bool = True, **options: Any) -> Describe:
-    """PCA of [visual; s] with 90% of the energy, or of the visual descriptor alone."""
-
-    def describe(X: np.ndarray, seen: np.ndarray, other: np.ndarray) -> Any:
-        descriptor = SemanticDescriptor(n_visual, scaling="norm", **options)
-        S, S_other = descriptor.fit_transform(X, seen), descriptor.transform(other)
-        pca = DescriptorPCA(blocks=[n_visual, S.shape[1]] if scaled else None)
-        train = pca.fit_transform(np.hstack([X[:, :n_visual], S]))
-        return standardized(train, pca.transform(np.hstack([other[:, :n_visual], S_other])))
-
-    return describe
-
-
-def visual_only(n_visual: int) -> Describe:
-    def describe(X: np.ndarray, seen: np.ndarray, other: np.ndarray) -> Any:
-        pca = DescriptorPCA()
-        train = pca.fit_transform(X[:, :n_visual])
-        return standardized(train, pca.transform(other[:, :n_visual]))
-
-    return describe
-
-
-def descriptions(n: int) -> dict[str, Describe]:
-    paper = LocalDescriptor(pooling="paper")
-    return {
-        "global": semantic(n, local="drop"),
-        "local (known)": semantic(n, concepts="drop"),
-        "local (paper)": semantic(n, concepts="drop", local=paper),
-        "both (known)": semantic(n),
-        "both (paper)": semantic(n, local=paper),
-        "both (known, norm)": semantic(n, scaling="norm"),
-        "visual, PCA": visual_only(n),
-        "visual + both, PCA": all_features(n),
-        "visual + both, PCA, unscaled": all_features(n, scaled=False),
-    }
-
-
-def priors(n: int) -> dict[str, Describe]:
-    return {
-        f"local (known), prior {prior:g}": semantic(
-            n, concepts="drop", local=LocalDescriptor(prior=prior)
-        )
-        for prior in (0.1, 1.0, 3.0, 10.0, 30.0)
-    }
-
-
-def compare_graphs(pictures: Pictures, rate: float, seed: int, pooling: str) -> dict[str, float]:
-    """Return test mAP of the ridge learner with and without a graph over all pictures."""
-    X, test = pictures.X[pictures.train], pictures.X[~pictures.train]
-    seen = observe(pictures.Y[pictures.train], rate, np.random.default_rng(seed))
-    describe = all_features(pictures.n_visual)
-    ridge, _ = chosen_ridge(describe, X, seen, seed)
-    learn, choose = hide(seen, np.random.default_rng(seed))
     results = {}
-    for weight in ("none", "dot", "cosine"):
-        gammas = (0.0,) if weight == "none" else (0.0, *GAMMAS)
-        tried = []
-        for gamma in gammas:
-            scores = _with_graph(
-                pictures, describe, (X, X[:0]), learn, ridge, gamma, weight, pooling
-            )
-            tried.append(mean_average_precision(choose, scores))
-        gamma = gammas[int(np.argmax(tried))]
-        scores = _with_graph(pictures, describe, (X, test), seen, ridge, gamma, weight, pooling)
-        truth = pictures.Y[~pictures.train]
-        results[weight] = 100 * mean_average_precision(truth, scores[len(X) :])
-        results[f"gamma of {weight}"] = gamma
+    for ridge, (name, pair) in zip(ridges, describe(pictures, seen), strict=True):
+        train, test = standardized(pair)
+        scores = fitted(train, seen, ridge).scores(test)
+        results[name.split(" (")[0]] = 100 * mean_average_precision(pictures.Y[1], scores)
     return results
 
 
-def _with_graph(
-    pictures: Pictures,
-    describe: Describe,
-    rows: tuple[np.ndarray, np.ndarray],
-    seen: np.ndarray,
-    ridge: float,
-    gamma: float,
-    weight: str,
-    pooling: str,
-) -> Any:
-    """Learn with the graph over training and new pictures; the latter are all unknown."""
-    X, other = rows
-    descriptor = SemanticDescriptor(pictures.n_visual, local=LocalDescriptor(pooling=pooling))
-    S = descriptor.fit_transform(X, seen)
-    if len(other):
-        train, new = describe(X, seen, other)
-        features, S = np.vstack([train, new]), np.vstack([S, descriptor.transform(other)])
-    else:
-        features, _ = describe(X, seen, X[:1])
-    known = np.vstack([seen, np.full((len(other), seen.shape[1]), np.nan)])
-    W = None
-    if gamma > 0:
-        W = semantic_graph(S, weight=weight)
-        # The same mean degree for both weights: one grid of gammas means the same to each.
-        W /= W.sum() / len(S)
-    learner = APGGraph(lam=0, ridge=ridge, gamma=gamma, on_unlearnable="ignore", tol=1e-5)
-    return learner.fit(features, PartialLabels.from_array(known), graph=W).scores(features)
+def compare_graphs(pictures: Pictures, rate: float, seed: int) -> dict[str, float]:
+    """Return the test mAP without a graph and with each kind of weight, on the learner's features.
+
+    The graph joins training and test pictures alike; of the latter everything is unknown.
+    """
+    rng = np.random.default_rng(seed)
+    seen = observe(pictures.Y[0], rate, rng)
+    learn, choose = hide(seen, rng)
+    X, S = _features_and_descriptors(pictures, learn)
+    ridge = chosen_ridge(X[0], learn, choose)
+    results, gammas = {}, {}
+    for weight in ("dot", "cosine"):
+        W = _graph(S[0], weight)
+        tried = [
+            mean_average_precision(choose, fitted(X[0], learn, ridge, gamma, W).scores(X[0]))
+            for gamma in GAMMAS
+        ]
+        gammas[weight] = GAMMAS[int(np.argmax(tried))]
+    X, S = _features_and_descriptors(pictures, seen)
+    everything = np.vstack([seen, np.full(pictures.Y[1].shape, np.nan)])
+    for weight in ("none", "dot", "cosine"):
+        gamma = gammas.get(weight, 0.0)
+        W = _graph(np.vstack(S), weight) if gamma else None
+        scores = fitted(np.vstack(X), everything, ridge, gamma, W).scores(X[1])
+        results[f"graph: {weight}"] = 100 * mean_average_precision(pictures.Y[1], scores)
+    return results | {f"gamma of {weight}": gamma for weight, gamma in gammas.items()}
 
 
-def show(name: str, values: list[list[float]]) -> None:
-    cells = "  ".join(f"{np.mean(v):5.1f} ± {np.std(v):3.1f}" for v in values)
-    print(f"{name:30s}  {cells}", flush=True)
+def _features_and_descriptors(pictures: Pictures, seen: np.ndarray) -> tuple[Pair, Pair]:
+    s = beside(global_part(pictures, seen), local_part(pictures, seen))
+    both = beside(pictures.visual, s)
+    pca = DescriptorPCA(blocks=[pictures.visual[0].shape[1], s[0].shape[1]]).fit(both[0])
+    return standardized((pca.transform(both[0]), pca.transform(both[1]))), s
+
+
+def _graph(S: np.ndarray, weight: str) -> Any:
+    """Return the graph scaled to a mean degree of 1: one grid of gammas means the same to all."""
+    W = semantic_graph(S, weight=weight)
+    return W * (len(S) / W.sum())
+
+
+WHAT = {"descriptors": semantic_descriptors, "priors": priors, "features": learner_features}
 
 
 def main() -> None:
@@ -228,26 +209,21 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--rates", type=float, nargs="+", default=[0.1, 0.2, 0.3, 0.4, 0.5])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument(
-        "--what", choices=["descriptors", "priors", "graphs"], default="descriptors"
-    )
-    parser.add_argument("--pooling", choices=["known", "paper"], default="known")
+    parser.add_argument("--what", choices=[*WHAT, "graphs"], default="descriptors")
     options = parser.parse_args()
     pictures = load(options.data)
-    print(f"{'mAP (%) at observed share':30s}  " + "  ".join(f"{r:11.0%}" for r in options.rates))
-    if options.what == "graphs":
-        found = [
-            [compare_graphs(pictures, rate, seed, options.pooling) for seed in range(options.seeds)]
-            for rate in options.rates
-        ]
-        for name in found[0][0]:
-            show(name, [[one[name] for one in at_rate] for at_rate in found])
-        return
-    table = descriptions if options.what == "descriptors" else priors
-    for name, describe in table(pictures.n_visual).items():
-        seeds = range(options.seeds)
-        values = [[validate(pictures, describe, r, seed) for seed in seeds] for r in options.rates]
-        show(name, values)
+    for rate in options.rates:
+        found = []
+        for seed in range(options.seeds):
+            if options.what == "graphs":
+                found.append(compare_graphs(pictures, rate, seed))
+            else:
+                found.append(compare_descriptors(pictures, rate, seed, WHAT[options.what]))
+        for name in found[0]:
+            values = [one[name] for one in found]
+            print(
+                f"{rate:4.0%}  {name:30s} {np.mean(values):6.2f} ± {np.std(values):.2f}", flush=True
+            )
 
 
 if __name__ == "__main__":
