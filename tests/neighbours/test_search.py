@@ -62,6 +62,13 @@ def test_far_from_the_origin_single_precision_still_finds_the_true_order():
     np.testing.assert_array_equal(nearest_neighbours(X, 7).indices, slow_neighbours(X, 7)[0])
 
 
+def test_queries_in_double_precision_are_not_rounded_to_that_of_the_base():
+    base = (1e4 + np.random.default_rng(1).standard_normal((400, 4))).astype(np.float32)
+    queries = 1e4 + 1e-4 * np.random.default_rng(2).standard_normal((50, 4))
+    expected = slow_neighbours(base, 5, queries)[0]
+    np.testing.assert_array_equal(nearest_neighbours(base, 5, queries).indices, expected)
+
+
 def test_an_outlier_does_not_spoil_the_others():
     X = np.random.default_rng(2).standard_normal((300, 5))
     X[17] = 1e12

@@ -81,8 +81,9 @@ class _Screen:
 
     def __init__(self, base: Matrix) -> None:
         dtype = base.dtype
-        self._centre = base.mean(axis=0, dtype=np.float64)
-        self._scale = _largest(base, self._centre)
+        # Any centre would do, so that its rounding is harmless; the mean makes norms small.
+        self._centre = base.mean(axis=0, dtype=np.float64).astype(dtype)
+        self._scale = dtype.type(_largest(base, self._centre))
         self._gamma = dtype.type((base.shape[1] + 16) * np.finfo(dtype).eps)
         rows = self._prepared(base)
         norms = np.einsum("ij,ij->i", rows, rows)
@@ -120,10 +121,12 @@ class _Screen:
             yield start, lower, upper
 
     def _prepared(self, rows: Matrix) -> Matrix:
-        return np.asarray((rows - self._centre) / self._scale, dtype=self._gamma.dtype)
+        centred: Matrix = rows.astype(self._gamma.dtype) - self._centre
+        centred /= self._scale
+        return centred
 
 
-def _largest(base: Matrix, centre: Floats) -> float:
+def _largest(base: Matrix, centre: Matrix) -> float:
     """Return the largest coordinate around the centre, by which all are divided."""
     low, high = base.min(axis=0) - centre, base.max(axis=0) - centre
     largest = float(max(np.abs(low).max(initial=0.0), np.abs(high).max(initial=0.0)))

@@ -57,28 +57,31 @@ def nearest_neighbours(
     check_choice("metric", metric, METRICS)
     check_choice("method", method, METHODS)
     rows = _checked(base, "base")
-    asked = rows if queries is None else _checked(queries, "queries")
-    if asked.shape[1] != rows.shape[1]:
-        raise InvalidInputError(
-            f"The queries must have the {rows.shape[1]} columns of the base; "
-            f"found {asked.shape[1]}."
-        )
-    _check_number(n_neighbors, len(rows) - (queries is None))
+    among_themselves = queries is None
+    asked = rows if queries is None else _checked_queries(queries, rows)
+    if asked.dtype != rows.dtype:
+        # Rounded to single precision, a query would be another query.
+        rows, asked = rows.astype(np.float64), asked.astype(np.float64)
+    _check_number(n_neighbors, len(rows) - among_themselves)
     if metric == "cosine":
         rows, asked = _unit(rows, 0), _unit(asked, 1)
-    if method == "auto":
-        large = len(rows) >= _APPROXIMATE_FROM and faiss_is_installed()
-        method = "ivf" if large else "exact"
-    k = int(n_neighbors) + (queries is None)
-    recall = 1.0
+    # A row finds itself too, if it is among the rows.
+    k = int(n_neighbors) + among_themselves
+    method = _chosen_method(method, len(rows))
     if method == "exact":
-        indices, squares = _exact(rows, asked, k)
+        (indices, squares), recall = _exact(rows, asked, k), 1.0
     else:
         indices, squares, recall = approximate_neighbours(rows, asked, k)
-    if queries is None:
+    if among_themselves:
         indices, squares = _without_self(indices, squares)
     distances = squares / 2 if metric == "cosine" else np.sqrt(squares)
     return Neighbours(indices, distances, recall, method)
+
+
+def _chosen_method(method: str, n_rows: int) -> str:
+    if method != "auto":
+        return method
+    return "ivf" if n_rows >= _APPROXIMATE_FROM and faiss_is_installed() else "exact"
 
 
 def _exact(rows: Matrix, asked: Matrix, k: int) -> tuple[Positions, Floats]:
@@ -126,6 +129,16 @@ def _checked(rows: npt.ArrayLike, name: str) -> Matrix:
             f"The {name} must be finite; found {table[row, column]} in row {row}, column {column}."
         )
     return table
+
+
+def _checked_queries(queries: npt.ArrayLike, rows: Matrix) -> Matrix:
+    asked = _checked(queries, "queries")
+    if asked.shape[1] != rows.shape[1]:
+        raise InvalidInputError(
+            f"The queries must have the {rows.shape[1]} columns of the base; "
+            f"found {asked.shape[1]}."
+        )
+    return asked
 
 
 def _check_number(n_neighbors: int, available: int) -> None:
