@@ -25,7 +25,7 @@ from tagloom.models import APGGraph
 from tagloom.semantics import ConceptSelector, DescriptorPCA, LocalDescriptor
 
 RIDGES = (30.0, 100.0, 300.0, 1000.0)
-GAMMAS = (0.0, 0.01, 0.1, 1.0)
+GAMMAS = (0.0, 0.003, 0.03, 0.3)
 
 Pair = tuple[np.ndarray, np.ndarray]
 """The same for training and for test pictures."""
@@ -169,23 +169,32 @@ def compare_graphs(pictures: Pictures, rate: float, seed: int) -> dict[str, floa
     seen = observe(pictures.Y[0], rate, rng)
     learn, choose = hide(seen, rng)
     X, S = _features_and_descriptors(pictures, learn)
-    ridge = chosen_ridge(X[0], learn, choose)
-    results, gammas = {}, {}
-    for weight in ("dot", "cosine"):
-        W = _graph(S[0], weight)
-        tried = [
-            mean_average_precision(choose, fitted(X[0], learn, ridge, gamma, W).scores(X[0]))
-            for gamma in GAMMAS
-        ]
-        gammas[weight] = GAMMAS[int(np.argmax(tried))]
+    chosen = {
+        weight: _chosen_pair(
+            X[0], learn, choose, None if weight == "none" else _graph(S[0], weight)
+        )
+        for weight in ("none", "dot", "cosine")
+    }
     X, S = _features_and_descriptors(pictures, seen)
     everything = np.vstack([seen, np.full(pictures.Y[1].shape, np.nan)])
-    for weight in ("none", "dot", "cosine"):
-        gamma = gammas.get(weight, 0.0)
+    results = {}
+    for weight, (ridge, gamma) in chosen.items():
         W = _graph(np.vstack(S), weight) if gamma else None
         scores = fitted(np.vstack(X), everything, ridge, gamma, W).scores(X[1])
         results[f"graph: {weight}"] = 100 * mean_average_precision(pictures.Y[1], scores)
-    return results | {f"gamma of {weight}": gamma for weight, gamma in gammas.items()}
+    return results | {f"gamma of {weight}": gamma for weight, (_, gamma) in chosen.items()}
+
+
+def _chosen_pair(
+    X: np.ndarray, learn: np.ndarray, choose: np.ndarray, W: Any
+) -> tuple[float, float]:
+    """Return the ridge and gamma that rank hidden entries best."""
+    grid = [(ridge, gamma) for ridge in RIDGES for gamma in (GAMMAS if W is not None else (0.0,))]
+    values = [
+        mean_average_precision(choose, fitted(X, learn, ridge, gamma, W).scores(X))
+        for ridge, gamma in grid
+    ]
+    return grid[int(np.argmax(values))]
 
 
 def _features_and_descriptors(pictures: Pictures, seen: np.ndarray) -> tuple[Pair, Pair]:
