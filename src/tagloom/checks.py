@@ -1,0 +1,39 @@
+"""Refusals of arguments that cannot be meant: what was expected, what was found."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from tagloom.errors import InvalidInputError
+
+
+def is_whole(given: Any) -> bool:
+    """Say whether this is a whole number; True is none."""
+    return isinstance(given, numbers.Integral) and not isinstance(given, bool | np.bool_)
+
+
+def check_whole(name: str, given: Any, *, at_least: int) -> None:
+    """Refuse what is not a whole number of that size."""
+    if not is_whole(given) or given < at_least:
+        raise InvalidInputError(
+            f"{name} must be a whole number of at least {at_least}; got {given!r}."
+        )
+
+
+def check_number(name: str, given: Any, *, low: float, high: float, inclusive: bool) -> None:
+    """Refuse what is not a number from `low` (itself allowed where `inclusive`) to `high`."""
+    is_number = isinstance(given, numbers.Real) and not isinstance(given, bool | np.bool_)
+    in_range = is_number and given <= high and (given >= low if inclusive else given > low)
+    if not in_range or not np.isfinite(given):
+        bracket = "[" if inclusive else "("
+        raise InvalidInputError(
+            f"{name} must be a finite number in {bracket}{low:g}, {high:g}]; got {given!r}."
+        )
+
+
+def check_choice(name: str, given: Any, choices: tuple[Any, ...]) -> None:
+    """Refuse what is none of the choices."""
+    if not any(given is choice or given == choice for choice in choices):
+        listed = ", ".join(map(repr, choices))
+        raise InvalidInputError(f"{name} must be one of {listed}; got {given!r}.")

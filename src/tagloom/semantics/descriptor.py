@@ -1,0 +1,177 @@
+"""The semantic descriptor: what the network says and what the neighbours are called."""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tagloom.checks import check_choice, is_whole
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels
+from tagloom.semantics._checks import read_labels
+from tagloom.semantics._names import as_text
+from tagloom.semantics.concepts import ConceptSelector
+from tagloom.semantics.local import LocalDescriptor
+
+Array = npt.NDArray[Any]
+SCALINGS = (None, "norm")
+
+
+class SemanticDescriptor(TransformerMixin, BaseEstimator):
+    """Join the global and the local descriptor: the paper's s = [g; l].
+
+    It takes one table whose first columns are visual descriptors and whose other columns are the
+    posteriors of concepts, so that it fits into pipelines and cross-validation.
+
+    Parameters
+    ----------
+    n_visual : int
+        How many leading columns are visual.
+    concepts : ConceptSelector, optional
+        How to choose concepts; None for the defaults, "drop" to leave the global descriptor out.
+    local : LocalDescriptor, optional
+        How to pool neighbours' labels; None for the defaults, "drop" to leave it out.
+    scaling : {None, "norm"}, default=None
+        None joins the parts as they are, as the paper does; "norm" divides each by the root mean
+        square of its rows' norms in training, so that both have the same say in distances.
+    concept_names : iterable of str, optional
+        Names of all concepts, where X is not a DataFrame that has them.
+
+    Attributes
+    ----------
+    concepts_, local_ : the fitted parts, None where dropped
+    scales_ : array of float
+        By what each part is divided.
+
+    Examples
+    --------
+    >>> visual, posteriors = [[0.0], [0.1], [5.0]], [[0.9, 0.1], [0.8, 0.1], [0.1, 0.2]]
+    >>> semantic = SemanticDescriptor(n_visual=1, concept_names=["sandbar", "toaster"])
+    >>> semantic.fit_transform(np.hstack([visual, posteriors]), [[1], [1], [0]]).shape
+    (3, 2)
+    >>> semantic.get_feature_names_out().tolist()
+    ['concept:sandbar', 'label:0']
+    """
+
+    concepts_: ConceptSelector | None
+    local_: LocalDescriptor | None
+    scales_: Array
+
+    def __init__(
+        self,
+        n_visual: int,
+        *,
+        concepts: ConceptSelector | str | None = None,
+        local: LocalDescriptor | str | None = None,
+        scaling: str | None = None,
+        concept_names: Iterable[str] | None = None,
+    ) -> None:
+        self.n_visual = n_visual
+        self.concepts = concepts
+        self.local = local
+        self.scaling = scaling
+        self.concept_names = concept_names
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose the concepts and keep the training items."""
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
+        """Choose the concepts and describe the training items, none by its own labels."""
+        check_choice("scaling", self.scaling, SCALINGS)
+        rows = validate_data(self, X, dtype=[np.float64, np.float32])
+        known = read_labels(y, len(rows))
+        visual, posteriors = self._split(rows)
+        self._names: Array = self._read_names(posteriors.shape[1])
+        parts = [self._fit_concepts(posteriors, known), self._fit_local(visual, known)]
+        kept = [part for part in parts if part is not None]
+        if not kept:
+            raise InvalidInputError("Nothing is left of the descriptor: both parts are dropped.")
+        self.scales_ = np.array([self._scale(part) for part in kept])
+        return self._joined(kept)
+
+    def transform(self, X: Any) -> Any:
+        """Describe new items."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        visual, posteriors = self._split(rows)
+        pairs = ((self.concepts_, posteriors), (self.local_, visual))
+        return self._joined([part.transform(of) for part, of in pairs if part is not None])
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return "concept:..." and "label:...", for the columns of both parts."""
+        check_is_fitted(self)
+        names: list[str] = []
+        if self.concepts_ is not None:
+            chosen = self._names[self.concepts_.get_support()]
+            names += [f"concept:{name}" for name in chosen]
+        if self.local_ is not None:
+            names += [f"label:{name}" for name in self.local_.get_feature_names_out()]
+        return as_text(names)
+
+    def _fit_concepts(self, posteriors: Array, known: PartialLabels) -> Array | None:
+        self.concepts_ = _part(self.concepts, ConceptSelector, "concepts")
+        if self.concepts_ is None:
+            return None
+        return np.asarray(self.concepts_.fit(posteriors, known).transform(posteriors))
+
+    def _fit_local(self, visual: Array, known: PartialLabels) -> Array | None:
+        self.local_ = _part(self.local, LocalDescriptor, "local")
+        return None if self.local_ is None else np.asarray(self.local_.fit_transform(visual, known))
+
+    def _split(self, rows: Array) -> tuple[Array, Array]:
+        if not is_whole(self.n_visual) or not 0 <= self.n_visual <= rows.shape[1]:
+            raise InvalidInputError(
+                f"n_visual must be a whole number from 0 to {rows.shape[1]}, the number of "
+                f"columns; got {self.n_visual!r}."
+            )
+        return rows[:, : self.n_visual], rows[:, self.n_visual :]
+
+    def _read_names(self, n_concepts: int) -> Array:
+        if self.concept_names is not None:
+            names = as_text(self.concept_names)
+        elif hasattr(self, "feature_names_in_"):
+            names = as_text(self.feature_names_in_[self.n_visual :])
+        else:
+            names = as_text(range(n_concepts))
+        if len(names) != n_concepts:
+            raise InvalidInputError(
+                f"Expected {n_concepts} concept names, one for each column from column "
+                f"{self.n_visual} on; found {len(names)}."
+            )
+        return names
+
+    def _scale(self, part: Array) -> float:
+        if self.scaling is None:
+            return 1.0
+        size = float(np.sqrt(np.einsum("ij,ij->", part, part, dtype=np.float64) / len(part)))
+        return size if size > 0 else 1.0
+
+    def _joined(self, parts: list[Array]) -> Array:
+        joined = np.hstack(parts)
+        if self.scaling is not None:
+            widths = [part.shape[1] for part in parts]
+            joined /= np.repeat(self.scales_, widths).astype(joined.dtype)
+        return joined
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _part(given: Any, kind: type[Any], name: str) -> Any:
+    if given is None:
+        return kind()
+    if isinstance(given, str) and given == "drop":
+        return None
+    if not isinstance(given, kind):
+        raise InvalidInputError(
+            f"{name} must be a {kind.__name__}, None for the defaults or 'drop'; got {given!r}."
+        )
+    return clone(given)

@@ -1,0 +1,95 @@
+"""The learner's features: all descriptors, decorrelated."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.decomposition import PCA
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tagloom.checks import check_number, is_whole
+from tagloom.errors import InvalidInputError
+from tagloom.semantics._pca import fitted_pca
+
+Array = npt.NDArray[Any]
+
+
+class DescriptorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Reduce [visual; semantic] to the principal components that keep most of the energy.
+
+    The learner wants orthogonal features. Blocks of columns of unlike size (activations of a
+    network are large, posteriors small) can be brought to the same energy first; without that the
+    largest block alone decides what is kept.
+
+    Parameters
+    ----------
+    energy : float, default=0.9
+        Share of the variance to keep, in (0, 1].
+    blocks : sequence of int, optional
+        Widths of the blocks of columns, each divided by the square root of its total variance.
+        None leaves all columns as they are, as the paper does.
+
+    Attributes
+    ----------
+    pca_ : PCA
+        The fitted principal components.
+    scales_ : array of shape (n_features,)
+        By what each column is divided.
+    n_components_ : int
+        How many components are kept.
+
+    Examples
+    --------
+    >>> X = np.array([[100.0, 0.1], [-100.0, 0.1], [100.0, -0.1], [-100.0, -0.1]])
+    >>> DescriptorPCA().fit_transform(X).shape
+    (4, 1)
+    >>> DescriptorPCA(blocks=[1, 1]).fit_transform(X).shape
+    (4, 2)
+    """
+
+    pca_: PCA
+    scales_: Array
+    n_components_: int
+
+    def __init__(self, energy: float = 0.9, *, blocks: Sequence[int] | None = None) -> None:
+        self.energy = energy
+        self.blocks = blocks
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components; `y` is not used."""
+        check_number("energy", self.energy, low=0, high=1, inclusive=False)
+        rows = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        self.scales_ = self._block_scales(rows)
+        pca = fitted_pca(rows / self.scales_, None if self.energy == 1 else self.energy)
+        self.pca_ = PCA(svd_solver="full").fit(rows / self.scales_) if pca is None else pca
+        self.n_components_ = int(self.pca_.n_components_)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the components of each row."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return self.pca_.transform(rows / self.scales_)
+
+    def _block_scales(self, rows: Array) -> Array:
+        if self.blocks is None:
+            return np.ones(rows.shape[1], dtype=rows.dtype)
+        widths = list(self.blocks)
+        if not all(is_whole(width) and width >= 0 for width in widths):
+            raise InvalidInputError(f"blocks must be whole numbers of columns; got {widths!r}.")
+        if sum(widths) != rows.shape[1]:
+            raise InvalidInputError(
+                f"blocks must add up to the {rows.shape[1]} columns of X; "
+                f"{widths!r} add up to {sum(widths)}."
+            )
+        ends = np.cumsum([0, *widths])
+        variance = rows.var(axis=0, dtype=np.float64)
+        energy = np.array([variance[a:b].sum() for a, b in pairwise(ends)])
+        return np.repeat(np.sqrt(np.where(energy > 0, energy, 1.0)), widths).astype(rows.dtype)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_

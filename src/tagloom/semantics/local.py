@@ -1,0 +1,157 @@
+"""The local descriptor: the labels of the pictures that look alike."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import PCA
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tagloom.checks import check_choice, check_number, check_whole
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels
+from tagloom.neighbours import METHODS, METRICS, Neighbours, nearest_neighbours
+from tagloom.semantics._checks import read_labels
+from tagloom.semantics._names import as_text
+from tagloom.semantics._pca import fitted_pca
+from tagloom.semantics._pooling import label_rates, pool_known, pool_observed
+from tagloom.semantics.evidence import Floats
+
+Array = npt.NDArray[Any]
+POOLINGS = ("known", "paper")
+
+
+class LocalDescriptor(TransformerMixin, BaseEstimator):
+    """Pool the known labels of each item's visual neighbours: the paper's l.
+
+    An item is never its own neighbour: `fit_transform` looks for the neighbours of the training
+    items among the others, so that no label describes the item it was seen on. `transform` takes
+    every row for a new item. Equal rows are different items and may be neighbours.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=50
+        The paper's k_v; all other items where there are fewer.
+    n_components : int or None, default=128
+        Dimension to which visual descriptors are reduced by PCA before the search. None, or no
+        more columns than that: they are searched as they are.
+    pooling : {"known", "paper"}, default="known"
+        "known": (sum of w y + prior * rate) / (sum of w + prior) over what is known of the
+        neighbours, with observation weights w and the label's rate among all training items.
+        "paper": (1/k_v) sum of observed labels, where unknown counts as 0.
+    prior : float, default=1.0
+        How much the rate weighs in "known", in observations.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+    method : {"auto", "exact", "ivf"}, default="auto"
+        How to search, see `tagloom.neighbours.nearest_neighbours`.
+
+    Attributes
+    ----------
+    labels_ : tuple
+        Names of the labels, which are the columns of the descriptor.
+    rates_ : array of shape (n_labels,)
+        Share of presences among the known entries of each label.
+    neighbours_ : Neighbours or None
+        The neighbours of the training items, after `fit_transform`.
+
+    Examples
+    --------
+    >>> visual = [[0.0], [0.1], [5.0], [5.1]]
+    >>> local = LocalDescriptor(n_neighbors=1, prior=0)
+    >>> local.fit_transform(visual, [[1, 0], [1, None], [0, 1], [None, 1]]).round(2)
+    array([[1.  , 0.67],
+           [1.  , 0.  ],
+           [0.67, 1.  ],
+           [0.  , 1.  ]])
+    """
+
+    labels_: tuple[Any, ...]
+    rates_: Floats
+    neighbours_: Neighbours | None
+
+    def __init__(
+        self,
+        n_neighbors: int = 50,
+        *,
+        n_components: int | None = 128,
+        pooling: str = "known",
+        prior: float = 1.0,
+        metric: str = "euclidean",
+        method: str = "auto",
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.n_components = n_components
+        self.pooling = pooling
+        self.prior = prior
+        self.metric = metric
+        self.method = method
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep the training items and what is known of them.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_items, n_features)
+            Visual descriptors.
+        y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown)
+        """
+        self._check_parameters()
+        rows = validate_data(self, X, dtype=[np.float64, np.float32])
+        known = read_labels(y, len(rows))
+        self._pca: PCA | None = fitted_pca(rows, self.n_components)
+        self._rows: Array = self._reduced(rows)
+        self._known: PartialLabels = known
+        self.labels_ = known.labels
+        self.rates_ = label_rates(known)
+        self.neighbours_ = None
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
+        """Keep the training items and describe each by the others."""
+        self.fit(X, y)
+        if len(self._rows) < 2:
+            raise InvalidInputError("The only item has no neighbour: at least 2 items are needed.")
+        self.neighbours_ = self._search(None)
+        return self._pool(self.neighbours_)
+
+    def transform(self, X: Any) -> Any:
+        """Describe new items by the training items that look like them."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return self._pool(self._search(self._reduced(rows)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the labels."""
+        check_is_fitted(self)
+        return as_text(self.labels_)
+
+    def _search(self, rows: Array | None) -> Neighbours:
+        available = len(self._rows) - (rows is None)
+        k = min(self.n_neighbors, available)
+        return nearest_neighbours(self._rows, k, rows, metric=self.metric, method=self.method)
+
+    def _pool(self, found: Neighbours) -> Array:
+        if self.pooling == "paper":
+            pooled = pool_observed(self._known, found)
+        else:
+            pooled = pool_known(self._known, found, self.rates_, self.prior)
+        return pooled.astype(self._rows.dtype, copy=False)
+
+    def _reduced(self, rows: Array) -> Array:
+        return rows if self._pca is None else np.asarray(self._pca.transform(rows))
+
+    def _check_parameters(self) -> None:
+        check_whole("n_neighbors", self.n_neighbors, at_least=1)
+        if self.n_components is not None:
+            check_whole("n_components", self.n_components, at_least=1)
+        check_choice("pooling", self.pooling, POOLINGS)
+        check_number("prior", self.prior, low=0, high=1e300, inclusive=True)
+        check_choice("metric", self.metric, METRICS)
+        check_choice("method", self.method, METHODS)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags

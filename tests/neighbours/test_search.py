@@ -1,0 +1,182 @@
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.neighbors import NearestNeighbors
+from threadpoolctl import threadpool_limits
+
+from tagloom.errors import InvalidInputError, TagloomError
+from tagloom.neighbours import nearest_neighbours
+
+
+def slow_neighbours(base, k, queries=None, metric="euclidean"):
+    """Sort all distances in double precision, ties by position."""
+    base = np.asarray(base, dtype=np.float64)
+    asked = base if queries is None else np.asarray(queries, dtype=np.float64)
+    indices, distances = [], []
+    for i, x in enumerate(asked):
+        if metric == "cosine":
+            norms = np.linalg.norm(x) * np.linalg.norm(base, axis=1)
+            d = 1 - np.divide(base @ x, norms, out=np.zeros(len(base)), where=norms > 0)
+        else:
+            d = ((base - x) ** 2).sum(axis=1)
+        order = [j for j in np.lexsort((np.arange(len(d)), d)) if queries is not None or j != i]
+        indices.append(order[:k])
+        distances.append(d[order[:k]] if metric == "cosine" else np.sqrt(d[order[:k]]))
+    return np.array(indices), np.array(distances)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_agrees_with_scikit_learn_over_several_tiles(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((9000, 12)).astype(dtype)
+    queries = rng.standard_normal((700, 12)).astype(dtype)
+    found = nearest_neighbours(X, 20, queries)
+    reference = NearestNeighbors(n_neighbors=20, algorithm="brute").fit(X.astype(np.float64))
+    distances, indices = reference.kneighbors(queries.astype(np.float64))
+    np.testing.assert_array_equal(found.indices, indices)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-6)
+    assert (found.recall, found.method) == (1.0, "exact")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_small_whole_numbers_with_many_ties_are_ordered_by_position(data):
+    n, d = data.draw(st.integers(2, 90)), data.draw(st.integers(1, 4))
+    seed = data.draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, d)).astype(data.draw(st.sampled_from([np.float32, np.float64])))
+    k = data.draw(st.integers(1, n - 1))
+    np.testing.assert_array_equal(nearest_neighbours(X, k).indices, slow_neighbours(X, k)[0])
+    queries = rng.integers(0, 3, (5, d)).astype(X.dtype)
+    np.testing.assert_array_equal(
+        nearest_neighbours(X, k, queries).indices, slow_neighbours(X, k, queries)[0]
+    )
+
+
+def test_far_from_the_origin_single_precision_still_finds_the_true_order():
+    rng = np.random.default_rng(1)
+    X = (1e4 + rng.standard_normal((500, 8))).astype(np.float32)
+    np.testing.assert_array_equal(nearest_neighbours(X, 7).indices, slow_neighbours(X, 7)[0])
+
+
+def test_queries_in_double_precision_are_not_rounded_to_that_of_the_base():
+    base = (1e4 + np.random.default_rng(1).standard_normal((400, 4))).astype(np.float32)
+    queries = 1e4 + 1e-4 * np.random.default_rng(2).standard_normal((50, 4))
+    expected = slow_neighbours(base, 5, queries)[0]
+    np.testing.assert_array_equal(nearest_neighbours(base, 5, queries).indices, expected)
+
+
+def test_an_outlier_does_not_spoil_the_others():
+    X = np.random.default_rng(2).standard_normal((300, 5))
+    X[17] = 1e12
+    np.testing.assert_array_equal(nearest_neighbours(X, 5).indices, slow_neighbours(X, 5)[0])
+
+
+def test_huge_and_tiny_numbers_neither_overflow_nor_vanish():
+    X = np.random.default_rng(2).standard_normal((100, 5)).astype(np.float32)
+    expected = nearest_neighbours(X, 5).indices
+    for power in (-60, 60):
+        scaled = X * np.float32(2.0) ** power
+        np.testing.assert_array_equal(nearest_neighbours(scaled, 5).indices, expected)
+
+
+def test_a_row_is_never_its_own_neighbour_but_its_duplicates_are():
+    X = np.zeros((300, 3))
+    found = nearest_neighbours(X, 4)
+    assert not (found.indices == np.arange(300)[:, None]).any()
+    assert found.indices[0].tolist() == [1, 2, 3, 4]
+    assert found.indices[2].tolist() == [0, 1, 3, 4]
+    assert found.indices[299].tolist() == [0, 1, 2, 3]
+    assert (found.distances == 0).all()
+
+
+def test_zero_and_negative_zero_are_the_same_row():
+    assert nearest_neighbours([[0.0], [1.0], [-0.0]], 1).indices.tolist() == [[2], [0], [0]]
+
+
+def test_cosine_counts_rows_of_zeros_as_unlike_everything():
+    rng = np.random.default_rng(3)
+    X = rng.random((60, 6)) - 0.2
+    X[[4, 40]] = 0
+    found = nearest_neighbours(X, 59, metric="cosine")
+    indices, distances = slow_neighbours(X, 59, metric="cosine")
+    np.testing.assert_allclose(found.distances, distances, atol=1e-12)
+    np.testing.assert_array_equal(found.indices[0], indices[0])
+    assert found.distances[4] == pytest.approx(1.0)
+
+
+def test_number_of_threads_does_not_matter():
+    X = np.random.default_rng(4).standard_normal((3000, 33)).astype(np.float32)
+    first = nearest_neighbours(X, 9)
+    with threadpool_limits(1):
+        second = nearest_neighbours(X, 9)
+    np.testing.assert_array_equal(first.indices, second.indices)
+    np.testing.assert_array_equal(first.distances, second.distances)
+
+
+def test_approximate_search_reports_the_recall_it_has():
+    pytest.importorskip("faiss")
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((4000, 10)).astype(np.float32)
+    X[100:120] = X[50]
+    found = nearest_neighbours(X, 10, method="ivf")
+    exact = nearest_neighbours(X, 10)
+    shared = [len(np.intersect1d(a, b)) for a, b in zip(found.indices, exact.indices, strict=True)]
+    assert found.method == "ivf"
+    assert 0.98 <= found.recall <= 1
+    assert np.mean(shared) / 10 == pytest.approx(found.recall, abs=0.02)
+    assert not (found.indices == np.arange(4000)[:, None]).any()
+    again = nearest_neighbours(X, 10, method="ivf")
+    np.testing.assert_array_equal(found.indices, again.indices)
+
+
+def test_approximate_search_of_few_rows_finds_all_that_was_asked_for():
+    pytest.importorskip("faiss")
+    X = np.random.default_rng(6).standard_normal((90, 3))
+    found = nearest_neighbours(X, 80, method="ivf")
+    assert found.indices.min() >= 0
+    np.testing.assert_array_equal(found.indices, nearest_neighbours(X, 80).indices)
+
+
+def test_without_faiss_large_searches_are_exact_and_ivf_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    monkeypatch.setattr("tagloom.neighbours._search._APPROXIMATE_FROM", 10)
+    monkeypatch.setattr("tagloom.neighbours._approximate.find_spec", lambda name: None)
+    X = np.random.default_rng(7).standard_normal((50, 3))
+    monkeypatch.setattr("tagloom.neighbours._search.faiss_is_installed", lambda: False)
+    assert nearest_neighbours(X, 3).method == "exact"
+    with pytest.raises(TagloomError, match=r"tagloom\[faiss\]"):
+        nearest_neighbours(X, 3, method="ivf")
+
+
+def test_size_decides_where_faiss_is_installed(monkeypatch):
+    pytest.importorskip("faiss")
+    monkeypatch.setattr("tagloom.neighbours._search._APPROXIMATE_FROM", 200)
+    X = np.random.default_rng(8).standard_normal((200, 3))
+    assert nearest_neighbours(X, 3).method == "ivf"
+    assert nearest_neighbours(X[:199], 3).method == "exact"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0], [2.0]], 2), "from 1 to 1"),
+        (([[1.0], [2.0]], True), "whole number"),
+        (([1.0, 2.0], 1), "1 dimension"),
+        (([[1.0], [float("nan")]], 1), "nan in row 1, column 0"),
+        (([[1.0], [2.0]], 1, [[1.0, 2.0]]), "must have the 1 columns"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(arguments, message):
+    with pytest.raises(InvalidInputError, match=message):
+        nearest_neighbours(*arguments)
+
+
+def test_unknown_words_are_refused():
+    with pytest.raises(InvalidInputError, match="'euclidean', 'cosine'"):
+        nearest_neighbours([[1.0], [2.0]], 1, metric="manhattan")
+    with pytest.raises(InvalidInputError, match="'exact'"):
+        nearest_neighbours([[1.0], [2.0]], 1, method="best")

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from tagloom.errors import InvalidInputError
+from tagloom.semantics import DescriptorPCA
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((80, 12)) * np.geomspace(100, 0.1, 12)
+
+
+@pytest.mark.parametrize("n_rows", [80, 9])
+@pytest.mark.parametrize("energy", [0.5, 0.9, 0.999])
+def test_fewest_components_that_keep_the_energy(rows, n_rows, energy):
+    rows = rows[:n_rows]
+    Z = clone(DescriptorPCA(energy)).fit_transform(rows)
+    total = rows.var(axis=0).sum()
+    assert Z.var(axis=0).sum() >= energy * total
+    assert Z[:, :-1].var(axis=0).sum() < energy * total
+    covariance = Z.T @ Z
+    np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-8 * total)
+
+
+def test_all_energy_keeps_distances(rows):
+    Z = DescriptorPCA(1.0).fit_transform(rows)
+    np.testing.assert_allclose(
+        np.linalg.norm(Z[0] - Z[1:], axis=1), np.linalg.norm(rows[0] - rows[1:], axis=1)
+    )
+
+
+def test_blocks_get_the_same_energy(rows):
+    pca = DescriptorPCA(1.0, blocks=[3, 9]).fit(rows)
+    scaled = rows / pca.scales_
+    assert scaled[:, :3].var(axis=0).sum() == pytest.approx(1)
+    assert scaled[:, 3:].var(axis=0).sum() == pytest.approx(1)
+
+
+def test_new_rows_go_the_fitted_way_and_precision_stays(rows):
+    single = rows.astype(np.float32)
+    pca = DescriptorPCA(blocks=[6, 6]).fit(single)
+    assert pca.transform(single[:1]).dtype == np.float32
+    np.testing.assert_allclose(pca.transform(single)[:5], pca.transform(single[:5]), rtol=1e-4)
+    assert len(pca.get_feature_names_out()) == pca.n_components_
+
+
+def test_rows_without_any_energy(rows):
+    assert (DescriptorPCA().fit_transform(np.ones((5, 3))) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"energy": 0}, "energy must be a finite number in"),
+        ({"energy": 1.5}, "energy must be"),
+        ({"blocks": [3, 4]}, "add up to 7"),
+        ({"blocks": [3.5, 8.5]}, "whole numbers"),
+    ],
+)
+def test_refusals(rows, wrong, message):
+    with pytest.raises(InvalidInputError, match=message):
+        DescriptorPCA(**wrong).fit(rows)
