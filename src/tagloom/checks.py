@@ -21,7 +21,9 @@ def check_whole(name: str, given: Any, *, at_least: int) -> None:
         )
 
 
-def check_number(name: str, given: Any, *, low: float, high: float, inclusive: bool) -> None:
+def check_number(
+    name: str, given: Any, *, low: float, high: float = np.inf, inclusive: bool = True
+) -> None:
     """Refuse what is not a number from `low` (itself allowed where `inclusive`) to `high`."""
     is_number = isinstance(given, numbers.Real) and not isinstance(given, bool | np.bool_)
     in_range = is_number and given <= high and (given >= low if inclusive else given > low)
@@ -30,6 +32,12 @@ def check_number(name: str, given: Any, *, low: float, high: float, inclusive: b
         raise InvalidInputError(
             f"{name} must be a finite number in {bracket}{low:g}, {high:g}]; got {given!r}."
         )
+
+
+def check_flag(name: str, given: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(given, bool | np.bool_):
+        raise InvalidInputError(f"{name} must be True or False; got {given!r}.")
 
 
 def check_choice(name: str, given: Any, choices: tuple[Any, ...]) -> None:

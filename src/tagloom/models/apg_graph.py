@@ -10,11 +10,11 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from tagloom.checks import check_choice, check_flag, check_number, check_whole
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.graph import check_weights, laplacian
 from tagloom.labels import PartialLabels
 from tagloom.models.base import PartialLabelLearner
-from tagloom.models.parameters import check_choice, check_count, check_flag, check_number
 from tagloom.models.saving import (
     pack_names,
     plain_parameters,
@@ -189,7 +189,7 @@ class APGGraph(PartialLabelLearner):
 
         It is ||X'(W o (Y - b))||_2, the spectral norm of the gradient at M = 0.
         """
-        check_flag(self, "fit_intercept")
+        check_flag("The 'fit_intercept' parameter of APGGraph", self.fit_intercept)
         rows, known = type(self)()._read(X, Y)
         check_learnable(known, "ignore")
         loss = MaskedSquaredLoss(rows, known, fit_intercept=self.fit_intercept)
@@ -243,13 +243,14 @@ class APGGraph(PartialLabelLearner):
         return model
 
     def _check_parameters(self) -> None:
+        named = {name: f"The '{name}' parameter of APGGraph" for name in self.get_params()}
         for name in ("lam", "gamma", "gamma_labels", "ridge", "tol"):
-            check_number(self, name)
-        check_count(self, "max_iter")
-        check_flag(self, "fit_intercept")
-        check_flag(self, "warm_start")
-        check_choice(self, "solver", SOLVERS)
-        check_choice(self, "on_unlearnable", ("raise", "warn", "ignore"))
+            check_number(named[name], getattr(self, name), low=0)
+        check_whole(named["max_iter"], self.max_iter, at_least=1)
+        check_flag(named["fit_intercept"], self.fit_intercept)
+        check_flag(named["warm_start"], self.warm_start)
+        check_choice(named["solver"], self.solver, SOLVERS)
+        check_choice(named["on_unlearnable"], self.on_unlearnable, ("raise", "warn", "ignore"))
 
     def _objective(self, X: Array, known: PartialLabels, graph: Any, label_graph: Any) -> Objective:
         """Join the terms whose weight is not 0; a graph is checked whether or not it is used."""

@@ -75,7 +75,7 @@ class ConceptSelector(SelectorMixin, BaseEstimator):
             check_whole("n_concepts", self.n_concepts, at_least=1)
             wanted = int(self.n_concepts)
         else:
-            check_number("n_concepts", self.n_concepts, low=0, high=1e9, inclusive=False)
+            check_number("n_concepts", self.n_concepts, low=0, inclusive=False)
             wanted = round(self.n_concepts * n_labels)
         return min(max(wanted, 1), n_concepts)
 

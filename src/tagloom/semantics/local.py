@@ -146,7 +146,7 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         if self.n_components is not None:
             check_whole("n_components", self.n_components, at_least=1)
         check_choice("pooling", self.pooling, POOLINGS)
-        check_number("prior", self.prior, low=0, high=1e300, inclusive=True)
+        check_number("prior", self.prior, low=0)
         check_choice("metric", self.metric, METRICS)
         check_choice("method", self.method, METHODS)
 
