@@ -231,7 +231,7 @@ def main() -> None:
         for name in found[0]:
             values = [one[name] for one in found]
             print(
-                f"{rate:4.0%}  {name:30s} {np.mean(values):6.2f} ± {np.std(values):.2f}", flush=True
+                f"{rate:4.0%}  {name:30s} {np.mean(values):8.4g} ± {np.std(values):.2g}", flush=True
             )
 
 
