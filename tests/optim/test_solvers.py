@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from problems import Problem, random_graph, random_labels, random_problem, reference_optimum
 
+from problems import Problem, random_graph, random_labels, random_problem, reference_optimum
 from tagloom.labels import PartialLabels
 from tagloom.optim import dual_bound, solve
 from tagloom.optim.nuclear import nuclear_norm
@@ -149,3 +149,30 @@ def test_history_tells_objective_rank_step_and_time():
     assert last.step > 0
     seconds = [line.seconds for line in solution.history]
     assert seconds == sorted(seconds)
+
+
+@pytest.mark.parametrize("seed", [2, 8, 13, 28])
+def test_start_in_single_precision_ends_in_double(seed, monkeypatch):
+    monkeypatch.setattr("tagloom.optim.apg._LARGE", 0)
+    objective = random_problem(seed).objective()
+    solution = solve(objective, tol=1e-8, max_iter=20_000)
+    assert solution.M.dtype == np.float64
+    assert solution.converged
+    reference = reference_optimum(random_problem(seed))
+    assert objective.value(solution.M) == pytest.approx(reference, rel=1e-6)
+    iterations = [line.iteration for line in solution.history]
+    assert iterations == list(range(1, len(iterations) + 1))
+
+
+def test_few_iterations_are_kept_to_in_mixed_precision(monkeypatch):
+    monkeypatch.setattr("tagloom.optim.apg._LARGE", 0)
+    solution = solve(random_problem(8).objective(), tol=1e-12, max_iter=7)
+    assert len(solution.history) == 7
+    assert solution.M.dtype == np.float64
+
+
+def test_objective_falls_from_restart_to_restart():
+    # Momentum may lift F for a while, never above where it stood ten iterations before the end.
+    solution = solve(random_problem(8).objective(), tol=1e-10, max_iter=5000)
+    values = [line.objective for line in solution.history]
+    assert values[-1] == pytest.approx(min(values), rel=1e-9)

@@ -11,6 +11,6 @@ Matrix = npt.NDArray[np.floating[Any]]
 
 def inner(A: Matrix, B: Matrix) -> float:
     """Return <A, B> = tr(A'B), accumulated in double precision whatever the matrices hold."""
-    if A.dtype == np.float64:
+    if A.dtype == B.dtype == np.float64:
         return float(np.vdot(A, B))
     return float(np.einsum("i,i->", A.ravel(), B.ravel(), dtype=np.float64))

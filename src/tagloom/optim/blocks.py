@@ -6,13 +6,12 @@ are sums over the same entries.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tagloom.labels import PartialLabels, State
-from tagloom.optim.arrays import Matrix
+from tagloom.optim.arrays import Matrix, inner
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class DenseBlock:
     start: int
     stop: int
     present: npt.NDArray[np.bool_]
-    weights: Matrix | npt.NDArray[np.bool_]
+    weights: npt.NDArray[np.float64] | npt.NDArray[np.bool_]
 
     def weigh_residual(self, Z: Matrix) -> None:
         """Turn scores Z into W o (Z - Y), in place."""
@@ -37,10 +36,12 @@ class DenseBlock:
         """Return the column sums of W."""
         return np.asarray(self.weights.sum(axis=0, dtype=np.float64))
 
-    def weighted_square(self, Z: Matrix) -> float:
-        """Return sum_ij w_ij (z_ij - y_ij)^2; Z is overwritten."""
-        Z -= self.present
-        return float(np.einsum("ij,ij,ij->", Z, Z, self.weights, dtype=np.float64))
+    def sum_of_squares(self, R: Matrix) -> float:
+        """Return sum_ij w_ij r_ij^2, given the weighted residual R = W o r."""
+        if self.weights.dtype == bool:
+            return inner(R, R)
+        r = np.divide(R, self.weights, out=np.zeros_like(R), where=self.weights > 0)
+        return inner(R, r)
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class SparseBlock:
     stop: int
     positions: npt.NDArray[np.intp]
     present: npt.NDArray[np.bool_]
-    weights: Matrix | None
+    weights: npt.NDArray[np.float64] | None
     background: float
     n_labels: int
 
@@ -80,34 +81,35 @@ class SparseBlock:
         weight = np.bincount(columns, weights=self.weights, minlength=self.n_labels)
         return weight + self.background * (self.stop - self.start - stored)
 
-    def weighted_square(self, Z: Matrix) -> float:
-        """Return sum_ij w_ij (z_ij - y_ij)^2; Z is overwritten."""
-        flat = Z.reshape(-1)
-        residual = flat[self.positions].astype(np.float64) - self.present
-        weights = 1.0 if self.weights is None else self.weights
-        flat[self.positions] = 0
-        unlisted = self.background * np.einsum("i,i->", flat, flat, dtype=np.float64)
-        return float(np.sum(weights * residual**2) + unlisted)
+    def sum_of_squares(self, R: Matrix) -> float:
+        """Return sum_ij w_ij r_ij^2, given the weighted residual R = W o r."""
+        flat = R.reshape(-1)
+        stored = flat[self.positions]
+        r = stored
+        if self.weights is not None:
+            r = np.divide(stored, self.weights, out=np.zeros_like(stored), where=self.weights > 0)
+        total = inner(stored, r)
+        if self.background:
+            total += (inner(flat, flat) - inner(stored, stored)) / self.background
+        return total
 
 
 Block = DenseBlock | SparseBlock
 
 
-def blocks_of(known: PartialLabels, rows: int, dtype: npt.DTypeLike) -> Iterator[Block]:
+def blocks_of(known: PartialLabels, rows: int) -> Iterator[Block]:
     """Cut what is known into blocks of so many rows."""
     starts = range(0, known.n_items, rows)
     if known.is_sparse:
-        yield from _sparse_blocks(known, starts, rows, np.dtype(dtype))
+        yield from _sparse_blocks(known, starts, rows)
         return
     for start in starts:
         codes, weights = known.block(start, start + rows)
-        weight = codes != int(State.UNKNOWN) if weights is None else weights.astype(dtype)
+        weight = codes != int(State.UNKNOWN) if weights is None else weights
         yield DenseBlock(start, start + len(codes), codes == int(State.PRESENT), weight)
 
 
-def _sparse_blocks(
-    known: PartialLabels, starts: range, rows: int, dtype: np.dtype[Any]
-) -> Iterator[Block]:
+def _sparse_blocks(known: PartialLabels, starts: range, rows: int) -> Iterator[Block]:
     """Cut the stored entries; what is unknown over an absent background is stored with weight 0."""
     entries = known.entries()
     hidden_rows, hidden_columns = known.hidden_entries()
@@ -118,7 +120,7 @@ def _sparse_blocks(
         ]
     )
     present = np.concatenate([entries.present, np.zeros(len(hidden_rows), dtype=bool)])
-    weights = np.concatenate([entries.weights, np.zeros(len(hidden_rows))]).astype(dtype)
+    weights = np.concatenate([entries.weights, np.zeros(len(hidden_rows))])
     order = np.argsort(flat, kind="stable")
     flat, present, weights = flat[order], present[order], weights[order]
     all_weigh_one = bool((weights == 1).all())

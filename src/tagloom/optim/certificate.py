@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from tagloom.optim.arrays import Matrix, inner
-from tagloom.optim.nuclear import shrink, singular_values
+from tagloom.optim.nuclear import shrink, spectral_norm
 from tagloom.optim.objective import Objective
 
 # Singular values below this share of the largest are rounding.
@@ -38,7 +38,7 @@ def scaled_bound(objective: Objective, M: Matrix, G: Matrix) -> float:
     """
     smooth = objective.smooth_value_from(M, G)
     linear = inner(M, objective.gradient_at_zero) + 2 * objective.smooth_value_at_zero
-    norm = float(singular_values(G).max(initial=0.0))
+    norm = spectral_norm(G)
     best = linear / (2 * smooth) if smooth > 0 else math.inf
     largest = objective.lam / norm if norm > 0 else math.inf
     s = max(0.0, min(best, largest))

@@ -1,6 +1,8 @@
 """How far the scores are from what is known."""
 
 from collections.abc import Iterator
+from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from tagloom.optim.blocks import Block, blocks_of
 
 # A block of scores should stay in the processor's cache between the product that makes it, the
 # masking and the product that uses it; and nothing else of size (rows x labels) is ever allocated.
-_BLOCK_ENTRIES = 1 << 19
+_BLOCK_ENTRIES = 1 << 18
 
 
 class MaskedSquaredLoss:
@@ -30,32 +32,50 @@ class MaskedSquaredLoss:
         self.fit_intercept = fit_intercept
         self.n_labels = known.n_labels
         rows = max(1, min(X.shape[0], _BLOCK_ENTRIES // max(1, known.n_labels)))
-        self._blocks = list(blocks_of(known, rows, X.dtype))
-        self._scores = np.empty((rows, known.n_labels), dtype=X.dtype)
+        self._blocks = list(blocks_of(known, rows))
         self._total_weight = sum(block.weight_per_label() for block in self._blocks)
-        self._weighted_features = self._sum_of_features() if fit_intercept else None
+        self._compute_in(X.dtype)
+
+    def in_single_precision(self) -> "MaskedSquaredLoss":
+        """Return the same loss, computed in float32; X is converted block by block, not copied."""
+        single = copy(self)
+        single._compute_in(np.dtype(np.float32))
+        return single
+
+    def _compute_in(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        rows = max(block.stop - block.start for block in self._blocks)
+        self._scores = np.empty((rows, self.n_labels), dtype=dtype)
+        same = dtype == self.X.dtype
+        self._converted = None if same else np.empty((rows, self.X.shape[1]), dtype=dtype)
+        self._weighted_features = self._sum_of_features() if self.fit_intercept else None
 
     def gradient(self, M: Matrix) -> Matrix:
         """Return the gradient of f at M, in one pass over the rows."""
-        G = np.zeros((self.X.shape[1], self.n_labels), dtype=self.X.dtype)
+        G = np.zeros((self.X.shape[1], self.n_labels), dtype=self.dtype)
         total = np.zeros(self.n_labels)
         for X_block, R in self._residuals(M):
             G += X_block.T @ R
             if self.fit_intercept:
                 total += R.sum(axis=0, dtype=np.float64)
         if self._weighted_features is not None:
-            G += self._weighted_features * self._mean(-total).astype(self.X.dtype)
+            G += self._weighted_features * self._mean(-total).astype(self.dtype)
         return G
 
     def value(self, M: Matrix) -> float:
-        """Return f(M), summed entry by entry."""
-        intercept = self.intercept(M).astype(self.X.dtype)
-        total = 0.0
+        """Return f(M), summed entry by entry.
+
+        With r = XM - Y, the minimum over b is 1/2 sum_j (sum_i w_ij r_ij^2 - (sum_i w_ij r_ij)^2 /
+        sum_i w_ij).
+        """
+        squares, total = 0.0, np.zeros(self.n_labels)
         for block, X_block in self._rows():
             R = self._product(X_block, M)
-            R += intercept
-            total += block.weighted_square(R)
-        return total / 2
+            block.weigh_residual(R)
+            squares += block.sum_of_squares(R)
+            if self.fit_intercept:
+                total += R.sum(axis=0, dtype=np.float64)
+        return float(squares - np.sum(total * self._mean(total))) / 2
 
     def intercept(self, M: Matrix) -> Matrix:
         """Return the b that attains the minimum in f(M): the weighted mean residual per label."""
@@ -75,7 +95,12 @@ class MaskedSquaredLoss:
 
     def _rows(self) -> Iterator[tuple[Block, Matrix]]:
         for block in self._blocks:
-            yield block, self.X[block.start : block.stop]
+            X_block = self.X[block.start : block.stop]
+            if self._converted is not None:
+                converted = self._converted[: len(X_block)]
+                converted[...] = X_block
+                X_block = converted
+            yield block, X_block
 
     def _product(self, X_block: Matrix, M: Matrix) -> Matrix:
         return np.matmul(X_block, M, out=self._scores[: X_block.shape[0]])
@@ -88,7 +113,7 @@ class MaskedSquaredLoss:
 
     def _sum_of_features(self) -> Matrix:
         """Return X'W: for each label, the weighted sum of the rows at which it is known."""
-        total = np.zeros((self.X.shape[1], self.n_labels), dtype=self.X.dtype)
+        total = np.zeros((self.X.shape[1], self.n_labels), dtype=self.dtype)
         for block, X_block in self._rows():
             W = self._scores[: X_block.shape[0]]
             block.write_weights(W)

@@ -1,5 +1,6 @@
 """The nuclear norm lambda ||M||_*: its value, its proximal map and its dual norm."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,9 @@ from tagloom.optim.arrays import Matrix
 # The squares of singular values come out of the Gram matrix with an absolute error of about
 # eps * sigma_1^2: a value at 1e-5 sigma_1 is still right to 1e-6 of itself in double precision.
 _GRAM_IS_ACCURATE_ABOVE = 1e-5
+
+# A singular value that exceeds the threshold by less is at the threshold.
+_MORE_THAN_ROUNDING = 1 + 1e-12
 
 
 class Shrunk(NamedTuple):
@@ -29,8 +33,14 @@ def nuclear_norm(A: Matrix) -> float:
 
 
 def spectral_norm(A: Matrix) -> float:
-    """Return ||A||_2, the largest singular value: the dual norm of ||.||_*."""
-    return float(singular_values(A).max(initial=0.0))
+    """Return ||A||_2, the largest singular value: the dual norm of ||.||_*.
+
+    The largest eigenvalue of the smaller Gram matrix is as accurate as a decomposition of A, for it
+    is only the small singular values that squaring loses.
+    """
+    A64 = A.astype(np.float64, copy=False)
+    gram = A64 @ A64.T if A.shape[0] < A.shape[1] else A64.T @ A64
+    return math.sqrt(max(0.0, float(np.linalg.eigvalsh(gram)[-1])))
 
 
 def shrink(A: Matrix, tau: float) -> Shrunk:
@@ -47,7 +57,7 @@ def shrink(A: Matrix, tau: float) -> Shrunk:
     squares, V = np.linalg.eigh(A64.T @ A64)
     if tau**2 < _GRAM_IS_ACCURATE_ABOVE**2 * squares[-1]:
         return shrink_by_svd(A, tau)
-    kept = squares > tau**2
+    kept = squares > tau**2 * _MORE_THAN_ROUNDING
     sigma = np.sqrt(squares[kept])
     V = V[:, kept]
     matrix = ((A64 @ V) * (1 - tau / sigma)) @ V.T

@@ -35,6 +35,8 @@ class Objective:
         self.loss = loss
         self.lam = lam
         self.ridge = ridge
+        self.dtype = loss.dtype
+        self._given_terms = tuple(terms)
         self._terms = (*terms, Ridge(ridge)) if ridge else tuple(terms)
         self.couples_labels = any(isinstance(term, LabelLaplacian) for term in terms)
 
@@ -43,9 +45,18 @@ class Objective:
         """Return (d, c), the shape of M."""
         return self.loss.X.shape[1], self.loss.n_labels
 
+    def in_single_precision(self) -> "Objective":
+        """Return the same objective, computed in float32."""
+        loss = self.loss.in_single_precision()
+        single = Objective(loss, self.lam, ridge=self.ridge, terms=self._given_terms)
+        single.smooth_value_at_zero = self.smooth_value_at_zero
+        single.gradient_at_zero = self.gradient_at_zero.astype(np.float32)
+        single.strong_part = self.strong_part
+        return single
+
     def zero(self) -> Matrix:
         """Return M = 0."""
-        return np.zeros(self.shape, dtype=self.loss.X.dtype)
+        return np.zeros(self.shape, dtype=self.dtype)
 
     def gradient(self, M: Matrix) -> Matrix:
         """Return the gradient of f at M."""

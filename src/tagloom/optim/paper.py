@@ -36,14 +36,16 @@ def solve_as_in_paper(
     while not (converged or recorder.stopped) and len(recorder.history) < max_iter:  # 3
         V = M + theta * (1 / theta_before - 1) * (M - M_before)  # 4
         f_V, G_V = objective.smooth_value(V), objective.gradient(V)
-        candidate = _argmin_Q(objective, V, G_V, mu)  # 5
-        while _exceeds_Q(objective, candidate.matrix, V, f_V, G_V, mu):  # 6
+        new, sigma = _argmin_Q(objective, V, G_V, mu)  # 5
+        f_new = objective.smooth_value(new)
+        while f_new > _bound(new, V, f_V, G_V, mu):  # 6: F > Q, lambda ||M||_* on both sides
             mu *= _RHO  # 7
-            candidate = _argmin_Q(objective, V, G_V, mu)  # 8
-        M, M_before = candidate.matrix, M
+            new, sigma = _argmin_Q(objective, V, G_V, mu)  # 8
+            f_new = objective.smooth_value(new)
+        M, M_before = new, M
         theta, theta_before = (math.sqrt(theta**4 + 4 * theta**2) - theta**2) / 2, theta  # 10
-        F, F_before = objective.value(M), F
-        recorder.add(M, objective=F, rank=len(candidate.singular_values), step=1 / mu)
+        F, F_before = f_new + objective.lam * float(sigma.sum()), F
+        recorder.add(M, objective=F, rank=len(sigma), step=1 / mu)
         converged = (1 - tol) * F_before < F  # 3
     rank = recorder.history[-1].rank if recorder.history else 0
     return Solution(M, F, math.nan, rank, converged, recorder.history)
@@ -54,12 +56,11 @@ def _argmin_Q(objective: Objective, V: Matrix, G_V: Matrix, mu: float) -> Shrunk
     return shrink_by_svd(V - G_V / mu, objective.lam / mu)
 
 
-def _exceeds_Q(
-    objective: Objective, M: Matrix, V: Matrix, f_V: float, G_V: Matrix, mu: float
-) -> bool:
-    """Say whether F(M) > Q(M, V); lambda ||M||_* stands on both sides."""
+def _bound(M: Matrix, V: Matrix, f_V: float, G_V: Matrix, mu: float) -> float:
+    """Return Q(M, V) - lambda ||M||_*, with room for the rounding of f.
+
+    Near the optimum f and its bound agree to the last digits: rounding must not double mu for ever.
+    """
     D = M - V
-    bound = f_V + inner(D, G_V) + mu / 2 * inner(D, D)
-    # Near the optimum both sides agree to the last digits: rounding must not double mu for ever.
     rounding = 1e-12 if M.dtype == "float64" else 1e-5
-    return objective.smooth_value(M) > bound + rounding * abs(f_V)
+    return f_V + inner(D, G_V) + mu / 2 * inner(D, D) + rounding * abs(f_V)

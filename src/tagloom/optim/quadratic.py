@@ -9,7 +9,7 @@ from scipy import sparse
 from tagloom.optim.arrays import Matrix, inner
 
 # L X is formed for this many rows at a time: all of it would be as large as X.
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 1024
 
 
 class QuadraticTerm(Protocol):
@@ -46,11 +46,10 @@ class InstanceLaplacian:
         middle = 2 * gamma * _congruence(X, laplacian)
         self.hessian = (middle + middle.T) / 2  # rounding must not make it asymmetric
         """2 gamma_s X'L_s X, in double precision."""
-        self._applied = self.hessian.astype(X.dtype, copy=False)
 
     def gradient(self, M: Matrix) -> Matrix:
         """Return 2 gamma_s (X'L_s X) M."""
-        return self._applied @ M
+        return self.hessian.astype(M.dtype, copy=False) @ M
 
 
 class LabelLaplacian:
@@ -61,11 +60,12 @@ class LabelLaplacian:
 
     def __init__(self, gamma: float, X: Matrix, laplacian: sparse.csr_array) -> None:
         self._doubled_gram = X.dtype.type(2 * gamma) * (X.T @ X)
-        self._laplacian = laplacian.toarray().astype(X.dtype)
+        self._laplacian = laplacian.toarray()
 
     def gradient(self, M: Matrix) -> Matrix:
         """Return 2 gamma_t (X'X) M L_t."""
-        return self._doubled_gram @ (M @ self._laplacian)
+        smoothed = M @ self._laplacian.astype(M.dtype, copy=False)
+        return self._doubled_gram.astype(M.dtype, copy=False) @ smoothed
 
 
 def _congruence(X: Matrix, L: sparse.csr_array) -> npt.NDArray[np.float64]:
