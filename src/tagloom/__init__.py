@@ -10,17 +10,26 @@ if TYPE_CHECKING:
     from tagloom.models import APGGraph as APGGraph
     from tagloom.models import regularization_path as regularization_path
     from tagloom.models import tune as tune
+    from tagloom.tagger import SemanticTagger as SemanticTagger
 
 # Names are fetched on first use: `import tagloom` costs nothing, and the program's --help needs
 # none of the numerical libraries.
 _HOME = {
     "APGGraph": "tagloom.models",
     "PartialLabels": "tagloom.labels",
+    "SemanticTagger": "tagloom.tagger",
     "regularization_path": "tagloom.models",
     "tune": "tagloom.models",
 }
 
-__all__ = ["APGGraph", "PartialLabels", "__version__", "regularization_path", "tune"]
+__all__ = [
+    "APGGraph",
+    "PartialLabels",
+    "SemanticTagger",
+    "__version__",
+    "regularization_path",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,71 @@
+"""The way of pictures from what a backbone saw to the learner's features."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels
+from tagloom.semantics import DescriptorPCA, SemanticDescriptor
+from tagloom.vision import Features
+
+Array = npt.NDArray[Any]
+
+
+class Described(NamedTuple):
+    """Pictures by name: semantic descriptors s, the columns [visual; s], the learner's features."""
+
+    items: list[str]
+    S: Array
+    columns: Array
+    X: Array
+
+
+class Describer:
+    """Describes training pictures once, and new pictures the way those went."""
+
+    def __init__(self, descriptor: SemanticDescriptor | None, energy: float) -> None:
+        self.descriptor = SemanticDescriptor(0) if descriptor is None else clone(descriptor)
+        self.pca = DescriptorPCA(energy)
+
+    @property
+    def n_visual(self) -> int:
+        """How many of the columns are visual."""
+        return int(self.descriptor.n_visual)
+
+    def describe_training(self, features: Features, known: PartialLabels) -> Described:
+        """Fit on training pictures and describe them, none by its own labels."""
+        self.descriptor.set_params(
+            n_visual=features.visual.shape[1], concept_names=features.concepts
+        )
+        S = self.descriptor.fit_transform(_side_by_side(features), known)
+        columns = np.hstack([features.visual, S])
+        return Described(features.items, S, columns, self.pca.fit_transform(columns))
+
+    def describe(self, features: Features) -> Described:
+        """Describe new pictures, which must have been seen by the same backbone."""
+        seen = (features.visual.shape[1], features.posteriors.shape[1])
+        expected = (self.n_visual, self.descriptor.n_features_in_ - self.n_visual)
+        if seen != expected:
+            raise InvalidInputError(
+                f"The pictures were seen by another backbone, with {seen[0]} visual numbers and "
+                f"{seen[1]} concepts; the tagger was fitted with {expected[0]} and {expected[1]}."
+            )
+        S = self.descriptor.transform(_side_by_side(features))
+        columns = np.hstack([features.visual, S])
+        return Described(features.items, S, columns, self.pca.transform(columns))
+
+    def contributions(self, row: Array, weights: Array) -> Array:
+        """Return what each of the columns [visual; s] adds to the score x'm of one label.
+
+        The features are x = C (row / scale - mean) with C the principal components, so that x'm is
+        a sum over the columns.
+        """
+        centred = row / self.pca.scales_ - self.pca.pca_.mean_
+        return np.asarray(centred * (self.pca.pca_.components_.T @ weights), dtype=np.float64)
+
+
+def _side_by_side(features: Features) -> Array:
+    return np.hstack([features.visual, features.posteriors])

@@ -1,0 +1,175 @@
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from tagloom.datasets import small_scenes
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels, hide_per_class
+from tagloom.metrics import mean_average_precision
+from tagloom.models import APGGraph
+from tagloom.tagger import SemanticTagger
+from tagloom.vision import Features
+
+SCENES = small_scenes(300, random_state=1)
+TRUTH = SCENES.truth.to_array()
+
+
+def features_of(rows: slice) -> Features:
+    """Features as a backbone would give them: the scene's own, and posteriors that hint at labels."""
+    rng = np.random.default_rng(0)
+    hints = TRUTH[:, :12] + 0.5 * rng.uniform(size=(300, 12))
+    junk = rng.uniform(size=(300, 12))
+    posteriors = np.hstack([hints, junk])
+    posteriors /= posteriors.sum(axis=1, keepdims=True)
+    names = [f"like {label}" for label in SCENES.truth.labels[:12]] + [
+        f"junk {j}" for j in range(12)
+    ]
+    items = list(SCENES.truth.items)[rows]
+    return Features(items, SCENES.X[rows], posteriors[rows], names)
+
+
+TRAIN, NEW = slice(0, 240), slice(240, 300)
+KNOWN = hide_per_class(SCENES.truth.take(TRAIN), 0.3, 0)
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    learner = APGGraph(lam=1.0, gamma=0.01, ridge=1.0)
+    return SemanticTagger(learner).fit(features_of(TRAIN), KNOWN)
+
+
+def test_recovers_hidden_labels_and_tags_new_pictures(tagger):
+    hidden = np.where(KNOWN.states() == -1, TRUTH[TRAIN], np.nan)
+    assert mean_average_precision(hidden, tagger.scores()) > 0.75
+    new = tagger.scores(features_of(NEW))
+    assert new.shape == (60, 24)
+    assert mean_average_precision(TRUTH[NEW], new) > 0.7
+
+
+def test_tunes_its_learner_unless_given_one():
+    tagger = SemanticTagger().fit(features_of(TRAIN), KNOWN)
+    assert set(tagger.tuning_.best.params) == {"lam", "ridge", "gamma"}
+    assert mean_average_precision(TRUTH[NEW], tagger.scores(features_of(NEW))) > 0.7
+
+
+def test_same_random_state_same_bits():
+    first, second = (
+        SemanticTagger(random_state=3).fit(features_of(TRAIN), KNOWN).scores() for _ in range(2)
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+def test_relevant_concepts_are_kept_and_named(tagger):
+    names = [str(name) for name in tagger.descriptor_.get_feature_names_out()]
+    concepts = [name for name in names if name.startswith("concept:")]
+    assert len(concepts) == 12
+    assert sum("like" in name for name in concepts) >= 10
+
+
+def test_labels_are_matched_by_name(tagger):
+    rng = np.random.default_rng(0)
+    shuffled = KNOWN.take(rng.permutation(240))
+    again = SemanticTagger(clone(tagger.learner)).fit(features_of(TRAIN), shuffled)
+    np.testing.assert_allclose(again.scores(), tagger.scores(), atol=1e-10)
+
+
+def test_pictures_without_labels_take_part():
+    learner = APGGraph(lam=1.0, gamma=0.01, ridge=1.0)
+    both = SemanticTagger(learner).fit(features_of(slice(0, 300)), KNOWN)
+    assert both.scores().shape == (300, 24)
+    assert len(both.alignment_.without_labels) == 60
+    assert mean_average_precision(TRUTH[NEW], both.scores()[NEW]) > 0.7
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_explanation_adds_up_to_the_score(tagger, new):
+    pictures = features_of(NEW) if new else None
+    items = features_of(NEW).items if new else tagger.items_
+    table = tagger.scores(pictures)
+    for row, column in [(0, 0), (7, 5), (31, 23)]:
+        why = tagger.explain(items[row], tagger.classes_[column], pictures)
+        assert why.score == pytest.approx(table[row, column], abs=1e-4)
+        parts = why.base + why.visual + why.concepts_total + why.pooled_total
+        assert parts == pytest.approx(why.score, abs=1e-6)
+
+
+def test_explanation_names_neighbours_that_carry_the_label(tagger):
+    states = KNOWN.states()
+    carrying = 0
+    for row in range(0, 60):
+        for column in np.flatnonzero(TRUTH[row])[:2]:
+            why = tagger.explain(tagger.items_[row], tagger.classes_[column])
+            assert why.n_neighbours == 10
+            for carrier in why.carriers:
+                assert carrier.item != why.item
+                assert states[tagger.items_.index(carrier.item), column] == 1
+            carrying += len(why.carriers)
+    assert carrying > 50
+
+
+def test_the_concept_behind_a_label_is_that_labels_concept(tagger):
+    label = "boat"
+    row = int(np.flatnonzero(TRUTH[TRAIN][:, tagger.classes_.index(label)])[0])
+    why = tagger.explain(tagger.items_[row], label)
+    assert "concept:like boat" in [reason.name for reason in why.concepts]
+    assert label in str(why)
+
+
+def test_suggestions_are_the_best_of_what_nobody_said(tagger):
+    suggestions = tagger.suggest(n_labels=3)
+    assert len(suggestions) == 720
+    states, table = KNOWN.states(), tagger.scores()
+    for suggestion in suggestions[:60]:
+        row = tagger.items_.index(suggestion.item)
+        column = tagger.classes_.index(suggestion.label)
+        assert states[row, column] == -1
+        assert suggestion.score == pytest.approx(table[row, column])
+    first = [s.score for s in suggestions[:3]]
+    unknown = table[0][states[0] == -1]
+    np.testing.assert_allclose(first, np.sort(unknown)[::-1][:3])
+
+
+def test_pictures_of_another_backbone_are_refused(tagger):
+    other = Features(["a"], np.zeros((1, 5)), np.full((1, 2), 0.5), ["x", "y"])
+    with pytest.raises(InvalidInputError, match="5 visual numbers and 2 concepts"):
+        tagger.scores(other)
+
+
+def test_unknown_names_and_folders_are_refused(tagger):
+    with pytest.raises(InvalidInputError, match="'zebra' is not among the 24 names"):
+        tagger.explain(tagger.items_[0], "zebra")
+    with pytest.raises(InvalidInputError, match="no folder of pictures at /nowhere"):
+        SemanticTagger().fit("/nowhere", KNOWN)
+    with pytest.raises(NotFittedError):
+        SemanticTagger().scores()
+
+
+def test_learners_that_are_not_linear_cannot_be_explained(tagger):
+    copied = SemanticTagger(clone(tagger.learner)).fit(features_of(TRAIN), KNOWN)
+    del copied.learner_.coef_
+    with pytest.raises(InvalidInputError, match="Only linear learners"):
+        copied.explain(copied.items_[0], "boat")
+
+
+def test_a_folder_of_pictures(tmp_path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    tags = {}
+    for i in range(24):
+        colour = "red" if i % 2 else "blue"
+        pixels = rng.integers(0, 60, (64, 64, 3), dtype=np.uint8)
+        pixels[..., 0 if colour == "red" else 2] += 180
+        Image.fromarray(pixels).save(folder / f"{i:02}.png")
+        tags[f"{i:02}.png"] = [colour]
+    (folder / "broken.png").write_bytes(b"no picture")
+    known = PartialLabels.from_tags(tags, unlisted="absent")
+    half = known.take(np.arange(12))
+    tagger = SemanticTagger(APGGraph(lam=0.1, ridge=1.0), cache=tmp_path / "cache")
+    tagger.fit(folder, half)
+    assert [skipped.item for skipped in tagger.report_.skipped] == ["broken.png"]
+    assert len(tagger.alignment_.without_labels) == 12
+    right = tagger.scores()[12:].argmax(axis=1) == known.states()[12:].argmax(axis=1)
+    assert right.mean() > 0.9
