@@ -17,7 +17,7 @@ TRUTH = SCENES.truth.to_array()
 
 
 def features_of(rows: slice) -> Features:
-    """Features as a backbone would give them: the scene's own, and posteriors that hint at labels."""
+    """Features as a backbone gives them: the scene's own, and posteriors that hint at labels."""
     rng = np.random.default_rng(0)
     hints = TRUTH[:, :12] + 0.5 * rng.uniform(size=(300, 12))
     junk = rng.uniform(size=(300, 12))
