@@ -20,7 +20,14 @@ from tagloom.neighbours import Neighbours, nearest_neighbours
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.tagger.alignment import Aligned, align
 from tagloom.tagger.describing import Described, Describer
-from tagloom.tagger.explanation import Explanation, ask_neighbours, explain_score
+from tagloom.tagger.explanation import (
+    Concept,
+    Explanation,
+    are_concepts,
+    ask_neighbours,
+    concepts_behind,
+    explain_score,
+)
 from tagloom.vision import Backbone, EmbedReport, Features, embed
 
 Array = npt.NDArray[Any]
@@ -194,6 +201,7 @@ class SemanticTagger(BaseEstimator):
             ),
             names=self.descriptor_.get_feature_names_out(),
             base=float(self.learner_.intercept_[column]),
+            concepts=self._concepts_behind(described.S[row], column, n_reasons),
             around=ask_neighbours(
                 [self.items_[j] for j in near],
                 self._training.S[near] @ described.S[row],
@@ -201,6 +209,17 @@ class SemanticTagger(BaseEstimator):
             ),
             n_reasons=n_reasons,
         )
+
+    def _concepts_behind(self, s: Array, column: int, count: int) -> tuple[Concept, ...]:
+        names = self.descriptor_.get_feature_names_out()
+        chosen = are_concepts(names)
+        if not chosen.any():
+            return ()
+        bare = [str(name).removeprefix("concept:") for name in names[chosen]]
+        scale = self.descriptor_.scales_[0]  # the global part comes first
+        scores = self.scores()[:, column].astype(np.float64)
+        training = scale * self._training.S[:, chosen].astype(np.float64)
+        return concepts_behind(np.array(bare), scale * s[chosen], training, scores, count)
 
     def _seen(self, pictures: Pictures) -> tuple[Features, EmbedReport | None]:
         """Return what a backbone saw, now or before."""
