@@ -9,7 +9,7 @@ import numpy.typing as npt
 from tagloom.errors import InvalidInputError
 from tagloom.labels._partial import PartialLabels
 from tagloom.labels._types import Entries
-from tagloom.labels.hiding import Seed, random_rank_in_class
+from tagloom.labels.hiding import Seed, keep_entries, random_rank_in_class
 
 
 class Fold(NamedTuple):
@@ -44,15 +44,7 @@ def split_known(known: PartialLabels, n_splits: int, random_state: Seed = None) 
 def _learned_from(
     known: PartialLabels, entries: Entries, kept: npt.NDArray[np.bool_]
 ) -> PartialLabels:
-    training = PartialLabels.from_entries(
-        entries.rows[kept],
-        entries.columns[kept],
-        entries.present[kept],
-        shape=known.shape,
-        weights=entries.weights[kept],
-        labels=known.labels,
-        unlisted_weight=known.unlisted_weight,
-    )
+    training = keep_entries(known, entries, kept, known.unlisted_weight)
     return training.with_hidden(*known.hidden_entries()) if known.unlisted_weight else training
 
 

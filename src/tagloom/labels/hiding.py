@@ -25,7 +25,7 @@ def hide_per_class(known: PartialLabels, rate: float, random_state: Seed = None)
     """
     entries = _listed(known, rate)
     order, size = random_rank_in_class(entries, known.n_labels, np.random.default_rng(random_state))
-    return _keep(known, entries, order < np.ceil(rate * size))
+    return keep_entries(known, entries, order < np.ceil(rate * size))
 
 
 def hide_uniformly(known: PartialLabels, rate: float, random_state: Seed = None) -> PartialLabels:
@@ -40,7 +40,7 @@ def hide_uniformly(known: PartialLabels, rate: float, random_state: Seed = None)
     n_kept = round(rate * len(entries.rows))
     kept = np.zeros(len(entries.rows), dtype=bool)
     kept[rng.permutation(len(kept))[:n_kept]] = True
-    return _keep(known, entries, kept)
+    return keep_entries(known, entries, kept)
 
 
 def keep_presences(
@@ -62,7 +62,7 @@ def keep_presences(
     entries = _listed(known, rate)
     order, size = random_rank_in_class(entries, known.n_labels, np.random.default_rng(random_state))
     kept = entries.present & (order < np.ceil(rate * size))
-    return _keep(known, entries, kept, unlisted_weight(unlisted))
+    return keep_entries(known, entries, kept, unlisted_weight(unlisted))
 
 
 def known_classes(entries: Entries, n_labels: int) -> npt.NDArray[np.int64]:
@@ -97,9 +97,10 @@ def _listed(known: PartialLabels, rate: float) -> Entries:
     return known.entries()
 
 
-def _keep(
+def keep_entries(
     known: PartialLabels, entries: Entries, kept: npt.NDArray[np.bool_], unlisted: float = 0.0
 ) -> PartialLabels:
+    """Return the chosen entries of `known` under its names; all else is unlisted."""
     return PartialLabels.from_entries(
         entries.rows[kept],
         entries.columns[kept],
