@@ -11,7 +11,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from problems import sized_problem
+from sized_problems import sized_problem
 from solver import objective_of
 from tagloom.optim import solve
 

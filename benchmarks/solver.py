@@ -18,7 +18,7 @@ import tracemalloc
 
 import numpy as np
 
-from problems import Sized, sized_problem
+from sized_problems import Sized, sized_problem
 from tagloom.graph import check_weights, laplacian
 from tagloom.models import APGGraph
 from tagloom.optim import InstanceLaplacian, MaskedSquaredLoss, Objective, dual_bound, solve

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-
 from problems import Problem, random_graph, random_labels, random_problem, reference_optimum
+
 from tagloom.labels import PartialLabels
 from tagloom.optim import dual_bound, solve
 from tagloom.optim.nuclear import nuclear_norm
