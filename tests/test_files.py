@@ -2,6 +2,7 @@ import os
 
 import pytest
 
+from tagloom.errors import UnwritableFileError
 from tagloom.files import written_whole
 
 
@@ -40,3 +41,11 @@ def test_unfinished_writing_leaves_no_trace(tmp_path, stop):
         write_half()
     assert os.listdir(tmp_path) == ["a.txt"]
     assert path.read_text() == "old"
+
+
+def test_folders_and_missing_folders_are_said_by_name(tmp_path):
+    with pytest.raises(UnwritableFileError, match="is a folder"), written_whole(tmp_path):
+        pass
+    nowhere = tmp_path / "gone" / "a"
+    with pytest.raises(UnwritableFileError, match="does not exist"), written_whole(nowhere):
+        pass

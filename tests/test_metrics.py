@@ -69,3 +69,14 @@ def test_scores_of_another_shape_or_not_finite_are_refused():
         average_precision([[1], [0]], [[0.0, 1.0]])
     with pytest.raises(InvalidInputError, match=r"scores\[1, 0\] = nan"):
         average_precision([[1], [0]], [[0.0], [np.nan]])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool, object])
+def test_whole_numbers_rank_like_numbers(dtype):
+    scores = np.array([[1], [0], [0]]).astype(dtype)
+    assert average_precision([[1], [0], [0]], scores) == [1.0]
+
+
+def test_scores_that_are_no_numbers_are_refused():
+    with pytest.raises(InvalidInputError, match="Scores must be numbers"):
+        average_precision([[1]], [["high"]])

@@ -42,6 +42,6 @@ def check_flag(name: str, given: Any) -> None:
 
 def check_choice(name: str, given: Any, choices: tuple[Any, ...]) -> None:
     """Refuse what is none of the choices."""
-    if not any(given is choice or given == choice for choice in choices):
+    if not isinstance(given, str | None) or given not in choices:
         listed = ", ".join(map(repr, choices))
         raise InvalidInputError(f"{name} must be one of {listed}; got {given!r}.")

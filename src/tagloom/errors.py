@@ -16,6 +16,10 @@ class ModelFileError(TagloomError, ValueError):
     """A model file that is damaged, altered, foreign or newer than this version can read."""
 
 
+class UnwritableFileError(TagloomError, OSError):
+    """A file that cannot be written where it was asked for."""
+
+
 class TagloomWarning(UserWarning):
     """Base class of every warning raised by tagloom, but for ``ConvergenceWarning``."""
 

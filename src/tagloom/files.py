@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tagloom.errors import UnwritableFileError
+
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -16,6 +18,10 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     leave an empty file under the final name.
     """
     target = Path(path)
+    if target.is_dir():
+        raise UnwritableFileError(f"{target} is a folder: a file cannot be written under its name.")
+    if not target.absolute().parent.is_dir():
+        raise UnwritableFileError(f"The folder of {target} does not exist. Make it first.")
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     os.close(handle)
     part = Path(name)

@@ -111,6 +111,13 @@ def _last_of_ties(ranked: Scores) -> npt.NDArray[np.intp]:
 
 def _checked_scores(scores: npt.ArrayLike, shape: tuple[int, int]) -> Scores:
     table = np.asarray(scores)
+    if table.dtype.kind != "f":
+        try:
+            table = table.astype(np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"Scores must be numbers; found an array of {table.dtype}."
+            ) from None
     if table.shape != shape:
         raise InvalidInputError(
             f"Scores must have one row for each item and one column for each label, {shape}; "

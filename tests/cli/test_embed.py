@@ -81,7 +81,7 @@ def test_exit_codes_tell_what_happened(folder, tmp_path):
 def test_mistakes_are_noticed_before_the_work(folder, tmp_path):
     with pytest.raises(InvalidInputError, match="does not exist"):
         run(tmp_path / "gone")
-    with pytest.raises(InvalidInputError, match="The folder of"):
+    with pytest.raises(InvalidInputError, match="must be a file in a folder that exists"):
         run(folder, "--out", tmp_path / "gone" / "out.npz")
     with pytest.raises(InvalidInputError, match="no backbone 'vgg'"):
         run(folder, "--backbone", "vgg")

@@ -284,3 +284,44 @@ def test_clone_keeps_parameters_and_fit_changes_none():
     before = model.get_params()
     model.fit(TOY.X, TOY.known, TOY.graph)
     assert clone(model).get_params() == model.get_params() == before
+
+
+def test_masked_and_missing_values_of_a_column_are_unknown():
+    y = TOY.truth[:, 0].astype(int)
+    unknown = np.arange(120) < 60
+    expected = APGGraph(lam=0.1).fit(TOY.X, np.where(unknown, np.nan, y)).coef_
+    masked = np.ma.masked_array(y, mask=unknown)
+    with_none = np.where(unknown, None, y)
+    for column in (masked, with_none, pd.Series(with_none), pd.array(with_none, dtype="Int64")):
+        np.testing.assert_array_equal(APGGraph(lam=0.1).fit(TOY.X, column).coef_, expected)
+
+
+def test_strings_with_gaps_are_two_classes():
+    words = np.where(TOY.truth[:, 0] == 1, "yes", "no").astype(object)
+    words[:20] = None
+    model = APGGraph(lam=0.1).fit(TOY.X, words)
+    assert list(model.classes_) == ["no", "yes"]
+    assert set(model.predict(TOY.X)) == {"no", "yes"}
+    assert model.score(TOY.X, words) > 0.8
+
+
+def test_frames_in_after_a_one_dimensional_y():
+    X = pd.DataFrame(TOY.X).add_prefix("f")
+    model = APGGraph(lam=0.1).fit(X, np.where(TOY.truth[:, 0] == 1, "yes", "no"))
+    assert list(model.scores(X).columns) == ["yes"]
+    assert model.complete(X, TOY.known.to_array()[:, :1]).shape == (120, 1)
+
+
+def test_labels_named_by_numbers_are_matched_by_name():
+    three = PartialLabels.from_array(TOY.known.to_array()[:, :3])
+    model = APGGraph(lam=0.1).fit(TOY.X, three.select([2, 1, 0]))
+    completed = model.complete(TOY.X, three)
+    known = ~np.isnan(three.to_array())
+    np.testing.assert_array_equal(completed[:, ::-1][known], three.to_array()[known])
+
+
+def test_frames_that_name_items_in_different_orders_are_refused():
+    X = pd.DataFrame(TOY.X, index=[f"{i}.jpg" for i in range(120)]).add_prefix("f")
+    Y = pd.DataFrame(TOY.known.to_array(), index=X.index)
+    with pytest.raises(InvalidInputError, match=r"Pass Y.loc\[X.index\]"):
+        APGGraph().fit(X, Y.iloc[::-1])

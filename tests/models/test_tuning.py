@@ -68,7 +68,11 @@ def test_squared_error_is_smaller_for_the_better():
         ({"grid": {"lamda": [1.0]}}, r"Unknown: \['lamda'\]"),
         ({"grid": {"lam": []}}, r"empty: \['lam'\]"),
         ({"criterion": "accuracy"}, "criterion must be one of"),
-        ({"n_splits": 1}, "n_splits must be at least 2"),
+        ({"n_splits": 1}, "n_splits must be a whole number of at least 2"),
+        ({"n_splits": 2.5}, "n_splits must be a whole number"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
+        ({"grid": {"lam": 1.0}}, r"grid\['lam'\] must be a list of values to try; got 1.0"),
+        ({"criterion": ["a"]}, "criterion must be one of"),
     ],
 )
 def test_bad_requests_are_refused(changes, message):
@@ -90,5 +94,29 @@ def test_path_runs_from_zero_to_full_with_the_solutions_of_single_fits():
 def test_path_takes_given_values():
     path = list(regularization_path(APGGraph(), TOY.X, TOY.known, lams=[0.3, 3.0]))
     assert [model.lam for model in path] == [3.0, 0.3]
-    with pytest.raises(InvalidInputError, match="smallest in"):
+    with pytest.raises(InvalidInputError, match="smallest must be"):
         list(regularization_path(APGGraph(), TOY.X, TOY.known, smallest=2.0))
+
+
+def test_a_fold_that_cannot_judge_does_not_decide():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6))
+    Y = np.zeros((40, 1))
+    Y[np.argsort(-X[:, 0])[:2]] = 1  # two presences, three folds: one has none
+    tuning = tune(APGGraph(), X, Y, grid={"lam": [100.0, 1.0]})
+    assert np.isnan(tuning.best.scores).sum() == 1
+    assert tuning.best.params == {"lam": 1.0}
+
+
+def test_nothing_to_judge_by_is_said():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(20, 3)), np.zeros((20, 1))
+    with pytest.raises(InvalidInputError, match="No candidate could be judged"):
+        tune(APGGraph(on_unlearnable="ignore"), X, Y, grid={"lam": [1.0]})
+
+
+def test_what_cannot_be_learned_is_said_before_the_work():
+    Y = TOY.known.to_array()
+    Y[:, 2] = 0
+    with pytest.raises(InvalidInputError, match="known only to be absent"):
+        tune(APGGraph(), TOY.X, Y, grid={"lam": [1.0]}, criterion=lambda truth, scores: 1 / 0)

@@ -1,13 +1,16 @@
 """The solvers against CVXPY, against each other and against closed forms."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from problems import Problem, random_graph, random_labels, random_problem, reference_optimum
 
+from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.optim import dual_bound, solve
+from tagloom.optim.certificate import relative_gap
 from tagloom.optim.nuclear import nuclear_norm
 
 SEEDS = range(48)
@@ -176,3 +179,70 @@ def test_objective_falls_from_restart_to_restart():
     solution = solve(random_problem(8).objective(), tol=1e-10, max_iter=5000)
     values = [line.objective for line in solution.history]
     assert values[-1] == pytest.approx(min(values), rel=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 100.0, 3000.0])
+@pytest.mark.parametrize("lam", [0.0, 0.5])
+def test_columns_far_from_zero_change_nothing(offset, lam):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    known = random_labels(rng, 60, 4, 0.6, weighted=False, background=0.0)
+    graph = random_graph(rng, 60)
+    near = Problem(X, known, graph, None, lam, 0.1, 0.0, 0.5, True)
+    far = Problem(X + offset, known, graph, None, lam, 0.1, 0.0, 0.5, True)
+    expected = solve(near.objective(), tol=1e-9, max_iter=5000)
+    found = solve(far.objective(), tol=1e-7, max_iter=5000)
+    assert found.converged
+    assert found.objective == pytest.approx(expected.objective, rel=1e-6)
+    np.testing.assert_allclose(found.M, expected.M, atol=1e-3)
+    scores = near.X @ expected.M + near.objective().loss.intercept(expected.M)
+    shifted = far.X @ found.M + far.objective().loss.intercept(found.M)
+    np.testing.assert_allclose(shifted, scores, atol=1e-3)
+
+
+@pytest.mark.parametrize("lam", [0.0, 1e-3])
+@pytest.mark.parametrize("scale", [1e-6, 1e-2, 1e3])
+def test_small_and_large_features_in_single_precision(scale, lam):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    known = random_labels(rng, 60, 4, 0.8, weighted=False, background=0.0)
+    # On sX the solution is M / s; lambda s makes it the same problem in other units.
+    unit = Problem(X, known, None, None, lam, 0.0, 0.0, 0.0, True)
+    scaled_X = (X * scale).astype(np.float32)
+    scaled = Problem(scaled_X, known, None, None, lam * scale, 0.0, 0.0, 0.0, True)
+    expected = solve(unit.objective(), tol=1e-7, max_iter=5000)
+    found = solve(scaled.objective(), tol=1e-4, max_iter=5000)
+    assert found.converged
+    assert found.objective == pytest.approx(expected.objective, rel=1e-3)
+
+
+def test_an_objective_that_rounding_made_negative_proves_nothing():
+    assert relative_gap(-1.0, -2.0) == math.inf
+    assert relative_gap(0.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize(("scale", "message"), [(1e20, "too large"), (1e-25, "too small")])
+def test_features_beyond_the_precision_are_refused(scale, message):
+    rng = np.random.default_rng(0)
+    X = (scale * rng.normal(size=(20, 3))).astype(np.float32)
+    known = random_labels(rng, 20, 3, 0.8, weighted=False, background=0.0)
+    problem = Problem(X, known, None, None, 1.0, 0.0, 0.0, 0.0, False)
+    with (
+        np.errstate(over="ignore", invalid="ignore"),
+        pytest.raises(InvalidInputError, match=message),
+    ):
+        solve(problem.objective())
+
+
+def test_huge_lam_gives_zero():
+    assert not solve(random_problem(8).objective(lam=1e200)).M.any()
+
+
+def test_callback_that_stops_in_the_single_phase_is_heard(monkeypatch):
+    monkeypatch.setattr("tagloom.optim.apg._LARGE", 0)
+    calls = []
+    solution = solve(
+        random_problem(8).objective(), tol=0.0, callback=lambda line, M: calls.append(line) or True
+    )
+    assert len(calls) == len(solution.history) == 1
+    assert not solution.converged

@@ -132,3 +132,11 @@ def test_refusals(data):
     concepts[5, 1] = NAN
     with pytest.raises(InvalidInputError, match="nan in row 5, column 1"):
         mutual_information(concepts, Y)
+
+
+def test_more_bins_than_a_byte_can_count():
+    rng = np.random.default_rng(0)
+    x = rng.random((2000, 1))
+    y = (x > 0.5).astype(float)
+    few, many = mutual_information(x, y, n_bins=200), mutual_information(x, y, n_bins=300)
+    np.testing.assert_allclose(many, few, atol=0.01)

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from sklearn.base import clone
@@ -174,3 +175,28 @@ def test_a_folder_of_pictures(tmp_path):
     assert len(tagger.alignment_.without_labels) == 12
     right = tagger.scores()[12:].argmax(axis=1) == known.states()[12:].argmax(axis=1)
     assert right.mean() > 0.9
+
+
+def test_a_frame_without_names_is_matched_by_position(tagger):
+    frame = pd.DataFrame(KNOWN.to_array())
+    again = SemanticTagger(clone(tagger.learner)).fit(features_of(TRAIN), frame)
+    np.testing.assert_allclose(again.scores(), tagger.scores(), atol=1e-10)
+
+
+@pytest.mark.parametrize("side", ["visual", "posteriors"])
+def test_features_of_one_kind_only(side):
+    whole = features_of(TRAIN)
+    nothing = np.empty((240, 0))
+    visual = nothing if side == "posteriors" else whole.visual
+    posteriors, concepts = (nothing, []) if side == "visual" else (whole.posteriors, whole.concepts)
+    features = Features(whole.items, visual, posteriors, concepts)
+    tagger = SemanticTagger(APGGraph(lam=1.0, ridge=1.0)).fit(features, KNOWN)
+    assert tagger.scores().shape == (240, 24)
+    assert tagger.explain(whole.items[0], "boat").n_neighbours == 10
+
+
+def test_what_is_no_picture_and_no_learner_is_refused():
+    with pytest.raises(InvalidInputError, match="Features or the path of a folder; got ndarray"):
+        SemanticTagger().fit(np.ones((3, 2)), KNOWN)
+    with pytest.raises(InvalidInputError, match="learner must be a learner"):
+        SemanticTagger("ridge").fit(features_of(TRAIN), KNOWN)

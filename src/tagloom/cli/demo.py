@@ -23,7 +23,7 @@ def demo(
     rate: Annotated[
         float, typer.Option(help="Share of the labels that stay known, in (0, 1).")
     ] = 0.1,
-    seed: Annotated[int, typer.Option(help="Decides the set and what is hidden.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides the set and what is hidden.")] = 0,
 ) -> None:
     """Learn on a small embedded set with hidden labels and print what was recovered."""
     if not 0 < rate < 1:

@@ -39,8 +39,10 @@ def embed(
     from tagloom.vision import choose_backbone
     from tagloom.vision import embed as embed_folder
 
-    if out is not None and not out.absolute().parent.is_dir():
-        raise InvalidInputError(f"The folder of {out} does not exist. Make it or choose another.")
+    if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
+        raise InvalidInputError(
+            f"{out} must be a file in a folder that exists. Make the folder or choose another name."
+        )
     chosen = choose_backbone(backbone or ["lite0"], view="whole" if whole else "centre")
     done = embed_folder(
         folder, chosen, cache=cache, workers=workers, show_progress=sys.stderr.isatty()

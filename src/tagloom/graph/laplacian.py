@@ -45,14 +45,18 @@ def laplacian(W: sparse.csr_array, *, normalized: bool = False) -> sparse.csr_ar
 
 
 def _as_csr(weights: Any, name: str) -> sparse.csr_array:
-    if not sparse.issparse(weights):
-        weights = np.asarray(weights)
+    try:
+        if not sparse.issparse(weights):
+            weights = np.asarray(weights)
         if weights.ndim != 2:
             raise InvalidInputError(
                 f"{name} must be a square matrix of weights; got {weights.ndim} dimension(s)."
             )
-    try:
+        if weights.dtype.kind == "c":
+            raise TypeError("found complex ones")
         W = sparse.csr_array(weights, dtype=np.float64, copy=True)
+    except InvalidInputError:
+        raise
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name} must hold numbers: {error}.") from None
     W.sum_duplicates()

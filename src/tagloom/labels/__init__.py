@@ -1,7 +1,8 @@
 """What is known about each (item, label): present, absent or unknown."""
 
+from tagloom.labels._names import is_missing
 from tagloom.labels._partial import PartialLabels, as_partial_labels
-from tagloom.labels._types import Counts, Entries, State
+from tagloom.labels._types import Counts, Entries, State, is_frame
 from tagloom.labels.folds import split_known
 from tagloom.labels.hiding import hide_per_class, hide_uniformly, keep_presences
 
@@ -13,6 +14,8 @@ __all__ = [
     "as_partial_labels",
     "hide_per_class",
     "hide_uniformly",
+    "is_frame",
+    "is_missing",
     "keep_presences",
     "split_known",
 ]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.errors import InvalidInputError
+from tagloom.checks import check_whole
 from tagloom.labels._partial import PartialLabels
 from tagloom.labels._types import Entries
 from tagloom.labels.hiding import Seed, keep_entries, random_rank_in_class
@@ -26,10 +26,7 @@ def split_known(known: PartialLabels, n_splits: int, random_state: Seed = None) 
     are presumed absent, only presences are listed, and a held-out presence becomes what a forgotten
     tag looks like: unlisted. It is then judged against the other unlisted entries, taken as absent.
     """
-    if n_splits < 2:
-        raise InvalidInputError(
-            f"n_splits must be at least 2 to hold anything out; got {n_splits}."
-        )
+    check_whole("n_splits", n_splits, at_least=2)
     rng = np.random.default_rng(random_state)
     entries = known.entries()
     rank, _ = random_rank_in_class(entries, known.n_labels, rng)

@@ -25,7 +25,7 @@ def hide_per_class(known: PartialLabels, rate: float, random_state: Seed = None)
     """
     entries = _listed(known, rate)
     order, size = random_rank_in_class(entries, known.n_labels, np.random.default_rng(random_state))
-    return keep_entries(known, entries, order < np.ceil(rate * size))
+    return keep_entries(known, entries, order < _rounded_up(rate, size))
 
 
 def hide_uniformly(known: PartialLabels, rate: float, random_state: Seed = None) -> PartialLabels:
@@ -61,7 +61,7 @@ def keep_presences(
     """
     entries = _listed(known, rate)
     order, size = random_rank_in_class(entries, known.n_labels, np.random.default_rng(random_state))
-    kept = entries.present & (order < np.ceil(rate * size))
+    kept = entries.present & (order < _rounded_up(rate, size))
     return keep_entries(known, entries, kept, unlisted_weight(unlisted))
 
 
@@ -82,6 +82,11 @@ def random_rank_in_class(
     rank = np.empty(len(classes), dtype=np.int64)
     rank[grouped] = np.arange(len(classes)) - first[classes[grouped]]
     return rank, size[classes]
+
+
+def _rounded_up(rate: float, size: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return the share of each size, rounded up; 0.07 of 100 is 7, whatever floats make of it."""
+    return np.asarray(np.ceil(rate * size - 1e-9))
 
 
 def _listed(known: PartialLabels, rate: float) -> Entries:

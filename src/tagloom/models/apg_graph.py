@@ -69,8 +69,9 @@ class APGGraph(PartialLabelLearner):
         "apg" stops at a proved distance to the optimum; "paper" is the paper's Algorithm 2 to the
         letter, whose stop proves nothing.
     tol : float, default=1e-4
-        For "apg" the relative suboptimality to reach: (F - lower bound on the optimum) / F. With
-        lam = ridge = 0, where no bound exists, the norm of the gradient relative to that at M = 0.
+        For "apg" the relative suboptimality to reach: (F - lower bound on the optimum) / F. Without
+        nuclear norm, ridge and graph no bound exists; then the norm of the gradient relative to
+        that at M = 0.
         For "paper" the relative decrease of F below which it stops.
     max_iter : int, default=1000
         Iterations after which to stop with a ConvergenceWarning.
@@ -86,7 +87,7 @@ class APGGraph(PartialLabelLearner):
     intercept_ : array of shape (n_labels,)
         b.
     classes_ : array
-        The names of the labels.
+        The names of the labels; for a one-dimensional y its two classes.
     learnable_ : array of bool of shape (n_labels,)
         False where known entries do not tell who has the label from who has not.
     rank_, n_iter_, objective_ : int, int, float

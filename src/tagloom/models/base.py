@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels import PartialLabels, State, as_partial_labels
+from tagloom.labels import PartialLabels, State, as_partial_labels, is_frame
 from tagloom.metrics import mean_average_precision
-from tagloom.models.targets import Target, match_labels, read_target
+from tagloom.models.targets import Target, match_labels, missing_in, read_target
 
 # A score estimates the label itself: 1 present, 0 absent. Half-way lies the boundary.
 BOUNDARY = 0.5
@@ -80,7 +80,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         if 0 < known.unlisted_weight < 1:
             said = _listed(known)
         filled[said] = states[said] == int(State.PRESENT)
-        return _as_frame(filled, Y.index, self.classes_) if _is_frame(Y) else filled
+        return _as_frame(filled, Y.index, self.classes_) if is_frame(Y) else filled
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean average precision over the known entries of y.
@@ -88,7 +88,10 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         For a one-dimensional y it is the accuracy, as for any classifier of scikit-learn.
         """
         if self._is_fitted_on_column():
-            return float(super().score(X, y, sample_weight=sample_weight))
+            known = ~missing_in(y)
+            weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+            right = np.asarray(self.predict(X))[known] == np.asarray(y)[known]
+            return float(np.average(right, weights=weight))
         rows = self._checked_rows(X)
         return mean_average_precision(self._checked_labels(y, rows), self._scores(rows))
 
@@ -103,6 +106,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
             )
         if target.known.n_labels == 0:
             raise InvalidInputError("Y must have at least one label; it has no column.")
+        _refuse_other_order(X, Y)
         self.classes_ = target.classes
         self._one_dimensional_ = target.one_dimensional
         return rows, target.known
@@ -119,8 +123,12 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
                 f"X and Y must have one row for each item: X has {len(rows)} rows, "
                 f"Y has {known.n_items}."
             )
-        has_names = _is_frame(Y) or list(known.labels) != list(range(known.n_labels))
-        return match_labels(known, self.classes_, named=has_names)
+        labels = self.classes_[1:] if self._one_dimensional_ else self.classes_
+        positions = list(range(known.n_labels))
+        has_names = (
+            is_frame(Y) or list(known.labels) != positions or set(labels.tolist()) == set(positions)
+        )
+        return match_labels(known, labels, named=has_names and not self._one_dimensional_)
 
     def _is_fitted_on_column(self) -> bool:
         check_is_fitted(self)
@@ -128,7 +136,8 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
 
     def _dress(self, table: Array, X: Any) -> Any:
         """Give the answer the names of items and labels where the question had names."""
-        return _as_frame(table, X.index, self.classes_) if _is_frame(X) else table
+        labels = self.classes_[1:] if self._one_dimensional_ else self.classes_
+        return _as_frame(table, X.index, labels) if is_frame(X) else table
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -138,17 +147,23 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
 
+def _refuse_other_order(X: Any, Y: Any) -> None:
+    """Refuse two data frames that name the same items in different orders: one would mislead."""
+    if not (is_frame(X) and is_frame(Y)) or X.index.equals(Y.index):
+        return
+    if set(X.index) == set(Y.index):
+        raise InvalidInputError(
+            "X and Y name the same items in different orders, and rows are matched by position. "
+            "Pass Y.loc[X.index]."
+        )
+
+
 def _listed(known: PartialLabels) -> npt.NDArray[np.bool_]:
     """Return where somebody has said something, whatever is presumed of the rest."""
     entries = known.entries()
     listed = np.zeros(known.shape, dtype=bool)
     listed[entries.rows, entries.columns] = True
     return listed
-
-
-def _is_frame(table: Any) -> bool:
-    """Recognise a pandas DataFrame without importing pandas."""
-    return hasattr(table, "iloc") and hasattr(table, "columns")
 
 
 def _as_frame(table: Array, index: Any, columns: Array) -> Any:

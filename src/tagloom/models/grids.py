@@ -22,10 +22,10 @@ def default_grid(
     (known share) * ||X||_F^2 / d. gamma: shares of the strength at which the graph term has as much
     curvature as the loss, (known share) * ||X||_F^2 / (2 tr(X'LX)).
     """
-    rows = np.asarray(X, dtype=np.float64)
-    centred = rows - rows.mean(axis=0)
-    curvature = _mean_weight(known) * float(np.sum(centred**2))
     lam_max = model.lam_max(X, known)
+    rows = np.asarray(X, dtype=np.float64)
+    centred = rows - rows.mean(axis=0) if model.fit_intercept else rows
+    curvature = _mean_weight(known) * float(np.sum(centred**2))
     grid = {
         "lam": [share * lam_max for share in _LAM_SHARES],
         "ridge": [share * curvature / rows.shape[1] for share in _RIDGE_SHARES],

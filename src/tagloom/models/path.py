@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tagloom.errors import InvalidInputError
+from tagloom.checks import check_number, check_whole
 from tagloom.models.apg_graph import APGGraph
 
 
@@ -35,10 +35,8 @@ def regularization_path(
         `smallest` times it.
     """
     if lams is None:
-        if n_lams < 1 or not 0 < smallest <= 1:
-            raise InvalidInputError(
-                f"n_lams must be at least 1 and smallest in (0, 1]; got {n_lams} and {smallest}."
-            )
+        check_whole("n_lams", n_lams, at_least=1)
+        check_number("smallest", smallest, low=0, high=1, inclusive=False)
         lams = (model.lam_max(X, Y) * np.geomspace(1.0, smallest, n_lams)).tolist()
     before: APGGraph | None = None
     for lam in sorted(lams, reverse=True):

@@ -40,7 +40,7 @@ def write_model(
         "facts": facts,
     }
     try:
-        text = json.dumps(header, ensure_ascii=False, allow_nan=False, sort_keys=True)
+        text = json.dumps(header, ensure_ascii=True, allow_nan=False, sort_keys=True)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"The model cannot be saved to {path}: names of labels and features and parameters "

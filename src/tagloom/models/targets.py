@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import assert_all_finite
 
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
-from tagloom.labels import PartialLabels, as_partial_labels
+from tagloom.labels import PartialLabels, as_partial_labels, is_missing
 
 _NAMES_SHOWN = 5
 
@@ -52,17 +52,20 @@ def _is_column(Y: Any) -> bool:
 
 def _read_column(y: Any) -> Target:
     """Read a one-dimensional y: one label, present for the second of its two classes."""
-    column = column_or_1d(y)
-    if column.dtype.kind == "f":
-        assert_all_finite(column, allow_nan=True, input_name="y")
-    missing = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
-    check_classification_targets(column[~missing])
-    if type_of_target(column[~missing]) == "multiclass":
+    missing = missing_in(y)
+    column = column_or_1d(np.ma.getdata(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y))
+    present = _plain(column[~missing])
+    try:
+        assert_all_finite(present, input_name="y")
+        check_classification_targets(present)
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from None
+    if type_of_target(present) == "multiclass":
         raise InvalidInputError(
             "Only binary classification is supported. The type of the target is multiclass. "
             "Give Y one column for each class, 1 where it applies and 0 where it does not."
         )
-    classes, codes = np.unique(column[~missing], return_inverse=True)
+    classes, codes = np.unique(present, return_inverse=True)
     if len(classes) < 2:
         raise InvalidInputError(
             f"y holds only one class ({classes.tolist()}); two classes are needed to tell apart."
@@ -70,6 +73,26 @@ def _read_column(y: Any) -> Target:
     table = np.full((len(column), 1), np.nan)
     table[~missing, 0] = codes
     return Target(PartialLabels.from_array(table), classes, one_dimensional=True)
+
+
+def missing_in(y: Any) -> npt.NDArray[np.bool_]:
+    """Return where a column is unknown: masked, NaN, None or NA."""
+    if isinstance(y, np.ma.MaskedArray):
+        return np.ma.getmaskarray(y) | missing_in(np.ma.getdata(y))
+    column = np.asarray(y)
+    if column.dtype.kind == "f":
+        return np.asarray(np.isnan(column))
+    if column.dtype.kind != "O":
+        return np.zeros(len(column), dtype=bool)
+    return np.array([is_missing(value) for value in column], dtype=bool)
+
+
+def _plain(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return strings, numbers or booleans that came boxed as objects in an array of their own."""
+    if column.dtype.kind != "O" or not len(column):
+        return column
+    plain = np.array(column.tolist())
+    return plain if plain.ndim == 1 and plain.dtype.kind in "iufbU" else column
 
 
 def _as_names(labels: tuple[Any, ...]) -> npt.NDArray[Any]:

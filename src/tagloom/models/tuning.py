@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from tagloom.checks import check_choice, check_whole, is_whole
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels, split_known
 from tagloom.labels.folds import Fold
@@ -21,6 +22,7 @@ from tagloom.metrics import mean_average_precision, squared_error
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner
 from tagloom.models.grids import default_grid
+from tagloom.models.targets import check_learnable
 from tagloom.progress import progress_bar
 
 Params = dict[str, Any]
@@ -45,13 +47,17 @@ class Trial:
 
     @property
     def mean(self) -> float:
-        """Mean over the folds."""
-        return float(np.mean(self.scores))
+        """Mean over the folds that could judge; they are the same for every candidate."""
+        return float(np.mean(self._judged))
 
     @property
     def spread(self) -> float:
-        """Standard deviation over the folds."""
-        return float(np.std(self.scores))
+        """Standard deviation over the folds that could judge."""
+        return float(np.std(self._judged))
+
+    @property
+    def _judged(self) -> list[float]:
+        return [score for score in self.scores if np.isfinite(score)] or [float("nan")]
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,10 @@ def tune(
         Whether to show a progress bar.
     """
     known = as_partial_labels(Y)
+    check_whole("n_splits", n_splits, at_least=2)
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+        raise InvalidInputError(f"n_jobs must be a whole number other than 0; got {n_jobs!r}.")
+    check_learnable(known, getattr(model, "on_unlearnable", "ignore"))
     graphs = {"graph": graph, "label_graph": label_graph}
     given = {name: weights for name, weights in graphs.items() if weights is not None}
     chains = _chains(_checked_grid(model, grid, X, known, graph))
@@ -122,8 +132,12 @@ def tune(
         run = partial(_run_chain, model, X, given, judge, advance)
         results = _in_parallel(run, [(chain, fold) for chain in chains for fold in folds], n_jobs)
     trials = _collect(chains, results, len(folds))
-    # NaN (no label could be judged) must never win.
-    best = max(trials, key=lambda trial: (trial.mean == trial.mean, trial.mean))
+    if not any(np.isfinite(trial.mean) for trial in trials):
+        raise InvalidInputError(
+            f"No candidate could be judged in any of {n_splits} folds: too few presences are "
+            "known. Pass criterion='squared_error', or more labels."
+        )
+    best = max(trials, key=lambda trial: trial.mean)
     fitted = clone(model).set_params(**best.params)
     return Tuning(best, trials, fitted.fit(X, Y, **given))
 
@@ -142,6 +156,11 @@ def _checked_grid(
                 f"{type(model).__name__}, a mapping from parameters to values."
             )
         return default_grid(model, X, known, graph)
+    for name, candidates in grid.items():
+        if isinstance(candidates, str) or not isinstance(candidates, Iterable):
+            raise InvalidInputError(
+                f"grid[{name!r}] must be a list of values to try; got {candidates!r}."
+            )
     values = {name: list(candidates) for name, candidates in grid.items()}
     unknown = sorted(set(values) - set(model.get_params()))
     if unknown or not all(values.values()):
@@ -166,10 +185,7 @@ def _chains(grid: Mapping[str, Sequence[Any]]) -> list[list[Params]]:
 def _judge(criterion: str | Criterion) -> Criterion:
     if callable(criterion):
         return criterion
-    if criterion not in _CRITERIA:
-        raise InvalidInputError(
-            f"criterion must be one of {sorted(_CRITERIA)} or a callable; got {criterion!r}."
-        )
+    check_choice("criterion", criterion, tuple(_CRITERIA))
     return _CRITERIA[criterion]
 
 

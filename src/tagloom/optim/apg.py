@@ -69,8 +69,12 @@ def solve_apg(
     M = objective.zero() if start is None else start
     mu = _first_lipschitz_estimate(objective)
     recorder = Recorder(callback)
-    if objective.dtype == np.float64 and math.prod((len(objective.loss.X), *M.shape)) > _LARGE:
+    large = math.prod((len(objective.loss.X), *M.shape)) > _LARGE
+    if objective.dtype == np.float64 and large and max_iter > 1:
         M, mu = _run_in_single_precision(objective, M, mu, tol, max_iter - 1, recorder)
+    if recorder.stopped:
+        last = recorder.history[-1]
+        return Solution(M, last.objective, math.inf, last.rank, False, recorder.history)
     point, gap, _ = _run(objective, M, mu, tol, max_iter, recorder)
     return Solution(point.M, point.F, gap, point.rank, gap <= tol, recorder.history)
 
@@ -152,7 +156,7 @@ def _first_lipschitz_estimate(objective: Objective) -> float:
     if scale == 0:
         return 1.0
     direction = G_0 / G_0.dtype.type(scale)
-    return inner(direction, objective.gradient(direction) - G_0)
+    return inner(direction, objective.hessian_product(direction))
 
 
 def _accepted_step(objective: Objective, V: Matrix, G_V: Matrix, mu: float) -> _Step:

@@ -23,9 +23,10 @@ class DenseBlock:
     present: npt.NDArray[np.bool_]
     weights: npt.NDArray[np.float64] | npt.NDArray[np.bool_]
 
-    def weigh_residual(self, Z: Matrix) -> None:
-        """Turn scores Z into W o (Z - Y), in place."""
-        Z -= self.present
+    def weigh_residual(self, Z: Matrix, *, minus_labels: bool = True) -> None:
+        """Turn scores Z into W o (Z - Y), in place; into W o Z without `minus_labels`."""
+        if minus_labels:
+            Z -= self.present
         Z *= self.weights
 
     def write_weights(self, out: Matrix) -> None:
@@ -56,11 +57,12 @@ class SparseBlock:
     background: float
     n_labels: int
 
-    def weigh_residual(self, Z: Matrix) -> None:
-        """Turn scores Z into W o (Z - Y), in place."""
+    def weigh_residual(self, Z: Matrix, *, minus_labels: bool = True) -> None:
+        """Turn scores Z into W o (Z - Y), in place; into W o Z without `minus_labels`."""
         flat = Z.reshape(-1)
         residual = flat[self.positions]
-        residual -= self.present
+        if minus_labels:
+            residual -= self.present
         if self.weights is not None:
             residual *= self.weights
         if self.background:

@@ -82,5 +82,10 @@ def nearest_subgradient(M: Matrix, G: Matrix, lam: float) -> Matrix:
 
 
 def relative_gap(F: float, bound: float) -> float:
-    """Return (F - bound) / F, at least 0; F is never negative."""
-    return max(0.0, F - bound) / F if F > 0 else 0.0
+    """Return (F - bound) / F, at least 0.
+
+    F cannot be negative: where rounding has made it so, nothing is proved.
+    """
+    if F > 0:
+        return max(0.0, F - bound) / F
+    return 0.0 if F == 0 and bound >= 0 else math.inf

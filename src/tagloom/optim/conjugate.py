@@ -30,14 +30,13 @@ def solve_conjugate(
     """
     M = objective.zero() if start is None else start
     G = objective.gradient(M)
-    G_0 = objective.gradient_at_zero
     direction, squares = -G, _dots(objective, G, G)
     recorder = Recorder(callback)
     F, gap = objective.smooth_value_from(M, G), _distance(objective, M, G)
     for _ in range(max_iter):
         if gap <= tol or recorder.stopped:
             break
-        bent = objective.gradient(direction) - G_0
+        bent = objective.hessian_product(direction)
         step = _safe_ratio(squares, _dots(objective, direction, bent))
         M = M + step * direction
         # Recomputed and not updated: a recurrence would drift away from the true gradient.
@@ -45,7 +44,8 @@ def solve_conjugate(
         squares, squares_before = _dots(objective, G, G), squares
         direction = _safe_ratio(squares, squares_before) * direction - G
         F, gap = objective.smooth_value_from(M, G), _distance(objective, M, G)
-        recorder.add(M, objective=F, gap=gap, rank=min(M.shape), step=float(np.mean(step)))
+        # Nothing keeps the rank low here, and to count it would cost more than the iteration.
+        recorder.add(M, objective=F, gap=gap, rank=-1, step=float(np.mean(step)))
     rank = int(np.linalg.matrix_rank(M))
     return Solution(M, F, gap, rank, gap <= tol, recorder.history)
 

@@ -5,6 +5,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tagloom.labels import PartialLabels
 from tagloom.optim.arrays import Matrix
@@ -13,6 +14,8 @@ from tagloom.optim.blocks import Block, blocks_of
 # A block of scores should stay in the processor's cache between the product that makes it, the
 # masking and the product that uses it; and nothing else of size (rows x labels) is ever allocated.
 _BLOCK_ENTRIES = 1 << 18
+# Means with less than this share of the energy of X cost no digits.
+_NEGLIGIBLE_OFFSET = 1e-3
 
 
 class MaskedSquaredLoss:
@@ -25,6 +28,9 @@ class MaskedSquaredLoss:
     which for w in {0, 1} and b = 0 is the paper's 1/2 ||R_Omega(XM) - Y||_F^2. The minimising b is
     the weighted mean residual of each label, so f stays a convex quadratic in M alone, its gradient
     is X'(W o (XM + 1b' - Y)) at that b, and b costs one extra vector instead of one extra variable.
+
+    Such an f does not change when a constant is added to a column of X. Rounding does: columns far
+    from 0 are therefore centred, block by block, before they are used.
     """
 
     def __init__(self, X: Matrix, known: PartialLabels, *, fit_intercept: bool) -> None:
@@ -34,6 +40,7 @@ class MaskedSquaredLoss:
         rows = max(1, min(X.shape[0], _BLOCK_ENTRIES // max(1, known.n_labels)))
         self._blocks = list(blocks_of(known, rows))
         self._total_weight = sum(block.weight_per_label() for block in self._blocks)
+        self._centre = _centre_of(X) if fit_intercept else None
         self._compute_in(X.dtype)
 
     def in_single_precision(self) -> "MaskedSquaredLoss":
@@ -46,15 +53,25 @@ class MaskedSquaredLoss:
         self.dtype = dtype
         rows = max(block.stop - block.start for block in self._blocks)
         self._scores = np.empty((rows, self.n_labels), dtype=dtype)
-        same = dtype == self.X.dtype
-        self._converted = None if same else np.empty((rows, self.X.shape[1]), dtype=dtype)
+        as_given = dtype == self.X.dtype and self._centre is None
+        self._converted = None if as_given else np.empty((rows, self.X.shape[1]), dtype=dtype)
         self._weighted_features = self._sum_of_features() if self.fit_intercept else None
 
     def gradient(self, M: Matrix) -> Matrix:
         """Return the gradient of f at M, in one pass over the rows."""
+        return self._gradient(M, minus_labels=True)
+
+    def hessian_product(self, D: Matrix) -> Matrix:
+        """Return HD, where H is the Hessian of f: the gradient at D if every label were absent.
+
+        The difference of two gradients would be the same, but for small D all rounding.
+        """
+        return self._gradient(D, minus_labels=False)
+
+    def _gradient(self, M: Matrix, *, minus_labels: bool) -> Matrix:
         G = np.zeros((self.X.shape[1], self.n_labels), dtype=self.dtype)
         total = np.zeros(self.n_labels)
-        for X_block, R in self._residuals(M):
+        for X_block, R in self._residuals(M, minus_labels):
             G += X_block.T @ R
             if self.fit_intercept:
                 total += R.sum(axis=0, dtype=np.float64)
@@ -82,15 +99,16 @@ class MaskedSquaredLoss:
         if not self.fit_intercept:
             return np.zeros(self.n_labels)
         total = np.zeros(self.n_labels)
-        for _, R in self._residuals(M):
+        for _, R in self._residuals(M, minus_labels=True):
             total += R.sum(axis=0, dtype=np.float64)
-        return self._mean(-total)
+        b = self._mean(-total)
+        return b if self._centre is None else b - self._centre @ M
 
-    def _residuals(self, M: Matrix) -> Iterator[tuple[Matrix, Matrix]]:
-        """Yield (X, W o (XM - Y)) block by block of rows; the second is overwritten by the next."""
+    def _residuals(self, M: Matrix, minus_labels: bool) -> Iterator[tuple[Matrix, Matrix]]:
+        """Yield (X, W o (XM - Y)) block by block of rows; both are overwritten by the next."""
         for block, X_block in self._rows():
             R = self._product(X_block, M)
-            block.weigh_residual(R)
+            block.weigh_residual(R, minus_labels=minus_labels)
             yield X_block, R
 
     def _rows(self) -> Iterator[tuple[Block, Matrix]]:
@@ -98,7 +116,8 @@ class MaskedSquaredLoss:
             X_block = self.X[block.start : block.stop]
             if self._converted is not None:
                 converted = self._converted[: len(X_block)]
-                converted[...] = X_block
+                shift = 0 if self._centre is None else self._centre
+                np.subtract(X_block, shift, out=converted, casting="same_kind")
                 X_block = converted
             yield block, X_block
 
@@ -119,3 +138,10 @@ class MaskedSquaredLoss:
             block.write_weights(W)
             total += X_block.T @ W
         return total
+
+
+def _centre_of(X: Matrix) -> npt.NDArray[np.float64] | None:
+    """Return the column means of X; None where they are too small to matter."""
+    mean = X.mean(axis=0, dtype=np.float64)
+    energy = np.einsum("ij,ij->", X, X, dtype=np.float64) / len(X)
+    return mean if mean @ mean > _NEGLIGIBLE_OFFSET * energy else None

@@ -55,11 +55,11 @@ def shrink(A: Matrix, tau: float) -> Shrunk:
         return Shrunk(np.ascontiguousarray(transposed.matrix.T), transposed.singular_values)
     A64 = A.astype(np.float64, copy=False)
     squares, V = np.linalg.eigh(A64.T @ A64)
-    if tau**2 < _GRAM_IS_ACCURATE_ABOVE**2 * squares[-1]:
+    sigma = np.sqrt(np.maximum(squares, 0.0))
+    if tau < _GRAM_IS_ACCURATE_ABOVE * sigma[-1]:
         return shrink_by_svd(A, tau)
-    kept = squares > tau**2 * _MORE_THAN_ROUNDING
-    sigma = np.sqrt(squares[kept])
-    V = V[:, kept]
+    kept = sigma > tau * _MORE_THAN_ROUNDING
+    sigma, V = sigma[kept], V[:, kept]
     matrix = ((A64 @ V) * (1 - tau / sigma)) @ V.T
     return Shrunk(matrix.astype(A.dtype, copy=False), (sigma - tau)[::-1])
 

@@ -65,6 +65,13 @@ class Objective:
             G += term.gradient(M)
         return G
 
+    def hessian_product(self, D: Matrix) -> Matrix:
+        """Return HD, where H is the Hessian of f."""
+        product = self.loss.hessian_product(D)
+        for term in self._terms:
+            product += term.gradient(D)
+        return product
+
     def smooth_value(self, M: Matrix) -> float:
         """Return f(M), term by term."""
         return self.loss.value(M) + sum(value(term, M) for term in self._terms)

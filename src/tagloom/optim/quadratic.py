@@ -69,9 +69,14 @@ class LabelLaplacian:
 
 
 def _congruence(X: Matrix, L: sparse.csr_array) -> npt.NDArray[np.float64]:
-    """Return X'LX, block by block of the rows of L, summed in double precision."""
+    """Return X'LX, block by block of the rows of L, summed in double precision.
+
+    A Laplacian does not see a constant, L1 = 0, so that the left X may be centred: where columns
+    are far from 0 that keeps the digits of the result.
+    """
+    mean = X.mean(axis=0, dtype=np.float64)
     total = np.zeros((X.shape[1], X.shape[1]))
     for start in range(0, X.shape[0], _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
-        total += X[rows].T @ (L[rows] @ X).astype(X.dtype, copy=False)
+        total += (X[rows] - mean).T @ (L[rows] @ X)
     return total

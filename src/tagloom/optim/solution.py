@@ -14,9 +14,10 @@ class Iteration(NamedTuple):
     objective: float
     """F(M), the full objective."""
     gap: float
-    """Proved relative distance to the optimum (objective - lower bound) / objective; NaN where it
-    was not computed at this iteration."""
+    """Relative distance to the optimum (objective - lower bound) / objective, in the precision of
+    the iteration; NaN where it was not computed."""
     rank: int
+    """Rank of M; -1 where it was not counted (conjugate gradients)."""
     step: float
     """Step size, the reciprocal of the Lipschitz estimate."""
     seconds: float

@@ -1,5 +1,8 @@
 """Choose the solver."""
 
+import numpy as np
+
+from tagloom.errors import InvalidInputError
 from tagloom.optim.apg import solve_apg
 from tagloom.optim.arrays import Matrix
 from tagloom.optim.conjugate import solve_conjugate
@@ -24,8 +27,28 @@ def solve(
     "apg" is the certified accelerated proximal gradient; where lambda = 0 there is no proximal map
     to take and conjugate gradients do the same job sooner. "paper" is Algorithm 2 to the letter.
     """
+    _refuse_out_of_range(objective)
     chosen = {
         "apg": solve_apg if objective.lam > 0 else solve_conjugate,
         "paper": solve_as_in_paper,
     }
     return chosen[solver](objective, start=start, tol=tol, max_iter=max_iter, callback=callback)
+
+
+def _refuse_out_of_range(objective: Objective) -> None:
+    """Refuse features whose products cannot be held in the precision of the objective."""
+    G_0 = objective.gradient_at_zero
+    X = objective.loss.X
+    largest = max(abs(float(X.max(initial=0))), abs(float(X.min(initial=0))))
+    with np.errstate(over="ignore"):
+        square = X.dtype.type(largest) ** 2 * X.dtype.type(len(X))
+    if not (np.isfinite(G_0).all() and np.isfinite(square)):
+        raise InvalidInputError(
+            f"The features are too large for {X.dtype}: the largest is {largest:.3g}, and sums of "
+            "squares overflow. Scale them, for example by sklearn.preprocessing.StandardScaler."
+        )
+    if largest > 0 and square < np.finfo(X.dtype).tiny:
+        raise InvalidInputError(
+            f"The features are too small for {X.dtype}: the largest is {largest:.3g}, and sums of "
+            "squares vanish. Scale them, for example by sklearn.preprocessing.StandardScaler."
+        )

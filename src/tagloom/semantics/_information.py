@@ -60,21 +60,22 @@ def information_blocks(
         yield part, _information(*_joint_counts(codes, known, n_bins))
 
 
-def bins(concepts: Matrix, n_bins: int) -> npt.NDArray[np.uint8]:
+def bins(concepts: Matrix, n_bins: int) -> npt.NDArray[np.unsignedinteger[Any]]:
     """Return the bin of every value: the number of its concept's quantiles that lie below it."""
+    code = np.min_scalar_type(n_bins)
     if not len(concepts):
-        return np.zeros(concepts.shape, dtype=np.uint8)
+        return np.zeros(concepts.shape, dtype=code)
     inner = np.linspace(0, 1, n_bins + 1)[1:-1]
     # Values, not interpolations between them: a bin's edge is always a value that occurs.
     edges = np.quantile(concepts, inner, axis=0, method="inverted_cdf")
-    codes = np.zeros(concepts.shape, dtype=np.uint8)
+    codes = np.zeros(concepts.shape, dtype=code)
     for edge in edges:
         codes += concepts > edge
     return codes
 
 
 def _joint_counts(
-    codes: npt.NDArray[np.uint8], known: PartialLabels, n_bins: int
+    codes: npt.NDArray[np.unsignedinteger[Any]], known: PartialLabels, n_bins: int
 ) -> tuple[Floats, Floats]:
     """Return weights of presences and of known entries, by concept, bin and label."""
     n_indicators = codes.shape[1] * n_bins
@@ -82,7 +83,7 @@ def _joint_counts(
     total = np.zeros_like(present)
     rows = max(1, _INDICATORS_AT_ONCE // max(1, n_indicators))
     for part, evidence in evidence_blocks(known, rows):
-        indicators = codes[part, :, None] == np.arange(n_bins, dtype=np.uint8)
+        indicators = codes[part, :, None] == np.arange(n_bins, dtype=codes.dtype)
         A = indicators.reshape(-1, n_indicators).astype(evidence.present.dtype).T
         present_part, total_part = evidence.sums(A)
         present += present_part

@@ -27,7 +27,7 @@ def align(known: PartialLabels, items: Sequence[str]) -> Aligned:
     A picture that `known` does not mention is wholly unknown, also where tags that are not listed
     are presumed absent: nobody has looked at it.
     """
-    if known.items is None:
+    if known.items is None or _are_positions(known.items):
         if known.n_items != len(items):
             raise InvalidInputError(
                 f"The labels have no names of items, so there must be one row for each of the "
@@ -79,6 +79,11 @@ def _moved(
         np.concatenate([hidden_rows[still], np.repeat(unseen, known.n_labels)]),
         np.concatenate([hidden_columns[still], np.tile(all_columns, len(unseen))]),
     )
+
+
+def _are_positions(names: Sequence[Hashable]) -> bool:
+    """Say whether the names are 0, 1, 2, ..., which is what a table without names has."""
+    return all(name == row and not isinstance(name, str) for row, name in enumerate(names))
 
 
 def _some(names: Sequence[Hashable]) -> str:

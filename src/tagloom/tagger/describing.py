@@ -37,9 +37,14 @@ class Describer:
 
     def describe_training(self, features: Features, known: PartialLabels) -> Described:
         """Fit on training pictures and describe them, none by its own labels."""
-        self.descriptor.set_params(
-            n_visual=features.visual.shape[1], concept_names=features.concepts
-        )
+        n_visual, n_concepts = features.visual.shape[1], features.posteriors.shape[1]
+        if n_visual == 0 and n_concepts == 0:
+            raise InvalidInputError("The features have neither visual columns nor concepts.")
+        self.descriptor.set_params(n_visual=n_visual, concept_names=features.concepts)
+        if n_visual == 0:
+            self.descriptor.set_params(local="drop")
+        if n_concepts == 0:
+            self.descriptor.set_params(concepts="drop")
         S = self.descriptor.fit_transform(_side_by_side(features), known)
         columns = np.hstack([features.visual, S])
         return Described(features.items, S, columns, self.pca.fit_transform(columns))

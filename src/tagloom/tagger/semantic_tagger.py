@@ -133,6 +133,10 @@ class SemanticTagger(BaseEstimator):
             Rows are matched to pictures by name where they have names, else by position.
         """
         check_whole("n_neighbors", self.n_neighbors, at_least=1)
+        if self.learner is not None and not isinstance(self.learner, PartialLabelLearner):
+            raise InvalidInputError(
+                f"learner must be a learner of tagloom.models; got {self.learner!r}."
+            )
         features, self.report_ = self._seen(pictures)
         self.alignment_ = align(as_partial_labels(Y), features.items)
         self.known_ = self.alignment_.known
@@ -225,6 +229,11 @@ class SemanticTagger(BaseEstimator):
         """Return what a backbone saw, now or before."""
         if isinstance(pictures, Features):
             return pictures, None
+        if not isinstance(pictures, str | os.PathLike):
+            raise InvalidInputError(
+                "Pictures must be tagloom.vision.Features or the path of a folder; "
+                f"got {type(pictures).__name__}."
+            )
         folder = Path(pictures)
         if not folder.is_dir():
             raise InvalidInputError(f"There is no folder of pictures at {folder}.")
