@@ -41,20 +41,29 @@ class MaskedSquaredLoss:
         self._blocks = list(blocks_of(known, rows))
         self._total_weight = sum(block.weight_per_label() for block in self._blocks)
         self._centre = _centre_of(X) if fit_intercept else None
+        self._scores = np.empty((rows, self.n_labels), dtype=X.dtype)
+        self._converted = (
+            None if self._centre is None else np.empty_like(X, shape=(rows, X.shape[1]))
+        )
         self._compute_in(X.dtype)
 
     def in_single_precision(self) -> "MaskedSquaredLoss":
-        """Return the same loss, computed in float32; X is converted block by block, not copied."""
+        """Return the same loss, computed in float32; X is converted block by block, not copied.
+
+        The two share their scratch memory and must not be at work at the same time.
+        """
         single = copy(self)
+        shape = (len(self._scores), self.X.shape[1])
+        if self._converted is None:
+            single._converted = np.empty(shape, dtype=np.float32)
+        else:
+            single._converted = _front_of(self._converted, shape)
+        single._scores = _front_of(self._scores, self._scores.shape)
         single._compute_in(np.dtype(np.float32))
         return single
 
     def _compute_in(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
-        rows = max(block.stop - block.start for block in self._blocks)
-        self._scores = np.empty((rows, self.n_labels), dtype=dtype)
-        as_given = dtype == self.X.dtype and self._centre is None
-        self._converted = None if as_given else np.empty((rows, self.X.shape[1]), dtype=dtype)
         self._weighted_features = self._sum_of_features() if self.fit_intercept else None
 
     def gradient(self, M: Matrix) -> Matrix:
@@ -138,6 +147,11 @@ class MaskedSquaredLoss:
             block.write_weights(W)
             total += X_block.T @ W
         return total
+
+
+def _front_of(scratch: Matrix, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
+    """Return a float32 array of that shape on the memory of a larger one."""
+    return scratch.reshape(-1).view(np.float32)[: shape[0] * shape[1]].reshape(shape)
 
 
 def _centre_of(X: Matrix) -> npt.NDArray[np.float64] | None:
