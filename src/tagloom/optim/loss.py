@@ -42,9 +42,8 @@ class MaskedSquaredLoss:
         self._total_weight = sum(block.weight_per_label() for block in self._blocks)
         self._centre = _centre_of(X) if fit_intercept else None
         self._scores = np.empty((rows, self.n_labels), dtype=X.dtype)
-        self._converted = (
-            None if self._centre is None else np.empty_like(X, shape=(rows, X.shape[1]))
-        )
+        as_given = self._centre is None
+        self._converted = None if as_given else np.empty((rows, X.shape[1]), dtype=X.dtype)
         self._compute_in(X.dtype)
 
     def in_single_precision(self) -> "MaskedSquaredLoss":
@@ -64,6 +63,7 @@ class MaskedSquaredLoss:
 
     def _compute_in(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
+        self._shift = None if self._centre is None else self._centre.astype(dtype)
         self._weighted_features = self._sum_of_features() if self.fit_intercept else None
 
     def gradient(self, M: Matrix) -> Matrix:
@@ -111,7 +111,7 @@ class MaskedSquaredLoss:
         for _, R in self._residuals(M, minus_labels=True):
             total += R.sum(axis=0, dtype=np.float64)
         b = self._mean(-total)
-        return b if self._centre is None else b - self._centre @ M
+        return b if self._shift is None else b - self._shift.astype(np.float64) @ M
 
     def _residuals(self, M: Matrix, minus_labels: bool) -> Iterator[tuple[Matrix, Matrix]]:
         """Yield (X, W o (XM - Y)) block by block of rows; both are overwritten by the next."""
@@ -125,8 +125,9 @@ class MaskedSquaredLoss:
             X_block = self.X[block.start : block.stop]
             if self._converted is not None:
                 converted = self._converted[: len(X_block)]
-                shift = 0 if self._centre is None else self._centre
-                np.subtract(X_block, shift, out=converted, casting="same_kind")
+                converted[...] = X_block
+                if self._shift is not None:
+                    converted -= self._shift
                 X_block = converted
             yield block, X_block
 
