@@ -1,6 +1,7 @@
 """Refusals of arguments that cannot be meant: what was expected, what was found."""
 
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,19 @@ def check_choice(name: str, given: Any, choices: tuple[Any, ...]) -> None:
     if not isinstance(given, str | None) or given not in choices:
         listed = ", ".join(map(repr, choices))
         raise InvalidInputError(f"{name} must be one of {listed}; got {given!r}.")
+
+
+def check_same_items(n_rows: int, n_items: int) -> None:
+    """Refuse labels of more or fewer items than there are rows."""
+    if n_rows != n_items:
+        raise InvalidInputError(
+            f"X and Y must have one row for each item: X has {n_rows} rows, Y has {n_items}."
+        )
+
+
+def some_of(names: Iterable[object], limit: int = 5) -> str:
+    """Return the first few names for a message, and how many more there are."""
+    listed = list(names)
+    shown = ", ".join(map(repr, listed[:limit]))
+    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
+    return shown + more if listed else "none"

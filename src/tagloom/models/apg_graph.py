@@ -1,6 +1,5 @@
 """APG-Graph: the paper's learner."""
 
-import math
 import os
 import warnings
 from typing import Any, Self
@@ -15,13 +14,8 @@ from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.graph import check_weights, laplacian
 from tagloom.labels import PartialLabels
 from tagloom.models.base import PartialLabelLearner
-from tagloom.models.saving import (
-    pack_names,
-    plain_parameters,
-    read_model,
-    unpack_names,
-    write_model,
-)
+from tagloom.models.packing import packed, unpacked
+from tagloom.models.saving import read_model, write_model
 from tagloom.models.targets import check_learnable
 from tagloom.optim import (
     SOLVERS,
@@ -36,8 +30,6 @@ from tagloom.optim import (
 )
 
 Array = npt.NDArray[Any]
-
-_N_FACTS = len(Iteration._fields)
 
 
 class APGGraph(PartialLabelLearner):
@@ -199,49 +191,18 @@ class APGGraph(PartialLabelLearner):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, whole or not at all."""
         check_is_fitted(self)
-        arrays = {"coef": self.coef_, "intercept": self.intercept_, "learnable": self.learnable_}
-        arrays["history"] = np.array(self.history_, dtype=np.float64).reshape(-1, _N_FACTS)
-        names = getattr(self, "feature_names_in_", None)
-        facts = {
-            "parameters": plain_parameters(self),
-            "classes": pack_names(self.classes_),
-            "one_dimensional": self._one_dimensional_,
-            "feature_names": None if names is None else names.tolist(),
-            "rank": self.rank_,
-            "objective": self.objective_,
-            "gap": self.gap_ if np.isfinite(self.gap_) else None,
-        }
-        write_model(path, type(self).__name__, arrays, facts)
+        write_model(path, type(self).__name__, *packed(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model written by `save`; a damaged, altered or newer file is refused."""
         arrays, facts = read_model(path, cls.__name__)
         try:
-            return cls._restored(arrays, facts)
+            return unpacked(cls, arrays, facts)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(
                 f"{path} lacks or misstates a part of the model: {error!r}."
             ) from None
-
-    @classmethod
-    def _restored(cls, arrays: dict[str, Array], facts: dict[str, Any]) -> Self:
-        model = cls(**facts["parameters"])
-        model.coef_, model.intercept_ = arrays["coef"], arrays["intercept"]
-        model.learnable_ = arrays["learnable"]
-        model.classes_ = unpack_names(facts["classes"])
-        model._one_dimensional_ = facts["one_dimensional"]
-        model.n_features_in_ = len(model.coef_)
-        if facts["feature_names"] is not None:
-            model.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
-        model.history_ = [
-            Iteration(int(k), F, gap, int(rank), step, seconds)
-            for k, F, gap, rank, step, seconds in arrays["history"].tolist()
-        ]
-        model.rank_, model.n_iter_ = facts["rank"], len(model.history_)
-        model.objective_ = facts["objective"]
-        model.gap_ = math.nan if facts["gap"] is None else facts["gap"]
-        return model
 
     def _check_parameters(self) -> None:
         named = {name: f"The '{name}' parameter of APGGraph" for name in self.get_params()}

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tagloom.checks import check_choice, check_same_items
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, as_partial_labels, is_frame
 from tagloom.metrics import mean_average_precision
@@ -68,8 +69,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         -------
         DataFrame where Y is one, else an array of floats.
         """
-        if fill not in ("labels", "scores"):
-            raise InvalidInputError(f"fill must be 'labels' or 'scores'; got {fill!r}.")
+        check_choice("fill", fill, ("labels", "scores"))
         rows = self._checked_rows(X)
         known = self._checked_labels(Y, rows)
         filled = self._scores(rows)
@@ -99,11 +99,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         """Check the training data and note what was seen: features, labels, kind of target."""
         rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
         target: Target = read_target(Y)
-        if target.known.n_items != len(rows):
-            raise InvalidInputError(
-                f"X and Y must have one row for each item: X has {len(rows)} rows, "
-                f"Y has {target.known.n_items}."
-            )
+        check_same_items(len(rows), target.known.n_items)
         if target.known.n_labels == 0:
             raise InvalidInputError("Y must have at least one label; it has no column.")
         _refuse_other_order(X, Y)
@@ -118,11 +114,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
 
     def _checked_labels(self, Y: Any, rows: Array) -> PartialLabels:
         known = as_partial_labels(Y)
-        if known.n_items != len(rows):
-            raise InvalidInputError(
-                f"X and Y must have one row for each item: X has {len(rows)} rows, "
-                f"Y has {known.n_items}."
-            )
+        check_same_items(len(rows), known.n_items)
         labels = self.classes_[1:] if self._one_dimensional_ else self.classes_
         positions = list(range(known.n_labels))
         has_names = (

@@ -11,10 +11,9 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite
 
+from tagloom.checks import some_of
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
 from tagloom.labels import PartialLabels, as_partial_labels, is_missing
-
-_NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -141,9 +140,8 @@ def _complain(
     if on_unlearnable == "ignore" or not which.any():
         return
     columns = np.flatnonzero(which)
-    shown = ", ".join(f"{known.labels[j]!r} (column {j})" for j in columns[:_NAMES_SHOWN])
-    more = f" and {len(columns) - _NAMES_SHOWN} more" if len(columns) > _NAMES_SHOWN else ""
-    message = f"{len(columns)} of {known.n_labels} labels {what} They are: {shown}{more}."
+    names = some_of(known.labels[j] for j in columns)
+    message = f"{len(columns)} of {known.n_labels} labels {what} They are: {names}."
     if on_unlearnable == "raise":
         raise InvalidInputError(message)
     warnings.warn(message, UnlearnableLabelWarning, stacklevel=5)
@@ -163,14 +161,9 @@ def match_labels(known: PartialLabels, expected: npt.NDArray[Any], *, named: boo
         )
     given, wanted = set(known.labels), set(expected.tolist())
     if given != wanted:
+        missing, strange = sorted(wanted - given, key=repr), sorted(given - wanted, key=repr)
         raise InvalidInputError(
             "The labels of Y are not those the model was fitted with. "
-            f"Missing: {_shortened(wanted - given)}. Unexpected: {_shortened(given - wanted)}."
+            f"Missing: {some_of(missing)}. Unexpected: {some_of(strange)}."
         )
     return known.select(expected.tolist())
-
-
-def _shortened(names: set[Any]) -> str:
-    shown = sorted(map(repr, names))[:_NAMES_SHOWN]
-    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-    return ", ".join(shown) + more if shown else "none"

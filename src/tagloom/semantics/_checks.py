@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tagloom.checks import check_same_items
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels
 
@@ -17,10 +18,7 @@ def read_labels(Y: Any, n_items: int) -> PartialLabels:
             "Pass PartialLabels or an array of 1, 0 and NaN (unknown), one column for each label."
         )
     known = as_partial_labels(Y)
-    if known.n_items != n_items:
-        raise InvalidInputError(
-            f"X and Y must have one row for each item: X has {n_items} rows, Y has {known.n_items}."
-        )
+    check_same_items(n_items, known.n_items)
     return known
 
 

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tagloom.checks import some_of
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
-
-_NAMES_SHOWN = 3
 
 
 class Aligned(NamedTuple):
@@ -39,8 +38,8 @@ def align(known: PartialLabels, items: Sequence[str]) -> Aligned:
     if known.n_items and (new_row < 0).all():
         raise InvalidInputError(
             f"None of the {known.n_items} labelled items is among the {len(items)} pictures. "
-            f"Labelled are {_some(known.items)}; pictures are {_some(items)}. Names must be paths "
-            "relative to the folder of pictures, with forward slashes."
+            f"Labelled are {some_of(known.items, 3)}; pictures are {some_of(items, 3)}. "
+            "Names must be paths relative to the folder of pictures, with forward slashes."
         )
     mentioned = np.zeros(len(items), dtype=bool)
     mentioned[new_row[new_row >= 0]] = True
@@ -84,8 +83,3 @@ def _moved(
 def _are_positions(names: Sequence[Hashable]) -> bool:
     """Say whether the names are 0, 1, 2, ..., which is what a table without names has."""
     return all(name == row and not isinstance(name, str) for row, name in enumerate(names))
-
-
-def _some(names: Sequence[Hashable]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_NAMES_SHOWN])
-    return f"{shown}, ..." if len(names) > _NAMES_SHOWN else shown

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.checks import check_whole
+from tagloom.checks import check_whole, some_of
 from tagloom.errors import InvalidInputError
 from tagloom.graph import semantic_graph
 from tagloom.labels import PartialLabels, as_partial_labels
@@ -279,7 +279,4 @@ def _position(name: Any, names: Sequence[Any]) -> int:
     try:
         return list(names).index(name)
     except ValueError:
-        shown = ", ".join(repr(other) for other in names[:3])
-        raise InvalidInputError(
-            f"{name!r} is not among the {len(names)} names, such as {shown}."
-        ) from None
+        raise InvalidInputError(f"{name!r} is not among {some_of(names, 3)}.") from None
