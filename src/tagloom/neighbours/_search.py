@@ -16,7 +16,7 @@ METRICS = ("euclidean", "cosine")
 METHODS = ("auto", "exact", "ivf")
 
 # From this many rows on the approximate search, with its measurement, is clearly the quicker one.
-_APPROXIMATE_FROM = 200_000
+_APPROXIMATE_FROM = 400_000
 
 
 def nearest_neighbours(
@@ -41,7 +41,7 @@ def nearest_neighbours(
     method : {"auto", "exact", "ivf"}
         "exact" needs time in proportion to queries x rows. "ivf" looks only into the nearest cells
         of a partition of the rows, enough of them that 98 in 100 neighbours are found on a sample;
-        it needs faiss (``tagloom[faiss]``). "auto" is exact below 200,000 rows or without faiss.
+        it needs faiss (``tagloom[faiss]``). "auto" is exact below 400,000 rows or without faiss.
 
     Returns
     -------
