@@ -6,7 +6,7 @@ each label are observed; test pictures carry no observation. Ridge and gamma are
 data alone: a fifth of the observed entries of each label is hidden, and the value that ranks them
 best is used.
 
-    python benchmarks/descriptors.py --data ../shared/data/corel5k/efficientnet_lite0.npz
+    python benchmarks/descriptors.py --data FEATURES.npz
 """
 
 import argparse
