@@ -309,7 +309,9 @@ def test_frames_in_after_a_one_dimensional_y():
     X = pd.DataFrame(TOY.X).add_prefix("f")
     model = APGGraph(lam=0.1).fit(X, np.where(TOY.truth[:, 0] == 1, "yes", "no"))
     assert list(model.scores(X).columns) == ["yes"]
-    assert model.complete(X, TOY.known.to_array()[:, :1]).shape == (120, 1)
+    column = TOY.known.to_array()[:, :1]
+    assert model.complete(X, column).shape == (120, 1)
+    assert list(model.complete(X, pd.DataFrame(column)).columns) == ["yes"]
 
 
 def test_labels_named_by_numbers_are_matched_by_name():

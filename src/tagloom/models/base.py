@@ -80,14 +80,15 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         if 0 < known.unlisted_weight < 1:
             said = _listed(known)
         filled[said] = states[said] == int(State.PRESENT)
-        return _as_frame(filled, Y.index, self.classes_) if is_frame(Y) else filled
+        return self._dress(filled, Y)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean average precision over the known entries of y.
 
         For a one-dimensional y it is the accuracy, as for any classifier of scikit-learn.
         """
-        if self._is_fitted_on_column():
+        check_is_fitted(self)
+        if self._one_dimensional_:
             known = ~missing_in(y)
             weight = None if sample_weight is None else np.asarray(sample_weight)[known]
             right = np.asarray(self.predict(X))[known] == np.asarray(y)[known]
@@ -115,21 +116,25 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     def _checked_labels(self, Y: Any, rows: Array) -> PartialLabels:
         known = as_partial_labels(Y)
         check_same_items(len(rows), known.n_items)
-        labels = self.classes_[1:] if self._one_dimensional_ else self.classes_
+        labels = self._label_names
         positions = list(range(known.n_labels))
         has_names = (
             is_frame(Y) or list(known.labels) != positions or set(labels.tolist()) == set(positions)
         )
         return match_labels(known, labels, named=has_names and not self._one_dimensional_)
 
-    def _is_fitted_on_column(self) -> bool:
-        check_is_fitted(self)
-        return self._one_dimensional_
+    @property
+    def _label_names(self) -> Array:
+        """The names of the labels; the one label of a one-dimensional y is its second class."""
+        return self.classes_[1:] if self._one_dimensional_ else self.classes_
 
-    def _dress(self, table: Array, X: Any) -> Any:
+    def _dress(self, table: Array, question: Any) -> Any:
         """Give the answer the names of items and labels where the question had names."""
-        labels = self.classes_[1:] if self._one_dimensional_ else self.classes_
-        return _as_frame(table, X.index, labels) if is_frame(X) else table
+        if not is_frame(question):
+            return table
+        import pandas as pd
+
+        return pd.DataFrame(table, index=question.index, columns=self._label_names)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -156,9 +161,3 @@ def _listed(known: PartialLabels) -> npt.NDArray[np.bool_]:
     listed = np.zeros(known.shape, dtype=bool)
     listed[entries.rows, entries.columns] = True
     return listed
-
-
-def _as_frame(table: Array, index: Any, columns: Array) -> Any:
-    import pandas as pd
-
-    return pd.DataFrame(table, index=index, columns=columns)

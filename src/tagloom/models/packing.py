@@ -4,13 +4,11 @@ import math
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tagloom.models.saving import Arrays, pack_names, plain_parameters, unpack_names
 from tagloom.optim import Iteration
 
 _Model = TypeVar("_Model")
-Array = npt.NDArray[Any]
 
 
 def packed(model: Any) -> tuple[Arrays, dict[str, Any]]:

@@ -132,14 +132,19 @@ def tune(
         run = partial(_run_chain, model, X, given, judge, advance)
         results = _in_parallel(run, [(chain, fold) for chain in chains for fold in folds], n_jobs)
     trials = _collect(chains, results, len(folds))
+    best = _best(trials, n_splits)
+    fitted = clone(model).set_params(**best.params)
+    return Tuning(best, trials, fitted.fit(X, Y, **given))
+
+
+def _best(trials: Sequence[Trial], n_splits: int) -> Trial:
+    """Return the trial of highest mean; where none could be judged there is no best."""
     if not any(np.isfinite(trial.mean) for trial in trials):
         raise InvalidInputError(
             f"No candidate could be judged in any of {n_splits} folds: too few presences are "
             "known. Pass criterion='squared_error', or more labels."
         )
-    best = max(trials, key=lambda trial: trial.mean)
-    fitted = clone(model).set_params(**best.params)
-    return Tuning(best, trials, fitted.fit(X, Y, **given))
+    return max(trials, key=lambda trial: trial.mean)
 
 
 def _checked_grid(

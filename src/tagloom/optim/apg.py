@@ -134,6 +134,7 @@ def _run(
         before, point = (new if uphill else point), new
         certify = k >= next_check or len(recorder.history) + 1 >= max_iter
         if certify:
+            # After a step back Z belongs to another M: the bound is weaker there, and as true.
             bound = max(bound, dual_bound(objective, point.M, point.G, Z))
             gap = relative_gap(point.F, bound)
             near_end = gap <= _NEAR_END * tol
@@ -151,8 +152,7 @@ def _run(
 
 def _first_lipschitz_estimate(objective: Objective) -> float:
     """Return the curvature of f along its gradient at 0: a lower bound, which the search raises."""
-    G_0 = objective.gradient_at_zero
-    scale = math.sqrt(inner(G_0, G_0))
+    G_0, scale = objective.gradient_at_zero, objective.gradient_norm_at_zero
     if scale == 0:
         return 1.0
     direction = G_0 / G_0.dtype.type(scale)
@@ -179,6 +179,5 @@ def _rounding(objective: Objective, G: Matrix, length: float) -> float:
 
     The gradient is a sum whose parts are of the size of the gradient at 0.
     """
-    G_0 = objective.gradient_at_zero
-    size = math.sqrt(inner(G_0, G_0)) + math.sqrt(inner(G, G))
-    return float(10 * np.finfo(G_0.dtype).eps) * size * math.sqrt(length)
+    size = objective.gradient_norm_at_zero + math.sqrt(inner(G, G))
+    return float(10 * np.finfo(G.dtype).eps) * size * math.sqrt(length)

@@ -67,6 +67,5 @@ def _distance(objective: Objective, M: Matrix, G: Matrix) -> float:
     if objective.strong_part is not None:
         F = objective.smooth_value_from(M, G)
         return relative_gap(F, curvature_bound(objective, M, G, np.zeros_like(M)))
-    G_0 = objective.gradient_at_zero
-    size = inner(G_0, G_0)
-    return math.sqrt(inner(G, G) / size) if size > 0 else 0.0
+    size = objective.gradient_norm_at_zero
+    return math.sqrt(inner(G, G)) / size if size > 0 else 0.0

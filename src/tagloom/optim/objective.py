@@ -1,5 +1,6 @@
 """The function that is minimised, joined from its terms."""
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -89,6 +90,11 @@ class Objective:
     def gradient_at_zero(self) -> Matrix:
         """The gradient of f at 0: -X'(W o (Y - mean)), to which no penalty contributes."""
         return self.loss.gradient(self.zero())
+
+    @cached_property
+    def gradient_norm_at_zero(self) -> float:
+        """||G_0||_F, the scale of every gradient."""
+        return math.sqrt(inner(self.gradient_at_zero, self.gradient_at_zero))
 
     def smooth_value_from(self, M: Matrix, G: Matrix) -> float:
         """Return f(M) given G, its gradient at M: f(0) + 1/2 <M, G + G_0>, as f is quadratic."""
