@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from tagloom.checks import check_choice, check_flag, check_number, check_whole
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.graph import check_weights, laplacian
-from tagloom.labels import PartialLabels
+from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.models.base import PartialLabelLearner
+from tagloom.models.grids import apg_grid
 from tagloom.models.packing import packed, unpacked
 from tagloom.models.saving import read_model, write_model
 from tagloom.models.targets import check_learnable
@@ -187,6 +188,10 @@ class APGGraph(PartialLabelLearner):
         check_learnable(known, "ignore")
         loss = MaskedSquaredLoss(rows, known, fit_intercept=self.fit_intercept)
         return Objective(loss, lam=0.0).lam_max()
+
+    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+        """Return lam, ridge and (with a graph) gamma over ranges that follow the scale of X."""
+        return [apg_grid(self, X, as_partial_labels(Y), graph)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, whole or not at all."""

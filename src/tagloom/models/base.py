@@ -41,6 +41,24 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         """
         return self._dress(self._scores(self._checked_rows(X)), X)
 
+    def training_scores(self, X: Any) -> Any:
+        """Return the scores of the very rows that `fit` was given.
+
+        Where a learner asks neighbours, no row is its own neighbour here; `scores` takes every row
+        for a new one.
+        """
+        return self.scores(X)
+
+    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+        """Return where to look for good parameters: a grid for each stage of a search.
+
+        A later stage keeps what the stages before it found best.
+        """
+        raise InvalidInputError(
+            f"{type(self).__name__} does not say where to look for good parameters; pass grid=, a "
+            "mapping from parameters to values."
+        )
+
     def decision_function(self, X: Any) -> Any:
         """Return `scores` - 1/2: positive exactly where `predict` says the label is present."""
         decision = self._scores(self._checked_rows(X)) - BOUNDARY

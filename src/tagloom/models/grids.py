@@ -1,21 +1,21 @@
 """Where to look for good parameters, in the units of the data."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tagloom.graph import check_weights, laplacian
 from tagloom.labels import PartialLabels
-from tagloom.models.apg_graph import APGGraph
+
+if TYPE_CHECKING:
+    from tagloom.models.apg_graph import APGGraph
 
 _LAM_SHARES = (0.1, 0.03, 0.01, 0.003)
 _RIDGE_SHARES = (0.1, 1.0, 10.0)
 _GAMMA_SHARES = (0.0, 0.1, 1.0)
 
 
-def default_grid(
-    model: APGGraph, X: Any, known: PartialLabels, graph: Any
-) -> dict[str, list[float]]:
+def apg_grid(model: "APGGraph", X: Any, known: PartialLabels, graph: Any) -> dict[str, list[Any]]:
     """Return values of lam, ridge and gamma around the scale at which each begins to matter.
 
     lam: shares of the exact value at which M is 0. ridge: shares of the mean curvature of the loss,
@@ -26,7 +26,7 @@ def default_grid(
     rows = np.asarray(X, dtype=np.float64)
     centred = rows - rows.mean(axis=0) if model.fit_intercept else rows
     curvature = _mean_weight(known) * float(np.sum(centred**2))
-    grid = {
+    grid: dict[str, list[Any]] = {
         "lam": [share * lam_max for share in _LAM_SHARES],
         "ridge": [share * curvature / rows.shape[1] for share in _RIDGE_SHARES],
     }

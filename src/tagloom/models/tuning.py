@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,12 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels, split_known
 from tagloom.labels.folds import Fold
 from tagloom.metrics import mean_average_precision, squared_error
-from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner
-from tagloom.models.grids import default_grid
 from tagloom.models.targets import check_learnable
 from tagloom.progress import progress_bar
 
 Params = dict[str, Any]
+Grid = Mapping[str, Iterable[Any]]
 Criterion = Callable[[PartialLabels, npt.NDArray[Any]], float]
 
 _CRITERIA: dict[str, Criterion] = {
@@ -83,7 +83,7 @@ def tune(
     graph: Any = None,
     label_graph: Any = None,
     *,
-    grid: Mapping[str, Iterable[Any]] | None = None,
+    grid: Grid | Sequence[Grid] | None = None,
     n_splits: int = 3,
     criterion: str | Criterion = "mean_average_precision",
     random_state: int | None = 0,
@@ -102,9 +102,9 @@ def tune(
         Gives the parameters that are not in the grid; stays untouched.
     X, Y, graph, label_graph
         As for `fit`. Y is two-dimensional.
-    grid : mapping from parameter to values, optional
-        By default, for `APGGraph`, lam, ridge and (with a graph) gamma over ranges that follow the
-        scale of the data.
+    grid : mapping from parameter to values, or a sequence of such mappings, optional
+        Several are stages of one search: each keeps what was best before it. By default the
+        `search_space` of the model.
     n_splits : int, default=3
         Into how many folds the known entries are split.
     criterion : {"mean_average_precision", "squared_error"} or callable, default: the first
@@ -123,15 +123,19 @@ def tune(
     check_learnable(known, getattr(model, "on_unlearnable", "ignore"))
     graphs = {"graph": graph, "label_graph": label_graph}
     given = {name: weights for name, weights in graphs.items() if weights is not None}
-    chains = _chains(_checked_grid(model, grid, X, known, graph))
+    stages = _checked_stages(model, grid if grid is not None else model.search_space(X, Y, graph))
     judge = _judge(criterion)
     folds = list(split_known(known, n_splits, random_state))
-    n_fits = len(folds) * sum(map(len, chains))
+    n_fits = len(folds) * sum(prod(map(len, stage.values())) for stage in stages)
+    trials: list[Trial] = []
     with progress_bar(n_fits, "tuning", show=progress) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         run = partial(_run_chain, model, X, given, judge, advance)
-        results = _in_parallel(run, [(chain, fold) for chain in chains for fold in folds], n_jobs)
-    trials = _collect(chains, results, len(folds))
+        for stage in stages:
+            found = _best(trials, n_splits).params if trials else {}
+            chains = _chains(stage, found)
+            tasks = [(chain, fold) for chain in chains for fold in folds]
+            trials += _collect(chains, _in_parallel(run, tasks, n_jobs), len(folds))
     best = _best(trials, n_splits)
     fitted = clone(model).set_params(**best.params)
     return Tuning(best, trials, fitted.fit(X, Y, **given))
@@ -147,20 +151,19 @@ def _best(trials: Sequence[Trial], n_splits: int) -> Trial:
     return max(trials, key=lambda trial: trial.mean)
 
 
-def _checked_grid(
-    model: PartialLabelLearner,
-    grid: Mapping[str, Iterable[Any]] | None,
-    X: Any,
-    known: PartialLabels,
-    graph: Any,
-) -> dict[str, list[Any]]:
-    if grid is None:
-        if not isinstance(model, APGGraph):
-            raise InvalidInputError(
-                f"tune knows default ranges for APGGraph only; pass grid= for "
-                f"{type(model).__name__}, a mapping from parameters to values."
-            )
-        return default_grid(model, X, known, graph)
+def _checked_stages(
+    model: PartialLabelLearner, grid: Grid | Sequence[Grid]
+) -> list[dict[str, list[Any]]]:
+    stages = [grid] if isinstance(grid, Mapping) else list(grid)
+    if not stages or not all(isinstance(stage, Mapping) for stage in stages):
+        raise InvalidInputError(
+            "grid must be a mapping from parameters to lists of values, or a list of such "
+            f"mappings, one for each stage of the search; got {grid!r}."
+        )
+    return [_checked_grid(model, stage) for stage in stages]
+
+
+def _checked_grid(model: PartialLabelLearner, grid: Grid) -> dict[str, list[Any]]:
     for name, candidates in grid.items():
         if isinstance(candidates, str) or not isinstance(candidates, Iterable):
             raise InvalidInputError(
@@ -177,12 +180,12 @@ def _checked_grid(
     return values
 
 
-def _chains(grid: Mapping[str, Sequence[Any]]) -> list[list[Params]]:
+def _chains(grid: Mapping[str, Sequence[Any]], found: Params) -> list[list[Params]]:
     """Arrange the candidates in chains along falling `lam`, for warm starts."""
     lams = [{"lam": lam} for lam in sorted(grid["lam"], reverse=True)] if "lam" in grid else [{}]
     others = {name: values for name, values in grid.items() if name != "lam"}
     return [
-        [dict(zip(others, combination, strict=True)) | lam for lam in lams]
+        [found | dict(zip(others, combination, strict=True)) | lam for lam in lams]
         for combination in product(*others.values())
     ]
 
@@ -210,7 +213,7 @@ def _run_chain(
     results = []
     for params in chain:
         learner.set_params(**params).fit(X, fold.training, **graphs)
-        results.append(judge(fold.held_out, np.asarray(learner.scores(X))))
+        results.append(judge(fold.held_out, np.asarray(learner.training_scores(X))))
         advance()
     return results
 
