@@ -68,7 +68,7 @@ def written(names, kinds, rows, *, sparse, mark, end, case):
     return end.join(lines) + end
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(
     table=tables(),
     sparse=st.booleans(),
@@ -94,7 +94,7 @@ def test_round_trip(tmp_path_factory, table, sparse, mark, end, case, bom):
     np.testing.assert_array_equal(read.values, np.reshape(expected, (len(rows), len(names))))
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(
     content=st.text(alphabet="@atribuedn xyz01{}',\"%?\\\n", max_size=80),
     header=st.sampled_from(["", "@relation r\n@attribute x numeric\n@attribute y {0,1}\n@data\n"]),

@@ -23,6 +23,7 @@ def test_words_of_both_sides_and_the_repeated_picture(tmp_path):
     assert dataset.training.tolist() == [0, 1]
     assert "161092 twice" in dataset.notes[0]
     assert "3 words" in dataset.notes[1]
+    assert "efficientnet_lite0.npz" in dataset.notes[2]
 
 
 def test_stored_features_follow_the_items(tmp_path):

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -13,6 +13,7 @@ TABLES = st.tuples(st.integers(2, 30), st.integers(0, 6)).flatmap(
 )
 
 
+@settings(deadline=None)
 @given(table=TABLES, share=st.floats(0.05, 0.95), seed=st.integers(0, 5))
 def test_every_row_is_on_one_side_and_the_share_is_kept(table, share, seed):
     truth = PartialLabels.from_array(table)
@@ -23,6 +24,7 @@ def test_every_row_is_on_one_side_and_the_share_is_kept(table, share, seed):
     np.testing.assert_array_equal(test, again[1])
 
 
+@settings(deadline=None)
 @given(sizes=st.lists(st.integers(2, 5), min_size=1, max_size=8), seed=st.integers(0, 20))
 def test_rare_labels_are_on_both_sides(sizes, seed):
     columns = np.repeat(np.arange(len(sizes)), sizes)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from layouts import vectors
@@ -17,6 +17,7 @@ FORMS = {
 SHAPES = array_shapes(min_dims=2, max_dims=2, max_side=9)
 
 
+@settings(deadline=None)
 @given(data=st.data(), ending=st.sampled_from(sorted(FORMS)))
 def test_round_trip(tmp_path_factory, data, ending):
     width, values = FORMS[ending]
@@ -32,6 +33,7 @@ def test_bytes_written_by_hand(tmp_path):
     assert read_vectors(path).tolist() == [[1, 0, 256], [5, 6, 7]]
 
 
+@settings(deadline=None)
 @given(cut=st.integers(1, 15))
 def test_cut_off_file_is_refused(tmp_path_factory, cut):
     path = tmp_path_factory.getbasetemp() / "cut.hvecs"
@@ -45,6 +47,7 @@ def test_cut_off_file_is_refused(tmp_path_factory, cut):
             read_vectors(path)
 
 
+@settings(deadline=None)
 @given(content=st.binary(max_size=60), ending=st.sampled_from(sorted(FORMS)))
 def test_any_bytes_are_read_whole_or_refused(tmp_path_factory, content, ending):
     path = tmp_path_factory.getbasetemp() / f"any.{ending}"
