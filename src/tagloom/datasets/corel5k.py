@@ -79,7 +79,7 @@ def _notes_of_words(one_sided: int) -> list[str]:
 def _notes_of_stored(features: str | None) -> list[str]:
     if features is None:
         return []
-    return [f"Features are those in {_STORED}, which frame pictures otherwise than `embed`."]
+    return [f"Features are those in {_STORED}, not those that `embed` gives."]
 
 
 def _truth(
