@@ -100,6 +100,21 @@ def test_side_information_both_solvers_reach_the_same_optimum(fit_intercept):
         assert model.objective_ == pytest.approx(value, rel=1e-8)
 
 
+def test_without_nuclear_norm_side_information_still_serves():
+    model = Maxide(lam=0.0, label_side=SIDE, tol=1e-10).fit(TOY.X, TOY.known)
+    W, Y = TOY.known.weights(), np.nan_to_num(TOY.known.to_array())
+    residual = W * (TOY.X @ model.core_ @ SIDE.T + model.intercept_ - Y)
+    np.testing.assert_allclose(TOY.X.T @ residual @ SIDE, 0, atol=1e-6)
+
+
+def test_single_precision_with_side_information():
+    X = TOY.X.astype(np.float32)
+    single = Maxide(lam=2.0, label_side=SIDE).fit(X, TOY.known)
+    double = Maxide(lam=2.0, label_side=SIDE).fit(TOY.X, TOY.known)
+    assert single.coef_.dtype == np.float32
+    np.testing.assert_allclose(single.scores(X), double.scores(TOY.X), atol=0.01)
+
+
 def test_the_identity_as_side_information_changes_nothing():
     plain = Maxide(lam=2.0, tol=1e-9).fit(TOY.X, TOY.known)
     given = Maxide(lam=2.0, tol=1e-9, label_side=np.eye(8)).fit(TOY.X, TOY.known)

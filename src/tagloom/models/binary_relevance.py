@@ -17,7 +17,7 @@ from tagloom.models.linear import LinearLearner, refuse_too_large
 from tagloom.models.parameters import check_n_jobs, check_on_unlearnable, parameter
 from tagloom.models.targets import check_learnable
 
-_C_SHARES = (0.03, 0.3, 3.0, 30.0)
+_C_SHARES = (0.03, 0.15, 0.8, 4.0)
 
 
 class BinaryRelevance(LinearLearner):

@@ -174,9 +174,12 @@ class Maxide(LinearLearner):
 
     def _objective(self, X: Array, known: PartialLabels) -> Objective:
         loss = MaskedSquaredLoss(X, known, fit_intercept=self.fit_intercept)
-        if self.label_side is not None:
-            loss = SideLoss(loss, checked_side(self.label_side, known))
-        return Objective(loss, self.lam)
+        if self.label_side is None:
+            return Objective(loss, self.lam)
+        objective = Objective(SideLoss(loss, checked_side(self.label_side, known)), self.lam)
+        # A column of M serves every label: without nuclear norm, too, columns depend on each other.
+        objective.couples_labels = True
+        return objective
 
     def _solve(self, objective: Objective, start: Array | None) -> Solution:
         tol, max_iter = self._stop
