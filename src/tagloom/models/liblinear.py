@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 LOSSES = ("squared_hinge", "hinge", "logistic")
 
 # LIBLINEAR penalises the intercept as the weight of one more feature. That feature's value is
-# chosen so large that the penalty moves the intercept by less than about a hundredth of itself.
+# chosen so large that the penalty moves the intercept by the order of a hundredth of itself.
 _INTERCEPT_SHARE = 100.0
 
 # The solver of the dual draws from one generator in the whole process: one label at a time.
