@@ -1,0 +1,79 @@
+"""Learners whose answers are known, and some that misbehave; imported by worker processes."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+from tagloom.models import APGGraph
+from tagloom.models.base import PartialLabelLearner
+
+
+class Ridge(APGGraph):
+    """Ridge regression with a search of three."""
+
+    def __init__(self, ridge=1.0, *, lam=0.0, on_unlearnable="ignore"):
+        super().__init__(lam=lam, ridge=ridge, on_unlearnable=on_unlearnable)
+
+    def search_space(self, X, Y, graph=None):
+        return [{"ridge": [0.1, 1.0, 10.0]}]
+
+
+class Rates(PartialLabelLearner):
+    """Scores every item by the share of known presences; nothing to search."""
+
+    def fit(self, X, Y, graph=None):
+        rows, known = self._read(X, Y)
+        counts = known.counts()
+        self.rates_ = counts.present / np.maximum(1, counts.present + counts.absent)
+        return self
+
+    def search_space(self, X, Y, graph=None):
+        return []
+
+    def _scores(self, X):
+        return np.tile(self.rates_, (len(X), 1))
+
+
+class Broken(Rates):
+    """Fails where the file it is told of does not exist."""
+
+    def __init__(self, needs="/nonexistent"):
+        self.needs = needs
+
+    def fit(self, X, Y, graph=None):
+        if not Path(self.needs).exists():
+            raise RuntimeError("this learner has no luck")
+        return super().fit(X, Y)
+
+
+class Slow(Rates):
+    """Takes its time: long enough to be interrupted."""
+
+    def fit(self, X, Y, graph=None):
+        time.sleep(0.3)
+        return super().fit(X, Y)
+
+
+class Killed(Rates):
+    """Dies like a process that was given too little memory."""
+
+    def fit(self, X, Y, graph=None):
+        os._exit(1)
+
+
+class Watched(Rates):
+    """Writes down what it was given and how many threads it may use."""
+
+    def __init__(self, folder=""):
+        self.folder = folder
+
+    def fit(self, X, Y, graph=None):
+        number = len(list(Path(self.folder).iterdir()))
+        threads = max(pool["num_threads"] for pool in threadpool_info())
+        states = Y.states()
+        path = Path(self.folder) / f"{os.getpid()}-{number}.npz"
+        np.savez(path, X=X, states=states, threads=threads, mapped=not X.flags.owndata)
+        return super().fit(X, Y)
