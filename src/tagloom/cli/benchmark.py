@@ -151,16 +151,20 @@ def _drawn(plan: "Plan", tables: "Tables") -> list[Path]:
 
 def _announcement(plan: "Plan", n_before: int) -> str:
     dataset, config = plan.dataset, plan.config
-    cells = f"{len(plan.tasks)} cells"
+    factors = (
+        _counted(len(config.protocols), "protocol"),
+        _counted(len(config.rates), "rate"),
+        _counted(config.repeats, "seed"),
+        _counted(len(plan.methods), "method"),
+    )
     lines = [
         f"{dataset.name}: {len(dataset.training):,} training and {len(dataset.test):,} test items, "
         f"{dataset.truth.n_labels:,} labels",
         *(f"  note: {note}" for note in plan.notes),
-        f"{cells}: {len(config.protocols)} protocols x {len(config.rates)} rates x "
-        f"{config.repeats} seeds x {len(plan.methods)} methods",
+        f"{_counted(len(plan.tasks), 'cell')}: {' x '.join(factors)}",
     ]
     if n_before:
-        lines.append(f"  {n_before} are finished already and are not worked on again")
+        lines.append(f"  {n_before} finished already and not worked on again")
     return "\n".join(lines)
 
 
@@ -217,6 +221,10 @@ def _listed_methods(as_json: bool) -> str:
         f"{method.name:{width}}  {method.title}{'  (ours)' if method.ours else ''}"
         for method in METHODS
     )
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _split(given: list[str] | None) -> list[str] | None:
