@@ -17,6 +17,7 @@ from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.experiments.methods import Method
 from tagloom.experiments.run import run_plan
 from tagloom.experiments.run_plan import plan_benchmark
+from tagloom.experiments.run_workers import Workers
 from tagloom.experiments.table import RESULT_COLUMNS, write_tables
 
 MEASURED = ["search_seconds", "fit_seconds", "score_seconds", "peak_memory_mib"]
@@ -262,6 +263,14 @@ def test_threads_of_all_workers_fit_the_cores(tmp_path):
     for path in folder.iterdir():
         with np.load(path) as stored:
             assert stored["threads"] * jobs <= max(jobs, cpu_count())
+
+
+@pytest.mark.parametrize(("cores", "jobs"), [(2, 2), (8, 3), (8, None), (2, 9), (1, 4)])
+def test_jobs_times_threads_are_no_more_than_cores(monkeypatch, cores, jobs):
+    monkeypatch.setattr("tagloom.experiments.run_workers.cpu_count", lambda: cores)
+    workers = Workers(jobs)
+    assert workers.jobs * (workers.threads or 1) <= cores
+    assert workers.jobs == min(cores, jobs or cores)
 
 
 def test_the_first_repetition_covers_everything_before_the_second_begins(tmp_path):

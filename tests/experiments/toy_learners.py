@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from joblib import cpu_count
 from threadpoolctl import threadpool_info
 
 from tagloom.models.base import PartialLabelLearner
@@ -38,7 +39,7 @@ class Rates(PartialLabelLearner):
     """Scores every item by the share of known presences; nothing to search."""
 
     def fit(self, X, Y, graph=None):
-        rows, known = self._read(X, Y)
+        _, known = self._read(X, Y)
         counts = known.counts()
         self.rates_ = counts.present / np.maximum(1, counts.present + counts.absent)
         return self
@@ -85,7 +86,7 @@ class Watched(Rates):
 
     def fit(self, X, Y, graph=None):
         number = len(list(Path(self.folder).iterdir()))
-        threads = max(pool["num_threads"] for pool in threadpool_info())
+        threads = max([cpu_count(), *(pool["num_threads"] for pool in threadpool_info())])
         states = Y.states()
         path = Path(self.folder) / f"{os.getpid()}-{number}.npz"
         np.savez(path, X=X, states=states, threads=threads, mapped=not X.flags.owndata)
