@@ -102,10 +102,20 @@ def test_rates_that_are_no_numbers_are_wrong_usage():
     assert "must be numbers such as" in answer.stderr
 
 
-def test_a_missing_extra_is_told_before_anything_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr("tagloom.experiments.table.find_spec", lambda name: None)
+@pytest.mark.parametrize(
+    ("missing", "remedy"),
+    [
+        ({"pandas", "pyarrow"}, 'pip install "tagloom[pandas]"'),
+        ({"matplotlib"}, 'pip install "tagloom[figures]". Or go without figures: --no-figures.'),
+        ({"pyarrow", "matplotlib"}, 'pip install "tagloom[pandas,figures]"'),
+    ],
+)
+def test_a_missing_extra_is_told_before_anything_runs(tmp_path, monkeypatch, missing, remedy):
+    monkeypatch.setattr(
+        "tagloom.experiments.table.find_spec", lambda name: name not in missing or None
+    )
     answer = runner.invoke(app, ["benchmark", *QUICK, "--out", str(tmp_path / "out")])
-    assert 'pip install "tagloom[pandas]"' in str(answer.exception)
+    assert remedy in str(answer.exception)
     assert not (tmp_path / "out").exists()
 
 

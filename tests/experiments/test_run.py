@@ -172,7 +172,7 @@ def test_inputs_that_cannot_be_made_fail_only_those_that_need_them(tmp_path, mon
 
 def test_a_killed_worker_is_told_with_the_remedy(tmp_path):
     killed = Method("killed", "Killed", "toy_learners:Killed")
-    with pytest.raises(TagloomError, match="worker process was killed.*--jobs 1"):
+    with pytest.raises(TagloomError, match=r"worker process was killed.*--jobs 1"):
         run(small(tmp_path, jobs=2), [killed])
 
 
@@ -187,7 +187,8 @@ from tagloom.experiments.run_plan import plan_benchmark
 
 if __name__ == "__main__":
     slow = Method("slow", "Slow", "toy_learners:Slow")
-    run_plan(plan_benchmark(small(Path({out!r}), jobs={jobs}), make_dataset(), [RIDGE, slow, GRAPH]))
+    config = small(Path({out!r}), jobs={jobs})
+    run_plan(plan_benchmark(config, make_dataset(), [RIDGE, slow, GRAPH]))
 """
 
 
@@ -312,7 +313,7 @@ def test_descriptor_parts_are_what_the_learner_sees(tmp_path):
 
 def test_a_missing_learner_is_named_before_anything_runs(tmp_path):
     lost = Method("lost", "Lost", "tagloom.models:Nowhere")
-    with pytest.raises(InvalidInputError, match="learner of method 'lost'.*tagloom.models:Nowhere"):
+    with pytest.raises(InvalidInputError, match=r"method 'lost'.*tagloom\.models:Nowhere"):
         plan_benchmark(small(tmp_path), make_dataset(), [lost])
     assert not list(tmp_path.iterdir())
 

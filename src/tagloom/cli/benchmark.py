@@ -61,7 +61,8 @@ def benchmark(
         ),
     ] = None,
     figures: Annotated[
-        bool | None, typer.Option("--figures/--no-figures", help="Draw figures and the report.")
+        bool | None,
+        typer.Option("--figures/--no-figures", help="Draw figures, for the report, too."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the account as JSON.")] = False,
     list_methods: Annotated[
@@ -98,10 +99,10 @@ def _run(config: Path | None, flags: dict[str, Any], as_json: bool) -> None:
     from tagloom.datasets.registry import open_dataset
     from tagloom.experiments.config import read_config
     from tagloom.experiments.run_plan import plan_benchmark
-    from tagloom.experiments.table import require_pandas, write_tables
+    from tagloom.experiments.table import require_extras, write_tables
 
-    require_pandas()
     chosen = read_config(config, flags)
+    require_extras(figures=chosen.figures)
     watched = sys.stderr.isatty()
     seen = open_dataset(chosen.dataset).embedded(show_progress=watched)
     plan = plan_benchmark(chosen, seen)
@@ -135,14 +136,17 @@ def _worked(plan: "Plan", watched: bool) -> "Failures":
 
 
 def _drawn(plan: "Plan", tables: "Tables") -> list[Path]:
-    """Write figures and the report; there is nothing to draw where no cell was finished."""
-    if not plan.config.figures or tables.results.empty:
+    """Write figures and the report; there is nothing to tell where no cell was finished."""
+    if tables.results.empty:
         return []
-    from tagloom.experiments.figures import write_figures
     from tagloom.experiments.report import write_report
 
     out = plan.config.out
-    drawn = write_figures(out / "figures", tables.results, plan.dataset, tables.examples)
+    drawn: list[Path] = []
+    if plan.config.figures:
+        from tagloom.experiments.figures import write_figures
+
+        drawn = write_figures(out / "figures", tables.results, plan.dataset, tables.examples)
     report = out / "report.html"
     configuration = plan.config.to_dict()
     write_report(report, tables.results, tables.labels, plan.dataset, configuration, drawn)
