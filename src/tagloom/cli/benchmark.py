@@ -61,7 +61,8 @@ def benchmark(
         ),
     ] = None,
     figures: Annotated[
-        bool | None, typer.Option("--figures/--no-figures", help="Draw figures and the report.")
+        bool | None,
+        typer.Option("--figures/--no-figures", help="Draw figures, for the report, too."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the account as JSON.")] = False,
     list_methods: Annotated[
@@ -98,10 +99,10 @@ def _run(config: Path | None, flags: dict[str, Any], as_json: bool) -> None:
     from tagloom.datasets.registry import open_dataset
     from tagloom.experiments.config import read_config
     from tagloom.experiments.run_plan import plan_benchmark
-    from tagloom.experiments.table import require_pandas, write_tables
+    from tagloom.experiments.table import require_extras, write_tables
 
-    require_pandas()
     chosen = read_config(config, flags)
+    require_extras(figures=chosen.figures)
     watched = sys.stderr.isatty()
     seen = open_dataset(chosen.dataset).embedded(show_progress=watched)
     plan = plan_benchmark(chosen, seen)
@@ -135,14 +136,17 @@ def _worked(plan: "Plan", watched: bool) -> "Failures":
 
 
 def _drawn(plan: "Plan", tables: "Tables") -> list[Path]:
-    """Write figures and the report; there is nothing to draw where no cell was finished."""
-    if not plan.config.figures or tables.results.empty:
+    """Write figures and the report; there is nothing to tell where no cell was finished."""
+    if tables.results.empty:
         return []
-    from tagloom.experiments.figures import write_figures
     from tagloom.experiments.report import write_report
 
     out = plan.config.out
-    drawn = write_figures(out / "figures", tables.results, plan.dataset, tables.examples)
+    drawn: list[Path] = []
+    if plan.config.figures:
+        from tagloom.experiments.figures import write_figures
+
+        drawn = write_figures(out / "figures", tables.results, plan.dataset, tables.examples)
     report = out / "report.html"
     configuration = plan.config.to_dict()
     write_report(report, tables.results, tables.labels, plan.dataset, configuration, drawn)
@@ -151,16 +155,20 @@ def _drawn(plan: "Plan", tables: "Tables") -> list[Path]:
 
 def _announcement(plan: "Plan", n_before: int) -> str:
     dataset, config = plan.dataset, plan.config
-    cells = f"{len(plan.tasks)} cells"
+    factors = (
+        _counted(len(config.protocols), "protocol"),
+        _counted(len(config.rates), "rate"),
+        _counted(config.repeats, "seed"),
+        _counted(len(plan.methods), "method"),
+    )
     lines = [
         f"{dataset.name}: {len(dataset.training):,} training and {len(dataset.test):,} test items, "
         f"{dataset.truth.n_labels:,} labels",
         *(f"  note: {note}" for note in plan.notes),
-        f"{cells}: {len(config.protocols)} protocols x {len(config.rates)} rates x "
-        f"{config.repeats} seeds x {len(plan.methods)} methods",
+        f"{_counted(len(plan.tasks), 'cell')}: {' x '.join(factors)}",
     ]
     if n_before:
-        lines.append(f"  {n_before} are finished already and are not worked on again")
+        lines.append(f"  {n_before} finished already and not worked on again")
     return "\n".join(lines)
 
 
@@ -217,6 +225,10 @@ def _listed_methods(as_json: bool) -> str:
         f"{method.name:{width}}  {method.title}{'  (ours)' if method.ours else ''}"
         for method in METHODS
     )
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _split(given: list[str] | None) -> list[str] | None:

@@ -1,5 +1,28 @@
 """Data sets: loaders and generated ones."""
 
+from tagloom.datasets.base import Dataset
+from tagloom.datasets.corel5k import load_corel5k
+from tagloom.datasets.folder_csv import load_folder
+from tagloom.datasets.lear import load_espgame, load_iaprtc12, load_lear
+from tagloom.datasets.mirflickr import load_mirflickr25k
+from tagloom.datasets.mulan import load_mulan
+from tagloom.datasets.openclipart import load_openclipart
+from tagloom.datasets.registry import open_dataset
 from tagloom.datasets.small_scenes import SmallScenes, small_scenes
+from tagloom.datasets.voc2007 import load_voc2007
 
-__all__ = ["SmallScenes", "small_scenes"]
+__all__ = [
+    "Dataset",
+    "SmallScenes",
+    "load_corel5k",
+    "load_espgame",
+    "load_folder",
+    "load_iaprtc12",
+    "load_lear",
+    "load_mirflickr25k",
+    "load_mulan",
+    "load_openclipart",
+    "load_voc2007",
+    "open_dataset",
+    "small_scenes",
+]

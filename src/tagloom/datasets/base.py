@@ -49,12 +49,13 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for name in ("training", "test"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.int64))
-        object.__setattr__(self, "notes", tuple(self.notes))
+            object.__setattr__(self, name, _rows(self.name, name, getattr(self, name)))
+        notes = (self.notes,) if isinstance(self.notes, str) else tuple(self.notes)
+        object.__setattr__(self, "notes", notes)
         if self.truth.items is None:
             raise InvalidInputError(f"The truth of {self.name} must name its items.")
         _check_split(self)
-        if self.features is not None and list(self.features.items) != list(self.truth.items):
+        if self.features is not None and self.features.items != list(self.items):
             raise InvalidInputError(
                 f"The features of {self.name} must be of the items of its truth, in their order."
             )
@@ -68,7 +69,7 @@ class Dataset:
         """Return where the picture of a row lies."""
         if self.folder is None:
             raise InvalidInputError(f"{self.name} is a set of numbers: it has no pictures.")
-        return self.folder / self.items[row]
+        return self.folder / str((self.truth.items or ())[row])
 
     def embedded(
         self,
@@ -89,8 +90,11 @@ class Dataset:
         where = {item: row for row, item in enumerate(seen.items)}
         kept = [row for row, item in enumerate(self.items) if item in where]
         if not kept:
-            raise InvalidInputError(f"None of the pictures of {self.name} could be read.")
-        rows = np.array([where[self.items[row]] for row in kept], dtype=np.int64)
+            raise InvalidInputError(
+                f"None of the {len(self.items):,} pictures of {self.name} could be read in "
+                f"{self.folder}. Expected {some_of(self.items, 3)}."
+            )
+        rows = np.array([where[item] for item in self.items if item in where], dtype=np.int64)
         features = Features(
             [seen.items[row] for row in rows],
             seen.visual[rows],
@@ -113,6 +117,16 @@ class Dataset:
             features=features,
             notes=(*self.notes, *_note_of_lost(lost)),
         )
+
+
+def _rows(name: str, part: str, given: npt.ArrayLike) -> Rows:
+    rows = np.asarray(given)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise InvalidInputError(
+            f"The {part} rows of {name} must be a list of whole numbers; found an array of "
+            f"{rows.dtype} of shape {rows.shape}. A mask becomes rows by np.flatnonzero(mask)."
+        )
+    return rows.astype(np.int64)
 
 
 def _note_of_lost(lost: Sequence[str]) -> tuple[str, ...]:

@@ -1,16 +1,11 @@
 """One cell of a benchmark: a learner on a data set at a rate with a seed, from search to score."""
 
-import multiprocessing
-import signal
 import time
 import traceback
 import warnings
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from threadpoolctl import threadpool_limits
 
 from tagloom.experiments.cells_learning import Learned, learn
 from tagloom.experiments.cells_memory import PeakMemory
@@ -38,27 +33,23 @@ class Task:
     folds: int
 
 
-def run_cell(
-    task: Task, truth: PartialLabels, store: CellStore, threads: int | None = None
-) -> str | None:
-    """Work on a cell and store its result at once, or the error; return the error.
+def run_cell(task: Task, truth: PartialLabels, store: CellStore) -> tuple[Cell, str | None]:
+    """Work on a cell and store its result at once, or the error; return the cell and the error.
 
     `truth` is that of the test items. The learner never sees it: it is looked at when the scores
-    are there. `threads` bounds those of the linear algebra.
+    are there.
     """
-    _leave_interrupts_to_the_parent()
-    limited = nullcontext() if threads is None else threadpool_limits(limits=threads)
     try:
-        with limited, warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             record = _record(task, truth)
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         store.write_failure(task.cell, told, traceback.format_exc())
-        return told
+        return task.cell, told
     record["warnings"] = sorted({str(one.message) for one in caught})
     store.write(task.cell, record)
-    return None
+    return task.cell, None
 
 
 def _record(task: Task, truth: PartialLabels) -> dict[str, Any]:
@@ -86,9 +77,3 @@ def _effort(learned: Learned) -> dict[str, Any]:
         "search_seconds": learned.search_seconds,
         "fit_seconds": learned.fit_seconds,
     }
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    """In a worker, ignore Ctrl-C: the terminal sends it to all, and the parent ends the others."""
-    if multiprocessing.parent_process() is not None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -10,8 +10,7 @@ from tagloom.experiments.cells import Task, run_cell
 from tagloom.experiments.run_inputs import prepare, uses
 from tagloom.experiments.run_plan import Plan
 from tagloom.experiments.run_workers import Workers
-from tagloom.experiments.store import Cell, CellStore
-from tagloom.labels import PartialLabels
+from tagloom.experiments.store import Cell
 from tagloom.progress import progress_bar
 
 Failures = dict[Cell, str]
@@ -50,8 +49,8 @@ def _run_repetition(
         else:
             ready.append(task)
     truth = plan.dataset.truth.take(plan.dataset.test)
-    calls = [(task, truth, plan.store, workers.threads) for task in ready]
-    for cell, error in workers.run(_run_named, calls):
+    calls = [(task, truth, plan.store) for task in ready]
+    for cell, error in workers.run(run_cell, calls):
         if error is not None:
             failures[cell] = error
         advance()
@@ -59,12 +58,6 @@ def _run_repetition(
     for folder in {task.semantics for task in tasks}:
         shutil.rmtree(folder, ignore_errors=True)
     return failures
-
-
-def _run_named(
-    task: Task, truth: PartialLabels, store: CellStore, threads: int | None
-) -> tuple[Cell, str | None]:
-    return task.cell, run_cell(task, truth, store, threads)
 
 
 def _make_folders(plan: Plan) -> None:

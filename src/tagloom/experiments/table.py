@@ -46,13 +46,18 @@ class Tables:
     paths: tuple[Path, ...]
 
 
-def require_pandas() -> None:
-    """Refuse to begin where the tables could not be written at the end."""
-    missing = [name for name in ("pandas", "pyarrow") if find_spec(name) is None]
+def require_extras(*, figures: bool = False) -> None:
+    """Refuse to begin where tables, or figures, could not be written at the end."""
+    needed = {"pandas": "pandas", "pyarrow": "pandas"}
+    if figures:
+        needed["matplotlib"] = "figures"
+    missing = [name for name in needed if find_spec(name) is None]
     if missing:
+        extras = ",".join(dict.fromkeys(needed[name] for name in missing))
+        without = " Or go without figures: --no-figures." if missing == ["matplotlib"] else ""
         raise InvalidInputError(
-            f"The tables of a benchmark need {' and '.join(missing)}, which is not installed. "
-            'Install it with: python -m pip install "tagloom[pandas]"'
+            f"A benchmark needs what is not installed: {', '.join(missing)}. "
+            f'Install it with: python -m pip install "tagloom[{extras}]".{without}'
         )
 
 
@@ -62,7 +67,7 @@ def write_tables(plan: Plan) -> Tables:
     The rows stand in the order of protocol, method, rate and seed, whatever order the cells were
     finished in.
     """
-    require_pandas()
+    require_extras()
     records = _records(plan)
     results = _frame([record["row"] for record in records], RESULT_COLUMNS)
     labels = _frame(

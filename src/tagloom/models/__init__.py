@@ -2,7 +2,24 @@
 
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner
+from tagloom.models.binary_relevance import BinaryRelevance
+from tagloom.models.fasttag import FastTag
+from tagloom.models.least_squares import LeastSquares
+from tagloom.models.maxide import Maxide
+from tagloom.models.neighbour_tagger import NeighbourTagger
 from tagloom.models.path import regularization_path
 from tagloom.models.tuning import Trial, Tuning, tune
 
-__all__ = ["APGGraph", "PartialLabelLearner", "Trial", "Tuning", "regularization_path", "tune"]
+__all__ = [
+    "APGGraph",
+    "BinaryRelevance",
+    "FastTag",
+    "LeastSquares",
+    "Maxide",
+    "NeighbourTagger",
+    "PartialLabelLearner",
+    "Trial",
+    "Tuning",
+    "regularization_path",
+    "tune",
+]

@@ -59,6 +59,11 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
             "mapping from parameters to values."
         )
 
+    @property
+    def _while_tuning(self) -> dict[str, Any]:
+        """Parameters that `tune` shall set otherwise than for other learners as it compares."""
+        return {}
+
     def decision_function(self, X: Any) -> Any:
         """Return `scores` - 1/2: positive exactly where `predict` says the label is present."""
         decision = self._scores(self._checked_rows(X)) - BOUNDARY

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _LAM_SHARES = (0.1, 0.03, 0.01, 0.003)
 _RIDGE_SHARES = (0.1, 1.0, 10.0)
 _GAMMA_SHARES = (0.0, 0.1, 1.0)
+_RIDGE_ALONE_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)
+_LAM_ALONE_SHARES = (0.3, 0.15, 0.08, 0.04, 0.02, 0.01, 0.005)
 
 
 def apg_grid(model: "APGGraph", X: Any, known: PartialLabels, graph: Any) -> dict[str, list[Any]]:
@@ -24,8 +26,7 @@ def apg_grid(model: "APGGraph", X: Any, known: PartialLabels, graph: Any) -> dic
     """
     lam_max = model.lam_max(X, known)
     rows = np.asarray(X, dtype=np.float64)
-    centred = rows - rows.mean(axis=0) if model.fit_intercept else rows
-    curvature = _mean_weight(known) * float(np.sum(centred**2))
+    curvature = _mean_weight(known) * energy(rows, model.fit_intercept)
     grid: dict[str, list[Any]] = {
         "lam": [share * lam_max for share in _LAM_SHARES],
         "ridge": [share * curvature / rows.shape[1] for share in _RIDGE_SHARES],
@@ -36,6 +37,25 @@ def apg_grid(model: "APGGraph", X: Any, known: PartialLabels, graph: Any) -> dic
         if roughness > 0:
             grid["gamma"] = [share * curvature / (2 * roughness) for share in _GAMMA_SHARES]
     return grid
+
+
+def ridge_grid(X: Any, known: PartialLabels, fit_intercept: bool) -> list[float]:
+    """Return shares of the mean curvature of the squared loss of one label."""
+    rows = np.asarray(X, dtype=np.float64)
+    curvature = _mean_weight(known) * energy(rows, fit_intercept) / rows.shape[1]
+    return [share * curvature for share in _RIDGE_ALONE_SHARES]
+
+
+def lam_grid(lam_max: float) -> list[float]:
+    """Return shares of the exact lam at which M is 0."""
+    return [share * lam_max for share in _LAM_ALONE_SHARES]
+
+
+def energy(X: Any, centred: bool) -> float:
+    """Return ||X||_F^2, of the centred rows where there is an intercept; 1 where it is 0."""
+    rows = np.asarray(X, dtype=np.float64)
+    total = float(np.sum((rows - rows.mean(axis=0) if centred else rows) ** 2))
+    return total if total > 0 else 1.0
 
 
 def _mean_weight(known: PartialLabels) -> float:

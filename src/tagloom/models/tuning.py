@@ -209,7 +209,8 @@ def _run_chain(
     """Fit one chain of candidates on one fold and judge each by what was held out."""
     learner = clone(model)
     own = learner.get_params()
-    learner.set_params(**{name: value for name, value in _WHILE_TUNING.items() if name in own})
+    quick = _WHILE_TUNING | learner._while_tuning
+    learner.set_params(**{name: value for name, value in quick.items() if name in own})
     results = []
     for params in chain:
         learner.set_params(**params).fit(X, fold.training, **graphs)

@@ -1,0 +1,104 @@
+"""Any folder of pictures with a CSV file of labels."""
+
+import os
+from pathlib import Path
+
+from tagloom.checks import check_choice
+from tagloom.datasets._csv_tables import CsvTable, form_of, read_form
+from tagloom.datasets._layout import Layout
+from tagloom.datasets._pictures import PictureIndex, located
+from tagloom.datasets._splitting import note_of_draw, rows_of_words, seeded_split
+from tagloom.datasets._tags import Unlisted
+from tagloom.datasets.base import Dataset, Rows
+from tagloom.errors import InvalidInputError
+
+_NAMES = ("labels.csv", "metadata.csv", "tags.csv")
+_FORMS = ("auto", "long", "wide", "tags")
+_LAYOUT = Layout(
+    "A folder of pictures with labels",
+    "pictures, in folders or not, and one CSV file: long (image,label,present with 1 or 0), wide "
+    "(image and a column for each label with 1, 0 or nothing), or lists of tags (file_name,tags); "
+    "a column split with train or test is optional",
+    "on your own disk",
+)
+
+
+def load_folder(
+    path: str | os.PathLike[str],
+    *,
+    table: str | os.PathLike[str] | None = None,
+    form: str = "auto",
+    unlisted: Unlisted = None,
+    separator: str = ";",
+    test_share: float = 0.25,
+    random_state: int = 0,
+) -> Dataset:
+    """Load a folder of pictures and a CSV file that says what is known of them.
+
+    Parameters
+    ----------
+    path
+        The folder, or a CSV file in it.
+    table
+        The CSV file; by default `labels.csv`, `metadata.csv`, `tags.csv` or the only one there.
+    form
+        "long", "wide" or "tags"; "auto" tells it by the header: `tags`, `label`, or neither.
+    unlisted
+        What a tag means that is not listed, as in `PartialLabels.from_tags`. It must be given for
+        lists of tags.
+    separator
+        What stands between two tags.
+    test_share, random_state
+        How a split is drawn where there is no column `split`.
+
+    Notes
+    -----
+    The picture's column is called `file_name`, `image`, `ImageID` or `item`, or is the first. A
+    name may lack its ending. What no row and no cell says is unknown.
+    """
+    check_choice("form", form, _FORMS)
+    root = Path(path)
+    csv_path = _csv_of(root, None if table is None else Path(table))
+    folder = root.parent if root.is_file() else root
+    given = CsvTable.read(csv_path)
+    listed = given.items()
+    items, notes = located(PictureIndex.of(folder), listed, csv_path.name)
+    given = given.renamed(dict(zip(listed, items, strict=True)))
+    truth = read_form(given, form_of(given) if form == "auto" else form, unlisted, separator)
+    split = _split_of(given)
+    if split is None:
+        split = seeded_split(truth, test_share, random_state)
+        notes = [*notes, note_of_draw(*split, random_state)]
+    return Dataset(folder.resolve().name, truth, *split, folder=folder, notes=notes)
+
+
+def _csv_of(root: Path, table: Path | None) -> Path:
+    if table is not None:
+        return _LAYOUT.file(table if table.is_file() or root.is_file() else root / table)
+    if root.is_file():
+        return root
+    _LAYOUT.folder(root)
+    known = [root / name for name in _NAMES if (root / name).is_file()]
+    there = known[:1] or sorted(root.glob("*.csv"))
+    if len(there) != 1:
+        raise _LAYOUT.missing(
+            f"The table of labels ({', '.join(_NAMES)}, or one other .csv file; there are "
+            f"{len(there)}) in {root}"
+        )
+    return there[0]
+
+
+def _split_of(given: CsvTable) -> tuple[Rows, Rows] | None:
+    """Return the split that a column says; rows of one picture must agree."""
+    place = given.place("split")
+    if place is None:
+        return None
+    word: dict[str, str] = {}
+    for row, cells in enumerate(given.rows):
+        item = cells[given.item_place]
+        if word.setdefault(item, cells[place]) != cells[place]:
+            raise InvalidInputError(
+                f"{given.where(row, place)}: {item!r} is {cells[place]!r} here and "
+                f"{word[item]!r} before."
+            )
+    return rows_of_words([word[item] for item in given.items()], f"{given.path}, column 'split'")

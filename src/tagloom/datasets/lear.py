@@ -1,0 +1,190 @@
+"""ESP Game, IAPR TC-12 and Corel5k as the LEAR group distributes their annotations."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.checks import check_choice
+from tagloom.datasets._layout import Layout, Size, of_expected_size
+from tagloom.datasets._pictures import PictureIndex, located
+from tagloom.datasets._stored import features_of, numbers_only
+from tagloom.datasets._texts import numbered_lines
+from tagloom.datasets._vectors import ENDINGS, read_vectors
+from tagloom.datasets.base import Dataset
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels
+from tagloom.vision import Features
+
+_TITLES = {"espgame": "ESP Game", "iaprtc12": "IAPR TC-12", "corel5k": "Corel5k (LEAR)"}
+_SIZES = {
+    "espgame": Size(18689, 2081, 268),
+    "iaprtc12": Size(17665, 1962, 291),
+    "corel5k": Size(4500, 499, 260),
+}
+_SIDES = ("train", "test")
+Location = str | os.PathLike[str]
+
+
+def load_espgame(
+    path: Location,
+    *,
+    images: Location | None = None,
+    features: Location | None = None,
+    check_counts: bool = True,
+) -> Dataset:
+    """Load ESP Game: 18,689 / 2,081 pictures, 268 labels. See `load_lear`."""
+    return load_lear(path, "espgame", images=images, features=features, check_counts=check_counts)
+
+
+def load_iaprtc12(
+    path: Location,
+    *,
+    images: Location | None = None,
+    features: Location | None = None,
+    check_counts: bool = True,
+) -> Dataset:
+    """Load IAPR TC-12: 17,665 / 1,962 pictures, 291 labels. See `load_lear`."""
+    return load_lear(path, "iaprtc12", images=images, features=features, check_counts=check_counts)
+
+
+def load_lear(
+    path: Location,
+    name: str,
+    *,
+    images: Location | None = None,
+    features: Location | None = None,
+    check_counts: bool = True,
+) -> Dataset:
+    """Load a set whose annotations come from LEAR.
+
+    Parameters
+    ----------
+    path
+        Folder with `<name>_train_list.txt`, `<name>_dictionary.txt`, `<name>_train_annot.hvecs`
+        and the same for test.
+    name
+        "espgame", "iaprtc12" or "corel5k".
+    images
+        Folder with the pictures, which are searched for with all folders in it; by default
+        `images` in `path`. A listed name has no ending and may lack leading folders.
+    features
+        Instead of pictures: names of LEAR's descriptors separated by commas ("DenseSift,Gist"),
+        put side by side, or a file of features.
+    check_counts
+        Refuse a set of another size than published.
+    """
+    check_choice("name", name, tuple(_TITLES))
+    files = _Files(Path(path), name)
+    labels = [line for _, line in numbered_lines(files.file("dictionary.txt"))]
+    listed, annotations = zip(*(_read_side(files, side, labels) for side in _SIDES), strict=True)
+    entries = [entry for side in listed for entry in side]
+    folder = _picture_folder(files, images, features)
+    notes: list[str] = []
+    if folder is not None:
+        entries, notes = located(PictureIndex.of(folder), entries, _TITLES[name])
+    truth = PartialLabels.from_array(np.vstack(annotations), labels=labels, items=entries)
+    n_training = len(listed[0])
+    dataset = Dataset(
+        _TITLES[name],
+        truth,
+        np.arange(n_training),
+        np.arange(n_training, len(entries)),
+        folder=folder,
+        features=None if features is None else _read_features(files, features, entries),
+        notes=notes,
+    )
+    return of_expected_size(dataset, _SIZES[name], check_counts)
+
+
+@dataclass(frozen=True)
+class _Files:
+    folder: Path
+    name: str
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(
+            f"{_TITLES[self.name]} as distributed by LEAR",
+            f"a folder with {self.name}_dictionary.txt, {self.name}_train_list.txt, "
+            f"{self.name}_train_annot.hvecs, {self.name}_test_list.txt and "
+            f"{self.name}_test_annot.hvecs, and the pictures in a folder images beside them",
+            "on the data page of Matthieu Guillaumin at the LEAR group of INRIA; the pictures come "
+            "from the makers of the set",
+        )
+
+    def file(self, rest: str) -> Path:
+        return self.layout.file(self.folder / f"{self.name}_{rest}")
+
+
+def _read_side(
+    files: _Files, side: str, labels: Sequence[str]
+) -> tuple[list[str], NDArray[np.uint16]]:
+    listed = [line for _, line in numbered_lines(files.file(f"{side}_list.txt"))]
+    path = files.file(f"{side}_annot.hvecs")
+    table = read_vectors(path)
+    expected = (len(listed), len(labels))
+    if table.shape != expected:
+        raise InvalidInputError(
+            f"{path} must have a row for each of the {expected[0]:,} entries of "
+            f"{files.name}_{side}_list.txt and a value for each of the {expected[1]:,} words of "
+            f"{files.name}_dictionary.txt; it has {table.shape[0]:,} rows of {table.shape[1]:,}."
+        )
+    if table.size and table.max() > 1:
+        row, column = np.argwhere(table > 1)[0]
+        raise InvalidInputError(
+            f"{path}, vector {row + 1}, value {column + 1}: expected 0 or 1, found "
+            f"{table[row, column]}."
+        )
+    return listed, table
+
+
+def _picture_folder(
+    files: _Files, images: Location | None, features: Location | None
+) -> Path | None:
+    if images is not None:
+        return files.layout.folder(Path(images))
+    beside = files.folder / "images"
+    if beside.is_dir():
+        return beside
+    if features is None:
+        raise files.layout.missing(
+            f"The folder {beside} (and neither images= nor features= was given)"
+        )
+    return None
+
+
+def _read_features(files: _Files, features: Location, items: Sequence[str]) -> Features:
+    path = Path(features)
+    if path.is_file():
+        return features_of(path, items)
+    parts = [_descriptor(files, name.strip()) for name in str(features).split(",")]
+    where = f"The descriptors {features} in {files.folder}"
+    for part in parts:
+        if len(part) != len(items):
+            raise InvalidInputError(
+                f"{where}: expected {len(items):,} rows, one for each picture, found {len(part):,}."
+            )
+    return numbers_only(items, np.hstack(parts), where)
+
+
+def _descriptor(files: _Files, name: str) -> NDArray[np.float32]:
+    sides = []
+    for side in _SIDES:
+        stem = f"{files.name}_{side}_{name}"
+        there = [files.folder / f"{stem}.{ending}" for ending in ENDINGS]
+        found = next((path for path in there if path.is_file()), None)
+        if found is None:
+            raise files.layout.missing(
+                f"The file {files.folder / stem} with one of the endings {', '.join(ENDINGS)}"
+            )
+        sides.append(np.asarray(read_vectors(found), dtype=np.float32))
+    if sides[0].shape[1] != sides[1].shape[1]:
+        raise InvalidInputError(
+            f"The descriptor {name} in {files.folder} has {sides[0].shape[1]} values in training "
+            f"and {sides[1].shape[1]} in testing: expected the same."
+        )
+    return np.vstack(sides)

@@ -1,0 +1,147 @@
+"""Open Clip Art Library: drawings, with the keywords that their makers gave them."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tagloom.checks import check_whole, some_of
+from tagloom.datasets._keywords import normalised, svg_keywords
+from tagloom.datasets._layout import Layout
+from tagloom.datasets._splitting import note_of_draw, seeded_split
+from tagloom.datasets._tags import truth_of_tags
+from tagloom.datasets.base import Dataset
+from tagloom.errors import InvalidInputError
+
+_LAYOUT = Layout(
+    "The Open Clip Art Library",
+    "folders png and svg under usr/share/openclipart, with the same drawings under the same names",
+    "in the packages openclipart-png and openclipart-svg of Debian, to be unpacked into one folder",
+)
+
+
+def load_openclipart(
+    path: str | os.PathLike[str],
+    *,
+    svg: str | os.PathLike[str] | None = None,
+    min_count: int = 20,
+    unlisted: Literal["unknown", "absent"] | float = "absent",
+    left_out: Iterable[str] = ("hash",),
+    test_share: float = 0.25,
+    random_state: int = 0,
+) -> Dataset:
+    """Load clip art: PNG pictures, labelled by the keywords in the SVG drawings.
+
+    Parameters
+    ----------
+    path
+        Where the packages were unpacked, or any folder below it that holds `png` and `svg`.
+    svg
+        The same for the drawings, if they were unpacked elsewhere.
+    min_count
+        A keyword is a label if so many pictures have it.
+    unlisted
+        What a keyword means that is not listed, as in `PartialLabels.from_tags`. "absent" makes
+        results countable, but people who give keywords forget some.
+    left_out
+        Keywords that say nothing of the picture. The archive's "hash" came about by a mistake.
+    test_share, random_state
+        How the split is drawn.
+
+    Notes
+    -----
+    Names that are links to another picture are passed over, so that no picture is in training and
+    test under two names. So are drawings whose XML is malformed or declares entities.
+    """
+    check_whole("min_count", min_count, at_least=1)
+    pngs = _find(Path(path), "png")
+    read = _Read.of(pngs, _find(Path(path if svg is None else svg), "svg"))
+    ignored = {normalised(keyword) for keyword in left_out}
+    times = Counter(keyword for own in read.keywords.values() for keyword in own)
+    labels = sorted(k for k, count in times.items() if count >= min_count and k not in ignored)
+    if not labels:
+        raise InvalidInputError(
+            f"No keyword in {path} is given to min_count={min_count} pictures or more; the most "
+            f"frequent are {some_of(times.most_common(3))}. Choose a smaller number."
+        )
+    chosen = {item: own & set(labels) for item, own in read.keywords.items()}
+    tags = {item: sorted(own) for item, own in chosen.items() if own}
+    truth = truth_of_tags(tags, unlisted, labels)
+    training, test = seeded_split(truth, test_share, random_state)
+    notes = [
+        *read.notes(),
+        f"{len(chosen) - len(tags):,} pictures with no keyword of {min_count} pictures or more "
+        "were left out.",
+        _note_of_unlisted(unlisted),
+        note_of_draw(training, test, random_state),
+    ]
+    return Dataset("Open Clip Art", truth, training, test, folder=pngs, notes=notes)
+
+
+def _note_of_unlisted(unlisted: object) -> str:
+    meaning = unlisted if isinstance(unlisted, str) else f"absent with weight {unlisted}"
+    return f"Keywords that are not listed were taken to be {meaning}; nobody checked them."
+
+
+def _find(root: Path, kind: str) -> Path:
+    places = (
+        root,
+        root / "openclipart",
+        root / "share/openclipart",
+        root / "usr/share/openclipart",
+    )
+    own = [root] if root.name == kind else []
+    return _LAYOUT.first_folder([*own, *(place / kind for place in places)])
+
+
+@dataclass
+class _Read:
+    """The keywords of each picture, and what was passed over."""
+
+    keywords: dict[str, set[str]] = field(default_factory=dict)
+    links: int = 0
+    undrawn: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, pngs: Path, svgs: Path) -> "_Read":
+        read = cls()
+        for item in sorted(_names(pngs)):
+            drawing = svgs / f"{item.removesuffix('.png')}.svg"
+            if (pngs / item).is_symlink():
+                read.links += 1
+            elif not drawing.is_file():
+                read.undrawn.append(item)
+            else:
+                read._add(item, drawing)
+        return read
+
+    def _add(self, item: str, drawing: Path) -> None:
+        try:
+            self.keywords[item] = svg_keywords(drawing)
+        except InvalidInputError:
+            self.refused.append(item)
+
+    def notes(self) -> list[str]:
+        notes = []
+        if self.links:
+            notes.append(f"{self.links:,} links to other pictures were passed over.")
+        if self.undrawn:
+            notes.append(
+                f"{len(self.undrawn):,} pictures without a drawing were left out: "
+                f"{some_of(self.undrawn)}."
+            )
+        if self.refused:
+            notes.append(
+                f"{len(self.refused):,} drawings with malformed XML or with entities were left "
+                f"out: {some_of(self.refused)}."
+            )
+        return notes
+
+
+def _names(folder: Path) -> Iterator[str]:
+    for here, _, names in os.walk(folder):
+        inner = Path(here).relative_to(folder)
+        yield from ((inner / name).as_posix() for name in names if name.endswith(".png"))

@@ -1,0 +1,172 @@
+"""Binary relevance: one linear classifier of LIBLINEAR for each label."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
+
+from tagloom.checks import check_choice, check_number, check_whole
+from tagloom.models.base import BOUNDARY, Array
+from tagloom.models.columns import Column, columns_of
+from tagloom.models.grids import energy
+from tagloom.models.liblinear import LOSSES, Classifier, Settings, classify
+from tagloom.models.linear import LinearLearner
+from tagloom.models.parameters import check_n_jobs, check_on_unlearnable, parameter
+from tagloom.models.targets import check_learnable
+
+_C_SHARES = (0.03, 0.3, 3.0, 30.0)
+
+
+class BinaryRelevance(LinearLearner):
+    """A linear classifier for each label, on the entries that are known of it.
+
+    Minimises for every label j by LIBLINEAR
+
+        1/2 ||m_j||^2 + C sum_{i : (i,j) known} w_ij loss(z_ij (x_i'm_j + b_j)),
+
+    with z_ij 1 where the label is present and -1 where it is absent, and loss(t) = max(0, 1 - t)^2
+    ("squared_hinge"), max(0, 1 - t) ("hinge") or log(1 + exp(-t)) ("logistic"). Labels do not learn
+    from each other. Unknown entries take no part. With d the decision x'm + b, the score is
+    1/(1 + exp(-d)) for the logistic loss and 1/2 + d/2 for the others.
+
+    LIBLINEAR penalises the intercept. Here the features are centred first and the constant feature
+    is given a value so large that the penalty hardly matters (see `tagloom.models.liblinear`).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss.
+    loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
+        "hinge" is solved in the dual, the others in the primal, which takes a large constant
+        feature better.
+    tol : float, default=1e-2
+        Where LIBLINEAR stops: in the primal the norm of the gradient relative to that at 0, and
+        smaller for rare labels; in the dual (tenfold) the violation of optimality.
+    max_iter : int, default=1000
+        Iterations after which it stops; one ConvergenceWarning says for how many labels.
+    n_jobs : int, optional
+        How many workers share the labels: threads, but processes for "hinge", because LIBLINEAR's
+        dual solver has one random generator for each process. The result is the same.
+    random_state : int, default=0
+        Seed of the dual solver.
+    on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
+        What to do about labels with no known entry, or known only to be absent. A label of which
+        all known entries agree scores 1 or 0 everywhere; one without known entries scores 0.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features, n_labels)
+    intercept_ : array of shape (n_labels,)
+        Of the decision d.
+    classes_ : array
+        The names of the labels; for a one-dimensional y its two classes.
+    learnable_ : array of bool of shape (n_labels,)
+        False where known entries do not tell who has the label from who has not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> Y = np.array([[0, 1], [0, np.nan], [np.nan, 0], [1, 0]])
+    >>> BinaryRelevance(C=10.0).fit(X, Y).predict(X)
+    array([[0, 1],
+           [0, 1],
+           [1, 0],
+           [1, 0]])
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "squared_hinge",
+        tol: float = 1e-2,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+        on_unlearnable: str = "raise",
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.on_unlearnable = on_unlearnable
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn a classifier for each label from what is known of it.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_items, n_features), float32 or float64
+        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
+            A one-dimensional y with two classes is one label.
+        """
+        self._check_parameters()
+        rows, known = self._read(X, Y)
+        self.learnable_ = check_learnable(known, self.on_unlearnable)
+        counts = known.counts()
+        M = np.zeros((rows.shape[1], known.n_labels))
+        b = np.full(known.n_labels, -np.inf if self.loss == "logistic" else -1.0)
+        b[(counts.present > 0) & (counts.absent == 0)] *= -1
+        origin = rows.mean(axis=0, dtype=np.float64)
+        learned = self._classifiers(rows - origin, list(columns_of(known)))
+        for j, found in zip(np.flatnonzero(self.learnable_), learned, strict=True):
+            M[:, j], b[j] = found.m, found.b - origin @ found.m
+        self.coef_, self.intercept_ = M.astype(rows.dtype), b.astype(rows.dtype)
+        self._report([found.converged for found in learned])
+        return self
+
+    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+        """Return C in units of 1 / (mean squared norm of the centred rows)."""
+        return [{"C": [share * len(X) / energy(X, centred=True) for share in _C_SHARES]}]
+
+    def _check_parameters(self) -> None:
+        check_number(*parameter(self, "C"), low=0, inclusive=False)
+        check_choice(*parameter(self, "loss"), LOSSES)
+        check_number(*parameter(self, "tol"), low=0, inclusive=False)
+        check_whole(*parameter(self, "max_iter"), at_least=1)
+        check_n_jobs(self)
+        if self.random_state is not None:
+            check_whole(*parameter(self, "random_state"), at_least=0)
+        check_on_unlearnable(self)
+
+    def _classifiers(self, X: Array, columns: list[Column]) -> list[Classifier]:
+        scale = float(np.sqrt(energy(X, centred=False) / len(X)))
+        tol = 10 * self.tol if self.loss == "hinge" else self.tol
+        settings = Settings(self.loss, self.C, tol, self.max_iter, self.random_state, scale)
+        wanted = [columns[j] for j in np.flatnonzero(self.learnable_)]
+        backend = "loky" if self.loss == "hinge" else "threading"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return list(
+                Parallel(n_jobs=self.n_jobs, backend=backend)(
+                    delayed(_classify)(X, column, settings) for column in wanted
+                )
+            )
+
+    def _report(self, converged: list[bool]) -> None:
+        n_short = len(converged) - sum(converged)
+        if n_short:
+            warnings.warn(
+                f"LIBLINEAR stopped after {self.max_iter} iterations, short of tol={self.tol}, for "
+                f"{n_short} of {len(converged)} labels: raise max_iter or tol, lower C, or scale "
+                "the features to similar size.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _scores(self, X: Array) -> Array:
+        decision = super()._scores(X)
+        if self.loss == "logistic":
+            return np.asarray(expit(decision))
+        return np.asarray(BOUNDARY + decision / 2)
+
+
+def _classify(X: Array, column: Column, settings: Settings) -> Classifier:
+    rows, present, weights = column.known()
+    return classify(X[rows], present, weights, settings)

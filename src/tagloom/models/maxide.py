@@ -1,0 +1,227 @@
+"""Maxide: low-rank multi-label learning with missing labels."""
+
+import math
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from tagloom.checks import check_choice, check_flag, check_number, check_whole
+from tagloom.labels import PartialLabels
+from tagloom.models.base import Array
+from tagloom.models.grids import lam_grid
+from tagloom.models.label_side import SideLoss, checked_side
+from tagloom.models.linear import LinearLearner
+from tagloom.models.parameters import check_on_unlearnable, parameter
+from tagloom.models.targets import check_learnable
+from tagloom.optim import Iteration, MaskedSquaredLoss, Objective, Solution, solve
+
+# (tol, max_iter) where none is given.
+_STOPS = {"apg": (1e-4, 1000), "published": (1e-5, 100)}
+
+
+class Maxide(LinearLearner):
+    r"""Matrix completion with side information (Xu, Jin and Zhou 2013).
+
+    Minimises over M (features x side features of the labels) and an intercept b
+
+        lambda ||M||_* + 1/2 sum_{(i,j) known} w_ij ((X M B')_ij + b_j - y_ij)^2,
+
+    where B (labels x side features) says what is known about the labels themselves: the identity
+    unless given, as in the original's experiments with several labels. Unknown entries take no
+    part. The original has weights 1 and no intercept.
+
+    Parameters
+    ----------
+    lam : float, default=1.0
+        Weight of the nuclear norm.
+    label_side : array or DataFrame of shape (n_labels, n_side_features), optional
+        B. The index of a DataFrame names the labels. By default the identity.
+    fit_intercept : bool, default=True
+        Whether to learn b, which is not penalised: it is minimised out, for either solver. False is
+        the original, which wants centred features.
+    solver : {"apg", "published"}, default="apg"
+        "apg" stops at a proved distance to the optimum. "published" is the original algorithm: the
+        Lipschitz estimate starts at 1, is doubled until the quadratic bound holds and never falls;
+        M starts at 0; alpha <- (sqrt(alpha^4 + 4 alpha^2) - alpha^2) / 2; the stop proves nothing.
+    tol : float, optional
+        For "apg" the relative suboptimality to reach, 1e-4 by default. For "published" it stops
+        when abs(F - F_before) < tol * F, with 1e-5 by default.
+    max_iter : int, optional
+        By default 1000 for "apg", and for "published" 100, at which the original simply ends.
+        Otherwise reaching it is a ConvergenceWarning.
+    warm_start : bool, default=False
+        Whether `fit` starts from the M of the fit before.
+    on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
+        What to do about labels with no known entry, or known only to be absent.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features, n_labels)
+        MB'.
+    core_ : array of shape (n_features, n_side_features)
+        M.
+    intercept_ : array of shape (n_labels,)
+    classes_ : array
+        The names of the labels; for a one-dimensional y its two classes.
+    learnable_ : array of bool of shape (n_labels,)
+        False where known entries do not tell who has the label from who has not.
+    rank_, n_iter_, objective_ : int, int, float
+        Rank of M, iterations made, value of the objective.
+    gap_ : float
+        The certificate that `tol` asks for; NaN for solver="published".
+    history_ : list of Iteration
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> Y = np.array([[0, 1], [0, np.nan], [np.nan, 0], [1, 0]])
+    >>> Maxide(lam=0.1).fit(X, Y).predict(X)
+    array([[0, 1],
+           [0, 1],
+           [1, 0],
+           [1, 0]])
+    """
+
+    core_: Array
+    rank_: int
+    n_iter_: int
+    objective_: float
+    gap_: float
+    history_: list[Iteration]
+
+    def __init__(
+        self,
+        lam: float = 1.0,
+        *,
+        label_side: Any = None,
+        fit_intercept: bool = True,
+        solver: str = "apg",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        on_unlearnable: str = "raise",
+    ) -> None:
+        self.lam = lam
+        self.label_side = label_side
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.on_unlearnable = on_unlearnable
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn M and b from what is known.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_items, n_features), float32 or float64
+        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
+            A one-dimensional y with two classes is one label.
+        """
+        self._check_parameters()
+        start = getattr(self, "core_", None) if self.warm_start else None
+        rows, known = self._read(X, Y)
+        self.learnable_ = check_learnable(known, self.on_unlearnable)
+        objective = self._objective(rows, known)
+        if start is not None:
+            fits = start.shape == objective.shape
+            start = start.astype(rows.dtype) if fits else None
+        solution = self._solve(objective, start)
+        self._keep(solution, objective.loss)
+        return self
+
+    def lam_max(self, X: Any, Y: Any) -> float:
+        """Return the smallest lam at which M is 0."""
+        self._check_parameters()
+        rows, known = type(self)()._read(X, Y)
+        check_learnable(known, "ignore")
+        return self._objective(rows, known).lam_max()
+
+    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+        """Return lam in shares of the exact value at which M is 0."""
+        return [{"lam": lam_grid(self.lam_max(X, Y))}]
+
+    @property
+    def _while_tuning(self) -> dict[str, Any]:
+        """The published algorithm is judged as it is: its stop decides what it learns."""
+        if self.solver == "apg":
+            return {}
+        return {name: getattr(self, name) for name in ("tol", "max_iter", "warm_start")}
+
+    def _check_parameters(self) -> None:
+        check_number(*parameter(self, "lam"), low=0)
+        check_flag(*parameter(self, "fit_intercept"))
+        check_flag(*parameter(self, "warm_start"))
+        check_choice(*parameter(self, "solver"), tuple(_STOPS))
+        if self.tol is not None:
+            check_number(*parameter(self, "tol"), low=0)
+        if self.max_iter is not None:
+            check_whole(*parameter(self, "max_iter"), at_least=1)
+        check_on_unlearnable(self)
+
+    @property
+    def _stop(self) -> tuple[float, int]:
+        tol, max_iter = _STOPS[self.solver]
+        return (
+            tol if self.tol is None else self.tol,
+            max_iter if self.max_iter is None else self.max_iter,
+        )
+
+    def _objective(self, X: Array, known: PartialLabels) -> Objective:
+        loss = MaskedSquaredLoss(X, known, fit_intercept=self.fit_intercept)
+        if self.label_side is not None:
+            loss = SideLoss(loss, checked_side(self.label_side, known))
+        return Objective(loss, self.lam)
+
+    def _solve(self, objective: Objective, start: Array | None) -> Solution:
+        tol, max_iter = self._stop
+        if self.solver == "apg":
+            return solve(objective, "apg", start=start, tol=tol, max_iter=max_iter)
+        return solve_as_published(objective, start=start, tol=tol, max_iter=max_iter)
+
+    def _keep(self, solution: Solution, loss: MaskedSquaredLoss) -> None:
+        M = solution.M
+        self.core_ = M
+        self.coef_ = M @ loss.B.T if isinstance(loss, SideLoss) else M
+        self.intercept_ = loss.intercept(M).astype(M.dtype)
+        self.rank_ = solution.rank
+        self.n_iter_ = len(solution.history)
+        self.objective_ = solution.objective
+        self.gap_ = solution.gap
+        self.history_ = solution.history
+        ends_anyway = self.solver == "published" and self.max_iter is None
+        if not (solution.converged or ends_anyway):
+            warnings.warn(self._not_converged(solution), ConvergenceWarning, stacklevel=3)
+
+    def _not_converged(self, solution: Solution) -> str:
+        reached = f" with a certificate of {solution.gap:.1e}" if solution.gap >= 0 else ""
+        remedy = "raise max_iter or tol, or scale the features to similar size"
+        if solution.M.dtype == np.float32:
+            remedy += "; or pass X as float64 if tol is below what float32 can show (about 1e-5)"
+        tol, max_iter = self._stop
+        return f"Maxide stopped after {max_iter} iterations{reached}, short of tol={tol}: {remedy}."
+
+
+def solve_as_published(
+    objective: Objective, *, start: Array | None, tol: float, max_iter: int
+) -> Solution:
+    """Minimise F as the original does: the steps of the paper's Algorithm 2 with its own stop.
+
+    Both algorithms take the same steps: V = M + theta (1/theta_before - 1) (M - M_before), then the
+    proximal step from V with L doubled until the quadratic bound holds. Maxide stops at the first
+    iteration at which abs(F - F_before) < tol * F. Algorithm 2's own stop is switched off.
+    """
+    values: list[float] = []
+
+    def stops(iteration: Iteration, _: Array) -> bool:
+        values.append(iteration.objective)
+        return len(values) > 1 and abs(values[-1] - values[-2]) < tol * values[-1]
+
+    found = solve(objective, "paper", start=start, tol=-math.inf, max_iter=max_iter, callback=stops)
+    F = found.objective
+    stopped = len(values) < max_iter or (len(values) > 1 and abs(F - values[-2]) < tol * F)
+    return Solution(found.M, F, math.nan, found.rank, stopped, found.history)

@@ -1,0 +1,27 @@
+"""How learners name and check the parameters that they share."""
+
+from typing import Any
+
+from tagloom.checks import check_choice, is_whole
+from tagloom.errors import InvalidInputError
+
+ON_UNLEARNABLE = ("raise", "warn", "ignore")
+
+
+def parameter(model: Any, name: str) -> tuple[str, Any]:
+    """Return what to call a parameter in a message, and its value: the start of every check."""
+    return f"The '{name}' parameter of {type(model).__name__}", getattr(model, name)
+
+
+def check_n_jobs(model: Any) -> None:
+    """Refuse a number of workers that is not a whole number other than 0, or None."""
+    name, given = parameter(model, "n_jobs")
+    if given is not None and (not is_whole(given) or given == 0):
+        raise InvalidInputError(
+            f"{name} must be None or a whole number other than 0; got {given!r}."
+        )
+
+
+def check_on_unlearnable(model: Any) -> None:
+    """Refuse an unheard-of way to treat labels that cannot be learned."""
+    check_choice(*parameter(model, "on_unlearnable"), ON_UNLEARNABLE)
