@@ -74,7 +74,7 @@ def test_the_page_holds_everything_and_asks_for_nothing(dataset, tmp_path):
     assert "url(" not in style
     assert "@import" not in style
     for expected in (
-        "33.1 ± 2.2",
+        "33.1 ± 1.8",
         "+3.1",
         "[+2.6, +3.6]",
         "0.1, 0.2",
