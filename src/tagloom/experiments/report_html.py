@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -114,10 +115,20 @@ def figure(path: Path, caption: str, *, pictures: bool) -> Markup:
     kind, content = _jpeg(path) if pictures else ("svg+xml", path.read_bytes())
     source = f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
     look = "pictures" if pictures else "lines"
+    size = "" if pictures else _fitting(content)
     return Markup(
-        f'<figure class="{look}" tabindex="0"><img class="{look}" alt="{escape(caption)}" '
+        f'<figure class="{look}" tabindex="0"><img class="{look}"{size} alt="{escape(caption)}" '
         f'src="{source}"><figcaption>{escape(caption)}</figcaption></figure>'
     )
+
+
+def _fitting(drawing: bytes) -> str:
+    """Let a drawing grow and shrink with the page only as far as its letters stay letters."""
+    width = re.search(rb'<svg[^>]* width="([0-9.]+)pt"', drawing)
+    if width is None:
+        return ""
+    points = float(width[1])
+    return f' style="min-width:{0.8 * points:.0f}px;max-width:{1.6 * points:.0f}px"'
 
 
 def _jpeg(path: Path) -> tuple[str, bytes]:

@@ -69,14 +69,16 @@ def table_of_costs(results: "pd.DataFrame") -> Markup:
         if "n_trials" in part:
             row.append(f"{part['n_trials'].median():.0f}")
         if "peak_memory_mib" in part:
-            row.append(f"{part['peak_memory_mib'].max():,.0f}")
+            most = float(part["peak_memory_mib"].max())
+            row.append(f"{most:,.0f}" if np.isfinite(most) else NOTHING)
         rows.append(row)
     columns = ["method", "cells", *(_COSTS[name] for name in costs)]
     columns += ["trials"] if "n_trials" in results.columns else []
-    columns += ["peak memory (MiB)"] if "peak_memory_mib" in results.columns else []
+    columns += ["memory (MiB)"] if "peak_memory_mib" in results.columns else []
     caption = (
-        "Medians over cells; memory: highest of any cell. Search: choosing parameters among the "
-        "trials; fit: once with the chosen ones; score: all test items."
+        "Medians over cells. Search: choosing parameters among the trials; fit: once with the "
+        "chosen ones; score: all test items. Memory: by how much the process grew at most, the "
+        "highest of any cell."
     )
     return table(columns, rows, caption=caption)
 
@@ -88,9 +90,11 @@ def _points(value: float) -> str:
 def _seconds(value: float) -> str:
     """Write seconds with about three digits.
 
-    >>> _seconds(0.01234), _seconds(2.345), _seconds(123.4)
-    ('0.012', '2.3', '123')
+    >>> _seconds(0.0001), _seconds(0.01234), _seconds(2.345), _seconds(123.4)
+    ('< 0.001', '0.012', '2.3', '123')
     """
     if not np.isfinite(value):
         return NOTHING
+    if value < 0.001:
+        return "< 0.001"
     return f"{value:.3f}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"

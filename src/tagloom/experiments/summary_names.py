@@ -24,11 +24,6 @@ def in_order(methods: Iterable[str]) -> list[str]:
     return sorted(set(methods), key=lambda name: (places.get(name, -1), name))
 
 
-def is_descriptor(method: str) -> bool:
-    """Say whether this judges a descriptor by itself, not a learner."""
-    return method in _DESCRIPTOR_NAMES
-
-
 def learners_only(table: "pd.DataFrame") -> "pd.DataFrame":
     """Return the rows of methods that compete with each other."""
     return table[~table["method"].isin(_DESCRIPTOR_NAMES)]

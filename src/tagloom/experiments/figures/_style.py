@@ -76,7 +76,7 @@ def legible(colour: str) -> str:
     """Return a darker shade for words, which are thinner than lines.
 
     >>> legible("#56b4e9")
-    '#4993bd'
+    '#4994be'
     """
     pairs = zip(_channels(colour), _channels(INK), strict=True)
     return "#" + "".join(f"{round(0.77 * shade + 0.23 * ink):02x}" for shade, ink in pairs)
