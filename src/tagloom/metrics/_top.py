@@ -52,10 +52,11 @@ def at_top_k(truth: Any, scores: npt.ArrayLike, k: int = 5) -> TopK:
 
         precision_j = |S_j ∩ T_j| / |S_j|  (0 where S_j is empty),   recall_j = |S_j ∩ T_j| / |T_j|,
 
-    and precision and recall are the means over the labels with T_j not empty. This is the measure
-    behind the published tables of TagProp, 2PKNN and FastTag; that a label never suggested counts
-    with precision 0 is FastTag's rule. A suggestion of unknown truth fills one of the k places, but
-    is counted in no S_j: it is neither right nor wrong.
+    and precision and recall are the means over the labels with T_j not empty. This is how FastTag,
+    TagProp and 2PKNN are compared; public evaluation code gives precision 0 to a label that is
+    never suggested, as here, and recall 0 to a label nobody has, which is left out here. A
+    suggestion of unknown truth fills one of the k places, but is counted in no S_j: it is neither
+    right nor wrong.
 
     Parameters
     ----------
