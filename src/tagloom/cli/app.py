@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tagloom import __version__
-from tagloom.cli import demo, embed
+from tagloom.cli import benchmark, demo, embed
 from tagloom.errors import TagloomError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command("benchmark")(benchmark.benchmark)
 app.command("demo")(demo.demo)
 app.command("embed")(embed.embed)
 

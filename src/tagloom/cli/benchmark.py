@@ -1,0 +1,254 @@
+"""`tagloom benchmark`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from tagloom.experiments.run import Failures
+    from tagloom.experiments.run_plan import Plan
+    from tagloom.experiments.table import Tables
+
+_SHOWN_FAILURES = 10
+
+
+def benchmark(
+    dataset: Annotated[
+        str | None, typer.Option(help="Which set: a name, or KIND:PATH.", show_default="scenes")
+    ] = None,
+    rates: Annotated[
+        list[str] | None,
+        typer.Option(help="Shares of the labels that stay known; repeat it or separate by commas."),
+    ] = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(help="Learners to compare; repeat it or separate by commas; else all."),
+    ] = None,
+    repeats: Annotated[int | None, typer.Option(help="Repetitions, each with its seed.")] = None,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(help="How labels are hidden: per-class, presences or uniform."),
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="What learners see: visual, or semantic ([visual; s]).")
+    ] = None,
+    energy: Annotated[
+        float | None, typer.Option(help="Share of the variance that the features keep.")
+    ] = None,
+    unlisted: Annotated[
+        str | None,
+        typer.Option(help="Protocol presences: unlisted tags are absent, unknown, or a weight."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The first seed.")] = None,
+    folds: Annotated[int | None, typer.Option(help="Folds of the search.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Cells worked on at once; else one per core.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file whose keys are these flags; flags win.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results.", show_default="tagloom-benchmark")
+    ] = None,
+    validate_descriptors: Annotated[
+        bool | None,
+        typer.Option(
+            "--validate-descriptors/--no-validate-descriptors",
+            help="Judge the semantic descriptors by themselves, too.",
+        ),
+    ] = None,
+    figures: Annotated[
+        bool | None,
+        typer.Option("--figures/--no-figures", help="Draw figures, for the report, too."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the account as JSON.")] = False,
+    list_methods: Annotated[
+        bool, typer.Option("--list-methods", help="List the learners and stop.")
+    ] = False,
+) -> None:
+    """Hide labels, let every learner find them again, and compare: tables, figures, a report.
+
+    What is finished is kept: the same command goes on where an earlier one stopped.
+    """
+    if list_methods:
+        typer.echo(_listed_methods(as_json))
+        return
+    flags = {
+        "dataset": dataset,
+        "rates": _numbers("--rates", _split(rates)),
+        "methods": _split(methods),
+        "repeats": repeats,
+        "protocols": _split(protocol),
+        "features": features,
+        "energy": energy,
+        "unlisted": _name_or_number(unlisted),
+        "seed": seed,
+        "folds": folds,
+        "jobs": jobs,
+        "out": out,
+        "validate_descriptors": validate_descriptors,
+        "figures": figures,
+    }
+    _run(config, flags, as_json)
+
+
+def _run(config: Path | None, flags: dict[str, Any], as_json: bool) -> None:
+    from tagloom.datasets.registry import open_dataset
+    from tagloom.experiments.config import read_config
+    from tagloom.experiments.run_plan import plan_benchmark
+    from tagloom.experiments.table import require_extras, write_tables
+
+    chosen = read_config(config, flags)
+    require_extras(figures=chosen.figures)
+    watched = sys.stderr.isatty()
+    seen = open_dataset(chosen.dataset).embedded(show_progress=watched)
+    plan = plan_benchmark(chosen, seen)
+    n_before = len(plan.tasks) - len(plan.pending())
+    # Standard output belongs to the account alone where it is to be read by a program.
+    typer.echo(_announcement(plan, n_before), err=as_json)
+    failures = _worked(plan, watched)
+    tables = write_tables(plan)
+    files = [*tables.paths, *_drawn(plan, tables)]
+    if as_json:
+        typer.echo(json.dumps(_account(plan, tables, failures, n_before, files), indent=2))
+    else:
+        _print_end(plan, tables, failures, files)
+    if failures:
+        raise typer.Exit(1)
+
+
+def _worked(plan: "Plan", watched: bool) -> "Failures":
+    from tagloom.experiments.run import run_plan
+
+    try:
+        return run_plan(plan, show_progress=watched)
+    except KeyboardInterrupt:
+        n_done = len(plan.tasks) - len(plan.pending())
+        typer.echo(
+            f"tagloom: interrupted; {n_done} of {len(plan.tasks)} cells are finished and kept in "
+            f"{plan.config.out}. The same command goes on from there.",
+            err=True,
+        )
+        raise typer.Exit(130) from None
+
+
+def _drawn(plan: "Plan", tables: "Tables") -> list[Path]:
+    """Write figures and the report; there is nothing to tell where no cell was finished."""
+    if tables.results.empty:
+        return []
+    from tagloom.experiments.report import write_report
+
+    out = plan.config.out
+    drawn: list[Path] = []
+    if plan.config.figures:
+        from tagloom.experiments.figures import write_figures
+
+        drawn = write_figures(out / "figures", tables.results, plan.dataset, tables.examples)
+    report = out / "report.html"
+    configuration = plan.config.to_dict()
+    write_report(report, tables.results, tables.labels, plan.dataset, configuration, drawn)
+    return [*drawn, report]
+
+
+def _announcement(plan: "Plan", n_before: int) -> str:
+    dataset, config = plan.dataset, plan.config
+    factors = (
+        _counted(len(config.protocols), "protocol"),
+        _counted(len(config.rates), "rate"),
+        _counted(config.repeats, "seed"),
+        _counted(len(plan.methods), "method"),
+    )
+    lines = [
+        f"{dataset.name}: {len(dataset.training):,} training and {len(dataset.test):,} test items, "
+        f"{dataset.truth.n_labels:,} labels",
+        *(f"  note: {note}" for note in plan.notes),
+        f"{_counted(len(plan.tasks), 'cell')}: {' x '.join(factors)}",
+    ]
+    if n_before:
+        lines.append(f"  {n_before} finished already and not worked on again")
+    return "\n".join(lines)
+
+
+def _print_end(plan: "Plan", tables: "Tables", failures: "Failures", files: list[Path]) -> None:
+    if not tables.results.empty:
+        from tagloom.experiments.summary import print_summary
+
+        print_summary(tables.results)
+    typer.echo(f"Everything lies in {plan.config.out}:")
+    for path in files:
+        typer.echo(f"  {path.relative_to(plan.config.out)}")
+    if failures:
+        typer.echo(_told_failures(plan, failures), err=True)
+
+
+def _told_failures(plan: "Plan", failures: "Failures") -> str:
+    lines = [
+        f"{len(failures)} of {len(plan.tasks)} cells failed; the same command tries them again "
+        f"(whole errors: {plan.store.failed}):"
+    ]
+    for cell, error in list(failures.items())[:_SHOWN_FAILURES]:
+        where = f"{cell.method}, {cell.protocol}, rate {cell.rate:g}, seed {cell.seed}"
+        lines.append(f"  {where}: {error}")
+    if len(failures) > _SHOWN_FAILURES:
+        lines.append(f"  ... and {len(failures) - _SHOWN_FAILURES} more")
+    return "\n".join(lines)
+
+
+def _account(
+    plan: "Plan", tables: "Tables", failures: "Failures", n_before: int, files: list[Path]
+) -> dict[str, Any]:
+    grouped = tables.results.groupby(["protocol", "method", "rate"], sort=False)["map"]
+    means = grouped.agg(["mean", "std", "count"]).reset_index()
+    return {
+        "dataset": plan.dataset.name,
+        "out": str(plan.config.out),
+        "notes": list(plan.notes),
+        "cells": len(plan.tasks),
+        "finished_before": n_before,
+        "failed": [cell.columns() | {"error": error} for cell, error in failures.items()],
+        "files": [str(path) for path in files],
+        "map": json.loads(means.to_json(orient="records", double_precision=15)),
+    }
+
+
+def _listed_methods(as_json: bool) -> str:
+    from tagloom.experiments.methods import METHODS
+
+    if as_json:
+        rows = [{"name": one.name, "title": one.title, "ours": one.ours} for one in METHODS]
+        return json.dumps(rows, indent=2)
+    width = max(len(method.name) for method in METHODS)
+    return "\n".join(
+        f"{method.name:{width}}  {method.title}{'  (ours)' if method.ours else ''}"
+        for method in METHODS
+    )
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _split(given: list[str] | None) -> list[str] | None:
+    """Take lists with commas apart."""
+    if given is None:
+        return None
+    return [part.strip() for one in given for part in one.split(",") if part.strip()]
+
+
+def _numbers(flag: str, given: list[str] | None) -> list[float] | None:
+    try:
+        return None if given is None else [float(one) for one in given]
+    except ValueError:
+        raise typer.BadParameter(
+            f"must be numbers such as 0.1,0.2; got {', '.join(given or ())}", param_hint=flag
+        ) from None
+
+
+def _name_or_number(given: str | None) -> str | float | None:
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        return given

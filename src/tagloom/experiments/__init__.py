@@ -1,0 +1,1 @@
+"""Hide labels, run every learner, tables and figures."""

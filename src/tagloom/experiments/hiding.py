@@ -1,0 +1,65 @@
+"""Hide labels of the training items, and keep what stayed known in a file others can use."""
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagloom.files import written_whole
+from tagloom.labels import PartialLabels, hide_per_class, hide_uniformly, keep_presences
+
+
+def hidden(
+    truth: PartialLabels, protocol: str, rate: float, seed: int, unlisted: Any = "absent"
+) -> PartialLabels:
+    """Return what stays known under a protocol.
+
+    For one seed the patterns of different rates are nested where labels are hidden per class: what
+    is known at 10% is known at 20%.
+    """
+    if protocol == "per-class":
+        return hide_per_class(truth, rate, seed)
+    if protocol == "presences":
+        return keep_presences(truth, rate, unlisted=unlisted, random_state=seed)
+    return hide_uniformly(truth, rate, seed)
+
+
+def save_pattern(
+    path: str | os.PathLike[str], known: PartialLabels, training: npt.NDArray[np.int64]
+) -> None:
+    """Write what is known of the training rows of a set as a compressed `.npz` without objects.
+
+    `training` holds the rows of the set that are trained on. The known entry k is at row `rows[k]`
+    of the set and column `columns[k]` and says `present[k]`, with weight `weights[k]`. All other
+    entries of training rows are unknown where `unlisted_weight` is 0, else absent with that weight.
+    """
+    entries = known.entries()
+    with written_whole(path) as part, part.open("wb") as stream:
+        np.savez_compressed(
+            stream,
+            training=training.astype(np.int32),
+            rows=training[entries.rows].astype(np.int32),
+            columns=entries.columns.astype(np.int32),
+            present=entries.present,
+            weights=entries.weights if np.any(entries.weights != 1) else np.ones(1),
+            unlisted_weight=np.float64(known.unlisted_weight),
+            labels=np.array([str(label) for label in known.labels], dtype=np.str_),
+        )
+
+
+def read_pattern(path: str | os.PathLike[str]) -> PartialLabels:
+    """Return what is known of the training rows, in their order."""
+    with np.load(path, allow_pickle=False) as stored:
+        training, rows = stored["training"], stored["rows"]
+        place = np.zeros(int(training.max(initial=-1)) + 1, dtype=np.int64)
+        place[training] = np.arange(len(training))
+        return PartialLabels.from_entries(
+            place[rows],
+            stored["columns"],
+            stored["present"],
+            shape=(len(training), len(stored["labels"])),
+            weights=np.broadcast_to(stored["weights"], rows.shape),
+            labels=stored["labels"].tolist(),
+            unlisted_weight=float(stored["unlisted_weight"]),
+        )

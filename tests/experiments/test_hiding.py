@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_sets import make_dataset
+
+from tagloom.experiments.hiding import hidden, read_pattern, save_pattern
+from tagloom.labels import State
+
+
+@pytest.mark.parametrize("protocol", ["per-class", "presences", "uniform"])
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 99), rate=st.floats(0.05, 1), unlisted=st.sampled_from(["absent", 0.5]))
+def test_a_stored_pattern_says_what_stayed_known(tmp_path_factory, protocol, seed, rate, unlisted):
+    dataset = make_dataset()
+    known = hidden(dataset.truth.take(dataset.training), protocol, rate, seed, unlisted)
+    path = tmp_path_factory.mktemp("pattern") / "pattern.npz"
+    save_pattern(path, known, dataset.training)
+    read = read_pattern(path)
+    np.testing.assert_array_equal(read.states(), known.states())
+    np.testing.assert_array_equal(read.weights(), known.weights())
+    assert read.labels == known.labels
+
+
+def test_a_pattern_speaks_of_rows_of_the_set(tmp_path):
+    dataset = make_dataset()
+    known = hidden(dataset.truth.take(dataset.training), "per-class", 0.3, 0)
+    save_pattern(tmp_path / "pattern.npz", known, dataset.training)
+    with np.load(tmp_path / "pattern.npz", allow_pickle=False) as stored:
+        truth = dataset.truth.states()[stored["rows"], stored["columns"]]
+        np.testing.assert_array_equal(truth == int(State.PRESENT), stored["present"])
+        assert set(stored["rows"]) <= set(dataset.training)
+
+
+def test_less_hidden_is_hidden_less():
+    truth = make_dataset().truth
+    few, many = (hidden(truth, "per-class", rate, 4).states() for rate in (0.2, 0.5))
+    assert np.all(few[few != int(State.UNKNOWN)] == many[few != int(State.UNKNOWN)])
