@@ -104,7 +104,13 @@ def test_what_is_finished_is_not_worked_on_again(tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"folds": 3}, {"energy": 0.5}, {"features": "semantic"}, {"protocols": ("uniform",)}],
+    [
+        {"folds": 3},
+        {"energy": 0.5},
+        {"standardize": True},
+        {"features": "semantic"},
+        {"protocols": ("uniform",)},
+    ],
 )
 def test_cells_of_another_configuration_are_not_taken_for_these(tmp_path, change):
     config = small(tmp_path / "mixed", rates=(0.6,))

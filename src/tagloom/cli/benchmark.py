@@ -38,6 +38,13 @@ def benchmark(
     energy: Annotated[
         float | None, typer.Option(help="Share of the variance that the features keep.")
     ] = None,
+    standardize: Annotated[
+        bool | None,
+        typer.Option(
+            "--standardize/--no-standardize",
+            help="Divide each column by its spread: for tables of unlike units.",
+        ),
+    ] = None,
     unlisted: Annotated[
         str | None,
         typer.Option(help="Protocol presences: unlisted tags are absent, unknown, or a weight."),
@@ -84,6 +91,7 @@ def benchmark(
         "protocols": _split(protocol),
         "features": features,
         "energy": energy,
+        "standardize": standardize,
         "unlisted": _name_or_number(unlisted),
         "seed": seed,
         "folds": folds,

@@ -79,11 +79,12 @@ def _descriptors(dataset: Dataset, notes: list[str]) -> tuple[Method, ...]:
 def _tasks(
     config: Benchmark, name: str, identity: str, methods: Sequence[Method]
 ) -> Iterator[Task]:
-    visual = {"set": identity, "features": "visual", "energy": config.energy}
+    made = {"energy": config.energy, "standardize": config.standardize}
+    visual = made | {"set": identity, "features": "visual"}
     for seed, protocol, rate in product(config.seeds, config.protocols, config.rates):
         pattern = _pattern_facts(config, identity, protocol, rate, seed)
         setting = f"{protocol}_{rate:g}_seed{seed}"
-        semantic = {"pattern": pattern, "features": config.features, "energy": config.energy}
+        semantic = made | {"pattern": pattern, "features": config.features}
         semantics = config.out / "work" / f"{setting}_{digest_of(**semantic)}"
         on_labels = config.features == "semantic"
         for method in methods:
