@@ -148,12 +148,9 @@ class Maxide(LinearLearner):
 
     @property
     def _while_tuning(self) -> dict[str, Any]:
-        """The published algorithm is judged as it is: its stop decides what it learns.
-
-        The other comes along falling lam from the solution before, and needs few iterations.
-        """
+        """The published algorithm is judged as it is: its stop decides what it learns."""
         if self.solver == "apg":
-            return {"max_iter": 20}
+            return {}
         return {name: getattr(self, name) for name in ("tol", "max_iter", "warm_start")}
 
     def _check_parameters(self) -> None:
