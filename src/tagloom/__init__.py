@@ -8,6 +8,11 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from tagloom.labels import PartialLabels as PartialLabels
     from tagloom.models import APGGraph as APGGraph
+    from tagloom.models import BinaryRelevance as BinaryRelevance
+    from tagloom.models import FastTag as FastTag
+    from tagloom.models import LeastSquares as LeastSquares
+    from tagloom.models import Maxide as Maxide
+    from tagloom.models import NeighbourTagger as NeighbourTagger
     from tagloom.models import regularization_path as regularization_path
     from tagloom.models import tune as tune
     from tagloom.tagger import SemanticTagger as SemanticTagger
@@ -16,6 +21,11 @@ if TYPE_CHECKING:
 # none of the numerical libraries.
 _HOME = {
     "APGGraph": "tagloom.models",
+    "BinaryRelevance": "tagloom.models",
+    "FastTag": "tagloom.models",
+    "LeastSquares": "tagloom.models",
+    "Maxide": "tagloom.models",
+    "NeighbourTagger": "tagloom.models",
     "PartialLabels": "tagloom.labels",
     "SemanticTagger": "tagloom.tagger",
     "regularization_path": "tagloom.models",
@@ -24,6 +34,11 @@ _HOME = {
 
 __all__ = [
     "APGGraph",
+    "BinaryRelevance",
+    "FastTag",
+    "LeastSquares",
+    "Maxide",
+    "NeighbourTagger",
     "PartialLabels",
     "SemanticTagger",
     "__version__",

@@ -3,10 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.exceptions import ConvergenceWarning
 from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
@@ -17,33 +15,12 @@ from tagloom.models import APGGraph
 TOY = low_rank_toy()
 
 
-@parametrize_with_checks([APGGraph(), APGGraph(lam=0.0, ridge=1.0), APGGraph(solver="paper")])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
-
-
 def test_recovers_what_is_hidden():
     model = APGGraph(lam=0.3, gamma=0.01).fit(TOY.X, TOY.known, TOY.graph)
     hidden = np.where(TOY.known.states() == -1, TOY.truth, np.nan)
     assert mean_average_precision(hidden, model.scores(TOY.X)) > 0.9
     constant = np.tile(TOY.truth.mean(axis=0), (len(TOY.X), 1))
     assert mean_average_precision(hidden, constant) < 0.6
-
-
-def test_nan_array_frame_and_partial_labels_teach_the_same():
-    array = TOY.known.to_array()
-    by_array = APGGraph(lam=0.3).fit(TOY.X, array)
-    by_frame = APGGraph(lam=0.3).fit(TOY.X, pd.DataFrame(array))
-    by_type = APGGraph(lam=0.3).fit(TOY.X, TOY.known)
-    np.testing.assert_array_equal(by_array.coef_, by_frame.coef_)
-    np.testing.assert_array_equal(by_array.coef_, by_type.coef_)
-
-
-def test_unknown_is_not_absent():
-    array = TOY.known.to_array()
-    taught_unknown = APGGraph(lam=0.3).fit(TOY.X, array)
-    taught_absent = APGGraph(lam=0.3).fit(TOY.X, np.nan_to_num(array))
-    assert taught_unknown.scores(TOY.X).mean() > taught_absent.scores(TOY.X).mean() + 0.1
 
 
 def test_rows_without_any_label_take_part_through_the_graph():
@@ -73,18 +50,6 @@ def test_label_graph_draws_labels_together():
     assert distance(near) < 0.2 * distance(apart)
 
 
-def test_complete_fills_only_what_is_unknown():
-    model = APGGraph(lam=0.3).fit(TOY.X, TOY.known)
-    before = TOY.known.to_array()
-    was_known = ~np.isnan(before)
-    labels = model.complete(TOY.X, before)
-    np.testing.assert_array_equal(labels[was_known], before[was_known])
-    np.testing.assert_array_equal(labels[~was_known], model.predict(TOY.X)[~was_known])
-    scores = model.complete(TOY.X, TOY.known, fill="scores")
-    np.testing.assert_array_equal(scores[was_known], before[was_known])
-    np.testing.assert_array_equal(scores[~was_known], model.scores(TOY.X)[~was_known])
-
-
 def test_complete_leaves_listed_tags_and_refills_presumed_absences():
     truth = PartialLabels.from_array(TOY.truth)
     listed = keep_presences(truth, 0.5, unlisted=0.2, random_state=0)
@@ -95,24 +60,6 @@ def test_complete_leaves_listed_tags_and_refills_presumed_absences():
     np.testing.assert_array_equal(filled[~present], model.scores(TOY.X)[~present])
     complete = keep_presences(truth, 0.5, unlisted="absent", random_state=0)
     np.testing.assert_array_equal(model.complete(TOY.X, complete), present)
-
-
-def test_pandas_in_pandas_out_with_names():
-    names = [f"label {j}" for j in range(8)]
-    X = pd.DataFrame(TOY.X, index=[f"{i}.jpg" for i in range(120)]).add_prefix("f")
-    Y = pd.DataFrame(TOY.known.to_array(), index=X.index, columns=names)
-    model = APGGraph(lam=0.3).fit(X, Y)
-    assert list(model.classes_) == names
-    for answer in (model.predict(X), model.scores(X), model.decision_function(X)):
-        assert list(answer.columns) == names
-        assert list(answer.index) == list(X.index)
-    shuffled = model.complete(X, Y[names[::-1]])
-    pd.testing.assert_frame_equal(shuffled, model.complete(X, Y))
-
-
-def test_decision_function_is_positive_where_predict_says_present():
-    model = APGGraph(lam=0.3).fit(TOY.X, TOY.known)
-    np.testing.assert_array_equal(model.decision_function(TOY.X) > 0, model.predict(TOY.X) == 1)
 
 
 def test_coef_is_the_papers_M_and_rank_falls_with_lam():
@@ -173,41 +120,6 @@ def test_one_dimensional_y_with_unknowns():
     np.testing.assert_array_equal(APGGraph(lam=0.01).fit(X, y).predict(X), [0, 1, 1, 1])
 
 
-def with_column(value):
-    Y = TOY.known.to_array()
-    Y[:, 3] = value
-    return Y
-
-
-ONLY_ABSENT = with_column(0.0)
-NOTHING_KNOWN = with_column(np.nan)
-
-
-@pytest.mark.parametrize(
-    ("X", "Y", "message"),
-    [
-        (np.where(TOY.X[0, 0] == TOY.X, np.nan, TOY.X), TOY.known, "X contains NaN"),
-        (np.where(TOY.X[0, 0] == TOY.X, np.inf, TOY.X), TOY.known, "X contains infinity"),
-        (TOY.X, np.where(TOY.truth == 1, 2.0, 0.0), r"row \d+, column \d+|2\.0"),
-        (TOY.X, NOTHING_KNOWN, r"1 of 8 labels have no known entry.*They are: 3\."),
-        (TOY.X, ONLY_ABSENT, r"1 of 8 labels are known only to be absent.*They are: 3\."),
-        (TOY.X[:0], TOY.truth[:0], r"0 sample\(s\)"),
-        (TOY.X[:, :0], TOY.known, r"0 feature\(s\)"),
-        (TOY.X[:50], TOY.known, "X has 50 rows, Y has 120"),
-        (TOY.X, TOY.truth[:, :0], "at least one label"),
-        (TOY.X, np.full((120, 8), np.nan), "Y is all unknown: none of its 120 x 8 entries"),
-        (TOY.X, None, "requires y to be passed"),
-        (TOY.X, np.arange(120) % 3, "one column for each class"),
-        (TOY.X, np.zeros(120), "only one class"),
-        (TOY.X, sparse.csr_array(TOY.truth), "from_sparse"),
-        (TOY.X, [["sea", "sky"]] * 120, "from_tags"),
-    ],
-)
-def test_bad_training_data_is_refused_with_a_clear_message(X, Y, message):
-    with pytest.raises(ValueError, match=message):
-        APGGraph().fit(X, Y)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -246,15 +158,6 @@ def test_bad_parameters_are_refused_in_fit(params, message):
         model.fit(TOY.X, TOY.known)
 
 
-@pytest.mark.parametrize("Y", [NOTHING_KNOWN, ONLY_ABSENT])
-def test_unlearnable_labels_can_be_kept_beside_the_others(Y):
-    with pytest.warns(UnlearnableLabelWarning, match=r"They are: 3\."):
-        model = APGGraph(lam=0.3, on_unlearnable="warn").fit(TOY.X, Y)
-    np.testing.assert_array_equal(np.flatnonzero(~model.learnable_), [3])
-    np.testing.assert_allclose(model.coef_[:, 3], 0, atol=1e-6)
-    assert mean_average_precision(TOY.truth[:, :3], model.scores(TOY.X)[:, :3]) > 0.9
-
-
 def test_labels_known_only_as_present_are_warned_of():
     listed = keep_presences(PartialLabels.from_array(TOY.truth), 0.5, unlisted="unknown")
     with pytest.warns(UnlearnableLabelWarning, match="say what an unlisted tag means"):
@@ -272,11 +175,6 @@ def test_wrong_label_names_are_refused():
         model.complete(TOY.X, TOY.truth[:, :3])
     with pytest.raises(InvalidInputError, match="X has 120 rows, Y has 5"):
         model.complete(TOY.X, Y[:5])
-
-
-def test_not_fitted_is_said():
-    with pytest.raises(NotFittedError):
-        APGGraph().scores(TOY.X)
 
 
 def test_clone_keeps_parameters_and_fit_changes_none():

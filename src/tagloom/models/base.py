@@ -1,7 +1,7 @@
 """The face that every learner shows: fit on partial labels, score, predict, complete."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +58,10 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
             f"{type(self).__name__} does not say where to look for good parameters; pass grid=, a "
             "mapping from parameters to values."
         )
+
+    # Parameters along whose falling values `tune` fits candidates one after the other, so that a
+    # warm start can use what was found before.
+    _carried_along: ClassVar[tuple[str, ...]] = ("lam",)
 
     @property
     def _while_tuning(self) -> dict[str, Any]:

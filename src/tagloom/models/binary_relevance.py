@@ -13,7 +13,7 @@ from tagloom.models.base import BOUNDARY, Array
 from tagloom.models.columns import Column, columns_of
 from tagloom.models.grids import energy
 from tagloom.models.liblinear import LOSSES, Classifier, Settings, classify
-from tagloom.models.linear import LinearLearner
+from tagloom.models.linear import LinearLearner, refuse_too_large
 from tagloom.models.parameters import check_n_jobs, check_on_unlearnable, parameter
 from tagloom.models.targets import check_learnable
 
@@ -65,6 +65,8 @@ class BinaryRelevance(LinearLearner):
         The names of the labels; for a one-dimensional y its two classes.
     learnable_ : array of bool of shape (n_labels,)
         False where known entries do not tell who has the label from who has not.
+    n_iter_ : int
+        Most iterations that any label took.
 
     Examples
     --------
@@ -77,6 +79,8 @@ class BinaryRelevance(LinearLearner):
            [1, 0],
            [1, 0]])
     """
+
+    n_iter_: int
 
     def __init__(
         self,
@@ -108,6 +112,7 @@ class BinaryRelevance(LinearLearner):
         """
         self._check_parameters()
         rows, known = self._read(X, Y)
+        refuse_too_large(rows)
         self.learnable_ = check_learnable(known, self.on_unlearnable)
         counts = known.counts()
         M = np.zeros((rows.shape[1], known.n_labels))
@@ -118,7 +123,8 @@ class BinaryRelevance(LinearLearner):
         for j, found in zip(np.flatnonzero(self.learnable_), learned, strict=True):
             M[:, j], b[j] = found.m, found.b - origin @ found.m
         self.coef_, self.intercept_ = M.astype(rows.dtype), b.astype(rows.dtype)
-        self._report([found.converged for found in learned])
+        self.n_iter_ = max((found.n_iter for found in learned), default=1)
+        self._report([found.n_iter for found in learned])
         return self
 
     def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
@@ -149,12 +155,12 @@ class BinaryRelevance(LinearLearner):
                 )
             )
 
-    def _report(self, converged: list[bool]) -> None:
-        n_short = len(converged) - sum(converged)
+    def _report(self, n_iter: list[int]) -> None:
+        n_short = sum(number >= self.max_iter for number in n_iter)
         if n_short:
             warnings.warn(
                 f"LIBLINEAR stopped after {self.max_iter} iterations, short of tol={self.tol}, for "
-                f"{n_short} of {len(converged)} labels: raise max_iter or tol, lower C, or scale "
+                f"{n_short} of {len(n_iter)} labels: raise max_iter or tol, lower C, or scale "
                 "the features to similar size.",
                 ConvergenceWarning,
                 stacklevel=3,

@@ -11,7 +11,7 @@ from tagloom.models.base import Array
 from tagloom.models.fasttag_layers import Features, Settings, fit_layers
 from tagloom.models.fasttag_search import Choice, search
 from tagloom.models.grids import energy
-from tagloom.models.linear import LinearLearner
+from tagloom.models.linear import LinearLearner, refuse_too_large
 from tagloom.models.parameters import check_on_unlearnable, parameter
 from tagloom.models.targets import check_learnable
 
@@ -127,6 +127,7 @@ class FastTag(LinearLearner):
         """
         self._check_parameters()
         rows, known = self._read(X, Y)
+        refuse_too_large(rows)
         check_learnable(known, "ignore")
         tags = _present_or_absent(known)
         self.learnable_ = check_learnable(tags, self.on_unlearnable)

@@ -14,7 +14,7 @@ _LAM_SHARES = (0.1, 0.03, 0.01, 0.003)
 _RIDGE_SHARES = (0.1, 1.0, 10.0)
 _GAMMA_SHARES = (0.0, 0.1, 1.0)
 _RIDGE_ALONE_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)
-_LAM_ALONE_SHARES = (0.3, 0.15, 0.08, 0.04, 0.02, 0.01, 0.005)
+_LAM_ALONE_SHARES = (0.08, 0.04, 0.02, 0.01, 0.005)
 
 
 def apg_grid(model: "APGGraph", X: Any, known: PartialLabels, graph: Any) -> dict[str, list[Any]]:

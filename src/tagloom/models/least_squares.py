@@ -9,11 +9,10 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from tagloom.checks import check_flag, check_number
-from tagloom.errors import InvalidInputError
 from tagloom.labels import as_partial_labels
 from tagloom.models.columns import Column, Floats, columns_of
 from tagloom.models.grids import ridge_grid
-from tagloom.models.linear import LinearLearner
+from tagloom.models.linear import LinearLearner, refuse_too_large
 from tagloom.models.parameters import check_n_jobs, check_on_unlearnable, parameter
 from tagloom.models.targets import check_learnable
 from tagloom.models.weight_patterns import Pattern, Presences, Rows
@@ -85,17 +84,13 @@ class LeastSquares(LinearLearner):
         """
         self._check_parameters()
         rows, known = self._read(X, Y)
+        refuse_too_large(rows)
         self.learnable_ = check_learnable(known, self.on_unlearnable)
         M = np.empty((rows.shape[1], known.n_labels))
         b = np.empty(known.n_labels)
         groups = _by_pattern(columns_of(known))
         for (_, labels, _), (M_part, b_part) in zip(groups, self._solve(rows, groups), strict=True):
             M[:, labels], b[labels] = M_part, b_part
-        if not (np.isfinite(M).all() and np.isfinite(b).all()):
-            raise InvalidInputError(
-                "The features are too large: sums of their squares overflow. Scale them, for "
-                "example by sklearn.preprocessing.StandardScaler."
-            )
         self.coef_, self.intercept_ = M.astype(rows.dtype), b.astype(rows.dtype)
         return self
 

@@ -24,7 +24,7 @@ class Classifier(NamedTuple):
 
     m: npt.NDArray[np.float64]
     b: float
-    converged: bool
+    n_iter: int
 
 
 class Settings(NamedTuple):
@@ -57,8 +57,8 @@ def classify(
             machine.fit(X, present, sample_weight=weights)
     else:
         machine.fit(X, present, sample_weight=weights)
-    stopped = int(np.max(machine.n_iter_)) >= settings.max_iter
-    return Classifier(machine.coef_[0], float(machine.intercept_[0]), not stopped)
+    n_iter = int(np.max(machine.n_iter_))
+    return Classifier(machine.coef_[0], float(machine.intercept_[0]), n_iter)
 
 
 def _machine(settings: Settings, s: float) -> Any:

@@ -1,25 +1,29 @@
 """Votes of neighbours, of those for whom a label is known."""
 
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from tagloom.checks import check_choice, check_number, check_whole
+from tagloom.checks import check_choice, check_flag, check_number, check_whole
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.models.base import Array, PartialLabelLearner
 from tagloom.models.parameters import check_on_unlearnable, parameter
 from tagloom.models.targets import check_learnable
 from tagloom.neighbours import METHODS, METRICS, Neighbours, nearest_neighbours
-from tagloom.semantics.evidence import Evidence, Floats, evidence_by_labels
+from tagloom.semantics.evidence import Evidence, Floats, as_dense, evidence_by_labels
 
 WEIGHTINGS = ("distance", "rank", "uniform")
 
-_NUMBERS = (25, 50, 100, 200, 400)
-_BANDWIDTHS = (0.05, 0.1, 0.2, 0.4)
-_PRIORS = (0.1, 3.0)
+_NUMBERS = (50, 100)
+_BANDWIDTHS = (0.1, 0.25, 0.6)
+_PRIORS = (0.1, 1.0)
+# Tables of so many entries are multiplied as dense ones where more than this share is stored.
+_DENSE_ENTRIES = 1 << 25
+_DENSE_SHARE = 0.03
 # Votes are counted for so many (item, label) at a time.
 _ENTRIES_AT_ONCE = 1 << 22
 
@@ -51,6 +55,9 @@ class NeighbourTagger(PartialLabelLearner):
     metric : {"euclidean", "cosine"}, default="euclidean"
     method : {"auto", "exact", "ivf"}, default="auto"
         How to search, see `tagloom.neighbours.nearest_neighbours`.
+    warm_start : bool, default=False
+        Whether `fit` takes over the neighbours that the fit before found, if it was given the same
+        features and asked for no fewer neighbours. The result is the same, and sooner there.
     on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
         What to do about labels with no known entry, or known only to be absent.
 
@@ -74,6 +81,8 @@ class NeighbourTagger(PartialLabelLearner):
            [0, 1]])
     """
 
+    _carried_along: ClassVar[tuple[str, ...]] = ("n_neighbors", "bandwidth", "prior_strength")
+
     rates_: Floats
     scale_: float
     learnable_: npt.NDArray[np.bool_]
@@ -87,6 +96,7 @@ class NeighbourTagger(PartialLabelLearner):
         prior_strength: float = 1.0,
         metric: str = "euclidean",
         method: str = "auto",
+        warm_start: bool = False,
         on_unlearnable: str = "raise",
     ) -> None:
         self.n_neighbors = n_neighbors
@@ -95,6 +105,7 @@ class NeighbourTagger(PartialLabelLearner):
         self.prior_strength = prior_strength
         self.metric = metric
         self.method = method
+        self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
     def fit(self, X: Any, Y: Any) -> Self:
@@ -113,9 +124,9 @@ class NeighbourTagger(PartialLabelLearner):
             raise InvalidInputError(
                 "At least 2 items are needed, for the only one of 1 sample has no neighbour."
             )
+        self._among_themselves = self._neighbours_of_each_other(rows)
         self._rows: Array = rows
         self._known: PartialLabels = known
-        self._among_themselves = self._search(None)
         self.scale_ = float(self._among_themselves.distances[:, 0].mean())
         self.rates_ = np.concatenate(
             [_rates(evidence) for _, evidence in evidence_by_labels(known)]
@@ -133,12 +144,12 @@ class NeighbourTagger(PartialLabelLearner):
         return self._dress(self._votes(self._among_themselves), X)
 
     def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
-        """Return how many neighbours, then how fast their votes fade, then the prior's strength."""
+        """Return how many neighbours, how fast their votes fade, and the prior's strength."""
         numbers = sorted({min(number, len(X) - 1) for number in _NUMBERS})
-        stages: list[dict[str, list[Any]]] = [{"n_neighbors": list(numbers)}]
+        grid: dict[str, list[Any]] = {"n_neighbors": numbers, "prior_strength": list(_PRIORS)}
         if self.weighting == "distance":
-            stages.append({"bandwidth": list(_BANDWIDTHS)})
-        return [*stages, {"prior_strength": list(_PRIORS)}]
+            grid["bandwidth"] = list(_BANDWIDTHS)
+        return [grid]
 
     def _check_parameters(self) -> None:
         check_whole(*parameter(self, "n_neighbors"), at_least=1)
@@ -147,21 +158,34 @@ class NeighbourTagger(PartialLabelLearner):
         check_number(*parameter(self, "prior_strength"), low=0)
         check_choice(*parameter(self, "metric"), METRICS)
         check_choice(*parameter(self, "method"), METHODS)
+        check_flag(*parameter(self, "warm_start"))
         check_on_unlearnable(self)
 
-    def _search(self, rows: Array | None) -> Neighbours:
-        k = min(self.n_neighbors, len(self._rows) - (rows is None))
-        return nearest_neighbours(self._rows, k, rows, metric=self.metric, method=self.method)
+    def _neighbours_of_each_other(self, rows: Array) -> Neighbours:
+        """Search, or take over the nearest of those that the fit before found."""
+        k = min(self.n_neighbors, len(rows) - 1)
+        how = (self.metric, self.method)
+        if self.warm_start and getattr(self, "_found_how", None) == how:
+            before = self._among_themselves
+            if before.indices.shape[1] >= k and np.array_equal(rows, self._rows):
+                return replace(
+                    before, indices=before.indices[:, :k], distances=before.distances[:, :k]
+                )
+        self._found_how = how
+        return nearest_neighbours(rows, k, metric=self.metric, method=self.method)
 
     def _scores(self, X: Array) -> Array:
-        return self._votes(self._search(X))
+        k = min(self.n_neighbors, len(self._rows))
+        return self._votes(
+            nearest_neighbours(self._rows, k, X, metric=self.metric, method=self.method)
+        )
 
     def _votes(self, found: Neighbours) -> Array:
         """Return the scores, labels and items in blocks."""
         scores = np.empty((len(found.indices), len(self.rates_)), dtype=self._rows.dtype)
         pi = self._neighbour_weights(found)
-        for labels, evidence in evidence_by_labels(self._known):
-            rates = self.rates_[labels]
+        for labels, stored in evidence_by_labels(self._known):
+            rates, evidence = self.rates_[labels], _quick_to_multiply(stored)
             step = max(1, _ENTRIES_AT_ONCE // max(1, len(rates)))
             for start in range(0, len(scores), step):
                 items = slice(start, start + step)
@@ -191,6 +215,17 @@ class NeighbourTagger(PartialLabelLearner):
         return sparse.csr_array(
             (weights.ravel(), found.indices.ravel(), indptr), shape=(n_queries, len(self._rows))
         )
+
+
+def _quick_to_multiply(evidence: Evidence) -> Evidence:
+    """Return the weights as a dense table where that is small and the product is sooner done."""
+    offset = evidence.offset
+    n_entries = offset.shape[0] * offset.shape[1]
+    if not isinstance(offset, sparse.csr_array) or n_entries > _DENSE_ENTRIES:
+        return evidence
+    if offset.nnz < _DENSE_SHARE * n_entries:
+        return evidence
+    return Evidence(evidence.present, as_dense(offset), evidence.background)
 
 
 def _rates(evidence: Evidence) -> Floats:

@@ -94,7 +94,8 @@ def tune(
 
     The known entries are split into folds, label by label, presences and absences apart. Every
     candidate sees the same folds. Candidates that differ only in `lam` are fitted one after the
-    other from strong to weak, each from the solution before.
+    other from strong to weak, each from the solution before; a learner may name other parameters
+    along which a fit can use what the fit before it found.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def tune(
         run = partial(_run_chain, model, X, given, judge, advance)
         for stage in stages:
             found = _best(trials, n_splits).params if trials else {}
-            chains = _chains(stage, found)
+            chains = _chains(stage, found, model._carried_along)
             tasks = [(chain, fold) for chain in chains for fold in folds]
             trials += _collect(chains, _in_parallel(run, tasks, n_jobs), len(folds))
     best = _best(trials, n_splits)
@@ -180,14 +181,19 @@ def _checked_grid(model: PartialLabelLearner, grid: Grid) -> dict[str, list[Any]
     return values
 
 
-def _chains(grid: Mapping[str, Sequence[Any]], found: Params) -> list[list[Params]]:
-    """Arrange the candidates in chains along falling `lam`, for warm starts."""
-    lams = [{"lam": lam} for lam in sorted(grid["lam"], reverse=True)] if "lam" in grid else [{}]
-    others = {name: values for name, values in grid.items() if name != "lam"}
+def _chains(
+    grid: Mapping[str, Sequence[Any]], found: Params, along: Sequence[str]
+) -> list[list[Params]]:
+    """Arrange the candidates in chains along falling values of some parameters, for warm starts."""
+    falling = {name: sorted(grid[name], reverse=True) for name in along if name in grid}
+    others = {name: values for name, values in grid.items() if name not in falling}
     return [
-        [found | dict(zip(others, combination, strict=True)) | lam for lam in lams]
-        for combination in product(*others.values())
+        [found | start | step for step in _combinations(falling)] for start in _combinations(others)
     ]
+
+
+def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[Params]:
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 def _judge(criterion: str | Criterion) -> Criterion:

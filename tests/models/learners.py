@@ -1,0 +1,29 @@
+"""Every learner, as the common suite runs it: to join, a learner adds one line."""
+
+from tagloom.models import (
+    APGGraph,
+    BinaryRelevance,
+    FastTag,
+    LeastSquares,
+    Maxide,
+    NeighbourTagger,
+)
+
+LEARNERS = [
+    APGGraph(lam=0.3),
+    APGGraph(lam=0.0, ridge=1.0),
+    APGGraph(solver="paper"),
+    LeastSquares(ridge=1.0),
+    BinaryRelevance(C=1.0),
+    BinaryRelevance(C=1.0, loss="hinge"),
+    BinaryRelevance(C=1.0, loss="logistic"),
+    Maxide(lam=0.3),
+    Maxide(lam=0.3, solver="published"),
+    FastTag(noise=0.1, beta=0.1),
+    FastTag(noise=0.1, beta=0.1, n_layers=2),
+    NeighbourTagger(n_neighbors=15),
+]
+
+
+def name_of(learner) -> str:
+    return repr(learner)

@@ -1,0 +1,259 @@
+"""What a user relies on, whichever learner it is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from learners import LEARNERS, name_of
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from toys import low_rank_toy
+
+from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
+from tagloom.labels import PartialLabels, keep_presences
+from tagloom.metrics import mean_average_precision
+from tagloom.models import FastTag, tune
+
+TOY = low_rank_toy()
+HIDDEN = np.where(TOY.known.states() == -1, TOY.truth, np.nan)
+NAMES = [f"label {j}" for j in range(8)]
+
+every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=name_of)
+
+
+def takes_unknown_as_absent(learner) -> bool:
+    return isinstance(learner, FastTag)
+
+
+@parametrize_with_checks(LEARNERS)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@every_learner
+def test_recovers_what_is_hidden(learner):
+    scores = clone(learner).fit(TOY.X, TOY.known).training_scores(TOY.X)
+    assert mean_average_precision(HIDDEN, scores) > 0.75
+    constant = np.tile(TOY.truth.mean(axis=0), (len(TOY.X), 1))
+    assert mean_average_precision(HIDDEN, constant) < 0.6
+
+
+@every_learner
+def test_predicts_new_rows(learner):
+    half = clone(learner).fit(TOY.X[:60], TOY.truth[:60])
+    assert mean_average_precision(TOY.truth[60:], half.scores(TOY.X[60:])) > 0.75
+
+
+@every_learner
+def test_learns_from_tag_lists(learner):
+    truth = PartialLabels.from_array(TOY.truth)
+    for unlisted in ("absent", 0.3):
+        listed = keep_presences(truth, 0.7, unlisted=unlisted, random_state=0)
+        scores = clone(learner).fit(TOY.X, listed).training_scores(TOY.X)
+        assert mean_average_precision(TOY.truth, scores) > 0.75
+
+
+@every_learner
+def test_nan_array_frame_and_partial_labels_teach_the_same(learner):
+    array = TOY.known.to_array()
+    taught = [
+        clone(learner).fit(TOY.X, Y).scores(TOY.X)
+        for Y in (array, pd.DataFrame(array), TOY.known, array.astype(object))
+    ]
+    for scores in taught[1:]:
+        np.testing.assert_array_equal(taught[0], scores)
+
+
+@every_learner
+def test_unknown_is_not_absent(learner):
+    array = TOY.known.to_array()
+    unknown = clone(learner).fit(TOY.X, array).scores(TOY.X)
+    absent = clone(learner).fit(TOY.X, np.nan_to_num(array)).scores(TOY.X)
+    if takes_unknown_as_absent(learner):
+        np.testing.assert_array_equal(unknown, absent)
+    else:
+        assert unknown.mean() > absent.mean() + 0.1
+
+
+@every_learner
+def test_rows_of_which_nothing_is_known_are_welcome(learner):
+    X = np.vstack([TOY.X, TOY.X[:40] + 0.01])
+    Y = np.vstack([TOY.known.to_array(), np.full((40, 8), np.nan)])
+    model = clone(learner).fit(X, Y)
+    assert mean_average_precision(HIDDEN, model.scores(X)[:120]) > 0.7
+
+
+@every_learner
+def test_the_order_of_rows_does_not_matter(learner):
+    order = np.random.default_rng(1).permutation(120)
+    straight = clone(learner).fit(TOY.X, TOY.known).scores(TOY.X)
+    shuffled = clone(learner).fit(TOY.X[order], TOY.known.take(order)).scores(TOY.X)
+    # The dual of the hinge loss is solved only as far as its tolerance, in an order of its own.
+    atol = 0.1 if getattr(learner, "loss", None) == "hinge" else 1e-6
+    np.testing.assert_allclose(shuffled, straight, atol=atol)
+
+
+@every_learner
+def test_the_order_of_labels_does_not_matter(learner):
+    straight = clone(learner).fit(TOY.X, TOY.known).scores(TOY.X)
+    turned = clone(learner).fit(TOY.X, TOY.known.select(range(7, -1, -1))).scores(TOY.X)
+    np.testing.assert_allclose(turned[:, ::-1], straight, atol=1e-6)
+
+
+@every_learner
+def test_same_data_same_bits(learner):
+    first, second = (clone(learner).fit(TOY.X, TOY.known) for _ in range(2))
+    np.testing.assert_array_equal(first.scores(TOY.X), second.scores(TOY.X))
+    np.testing.assert_array_equal(first.training_scores(TOY.X), second.training_scores(TOY.X))
+
+
+@every_learner
+def test_single_precision_in_single_precision_out(learner):
+    double = clone(learner).fit(TOY.X, TOY.known).scores(TOY.X)
+    single = (
+        clone(learner).fit(TOY.X.astype(np.float32), TOY.known).scores(TOY.X.astype(np.float32))
+    )
+    assert double.dtype == np.float64
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, double, atol=0.02)
+
+
+@every_learner
+def test_offset_features_make_no_difference(learner):
+    near = clone(learner).fit(TOY.X, TOY.known).scores(TOY.X)
+    far = clone(learner).fit(TOY.X + 1000.0, TOY.known).scores(TOY.X + 1000.0)
+    np.testing.assert_allclose(far, near, atol=1e-3)
+
+
+@every_learner
+def test_pandas_in_pandas_out_with_names(learner):
+    X = pd.DataFrame(TOY.X, index=[f"{i}.jpg" for i in range(120)]).add_prefix("f")
+    Y = pd.DataFrame(TOY.known.to_array(), index=X.index, columns=NAMES)
+    model = clone(learner).fit(X, Y)
+    assert list(model.classes_) == NAMES
+    for answer in (
+        model.predict(X),
+        model.scores(X),
+        model.training_scores(X),
+        model.decision_function(X),
+    ):
+        assert list(answer.columns) == NAMES
+        assert list(answer.index) == list(X.index)
+    shuffled = model.complete(X, Y[NAMES[::-1]])
+    pd.testing.assert_frame_equal(shuffled, model.complete(X, Y))
+
+
+@every_learner
+def test_complete_fills_only_what_is_unknown(learner):
+    model = clone(learner).fit(TOY.X, TOY.known)
+    before = TOY.known.to_array()
+    was_known = ~np.isnan(before)
+    labels = model.complete(TOY.X, before)
+    np.testing.assert_array_equal(labels[was_known], before[was_known])
+    np.testing.assert_array_equal(labels[~was_known], model.predict(TOY.X)[~was_known])
+    scores = model.complete(TOY.X, TOY.known, fill="scores")
+    np.testing.assert_array_equal(scores[was_known], before[was_known])
+    np.testing.assert_array_equal(scores[~was_known], model.scores(TOY.X)[~was_known])
+
+
+@every_learner
+def test_decision_function_is_positive_where_predict_says_present(learner):
+    model = clone(learner).fit(TOY.X, TOY.known)
+    np.testing.assert_array_equal(model.decision_function(TOY.X) > 0, model.predict(TOY.X) == 1)
+
+
+@every_learner
+def test_its_own_search_space_is_small_and_can_be_tuned(learner):
+    stages = learner.search_space(TOY.X, TOY.known)
+    assert 2 <= sum(int(np.prod([len(v) for v in stage.values()])) for stage in stages) <= 12
+    tuning = tune(learner, TOY.X, TOY.known, n_splits=2)
+    assert set(tuning.best.params) == {name for stage in stages for name in stage}
+    assert mean_average_precision(HIDDEN, tuning.model.training_scores(TOY.X)) > 0.75
+
+
+@every_learner
+def test_its_search_space_follows_the_scale_of_the_features(learner):
+    expected = tune(learner, TOY.X, TOY.known, n_splits=2)
+    scaled = tune(learner, 100 * TOY.X, TOY.known, n_splits=2)
+    assert scaled.best.mean == pytest.approx(expected.best.mean, abs=0.02)
+
+
+def with_column(value):
+    Y = TOY.known.to_array()
+    Y[:, 3] = value
+    return Y
+
+
+ONLY_ABSENT = with_column(0.0)
+NOTHING_KNOWN = with_column(np.nan)
+
+
+@every_learner
+@pytest.mark.parametrize(
+    ("X", "Y", "message"),
+    [
+        (np.where(TOY.X[0, 0] == TOY.X, np.nan, TOY.X), TOY.known, "X contains NaN"),
+        (np.where(TOY.X[0, 0] == TOY.X, np.inf, TOY.X), TOY.known, "X contains infinity"),
+        (TOY.X, np.where(TOY.truth == 1, 2.0, 0.0), r"row \d+, column \d+|2\.0"),
+        (TOY.X, ONLY_ABSENT, r"1 of 8 labels are known only to be absent.*They are: 3\."),
+        (TOY.X[:0], TOY.truth[:0], r"0 sample\(s\)"),
+        (TOY.X[:, :0], TOY.known, r"0 feature\(s\)"),
+        (TOY.X[:50], TOY.known, "X has 50 rows, Y has 120"),
+        (TOY.X, TOY.truth[:, :0], "at least one label"),
+        (TOY.X, np.full((120, 8), np.nan), "Y is all unknown: none of its 120 x 8 entries"),
+        (TOY.X, None, "requires y to be passed"),
+        (TOY.X, np.arange(120) % 3, "one column for each class"),
+        (TOY.X, np.zeros(120), "only one class"),
+        (TOY.X, sparse.csr_array(TOY.truth), "from_sparse"),
+        (TOY.X, [["sea", "sky"]] * 120, "from_tags"),
+    ],
+)
+def test_bad_training_data_is_refused_with_a_clear_message(learner, X, Y, message):
+    with pytest.raises(ValueError, match=message):
+        clone(learner).fit(X, Y)
+
+
+@every_learner
+def test_a_label_of_which_nothing_is_known_is_refused(learner):
+    # To FastTag such a label is one that nobody has.
+    what = "known only to be absent" if takes_unknown_as_absent(learner) else "no known entry"
+    with pytest.raises(InvalidInputError, match=rf"1 of 8 labels .*{what}.*They are: 3\."):
+        clone(learner).fit(TOY.X, NOTHING_KNOWN)
+
+
+@every_learner
+@pytest.mark.parametrize("Y", [NOTHING_KNOWN, ONLY_ABSENT], ids=["unknown", "absent"])
+def test_unlearnable_labels_can_be_kept_beside_the_others(learner, Y):
+    model = clone(learner).set_params(on_unlearnable="warn")
+    with pytest.warns(UnlearnableLabelWarning, match=r"They are: 3\."):
+        model.fit(TOY.X, Y)
+    np.testing.assert_array_equal(np.flatnonzero(~model.learnable_), [3])
+    scores = model.scores(TOY.X)
+    np.testing.assert_allclose(scores[:, 3], 0, atol=1e-6)
+    assert mean_average_precision(TOY.truth[:, :3], scores[:, :3]) > 0.75
+
+
+@every_learner
+def test_bad_parameters_are_refused_in_fit(learner):
+    for name, given in learner.get_params().items():
+        if not isinstance(given, int | float | str) or name == "random_state":
+            continue
+        model = clone(learner).set_params(**{name: [given]})
+        message = f"The '{name}' parameter of {type(learner).__name__} must be"
+        with pytest.raises(InvalidInputError, match=message):
+            model.fit(TOY.X, TOY.known)
+
+
+@every_learner
+def test_clone_keeps_parameters_and_fit_changes_none(learner):
+    model = clone(learner)
+    before = model.get_params()
+    model.fit(TOY.X, TOY.known)
+    assert clone(model).get_params() == model.get_params() == before
+
+
+@every_learner
+def test_not_fitted_is_said(learner):
+    with pytest.raises(NotFittedError):
+        clone(learner).scores(TOY.X)

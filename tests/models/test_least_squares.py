@@ -1,0 +1,106 @@
+"""Least squares against scikit-learn's ridge regression and a dense solve."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from toys import low_rank_toy
+
+from tagloom.labels import PartialLabels, hide_per_class, keep_presences
+from tagloom.models import APGGraph, LeastSquares
+
+TOY = low_rank_toy()
+
+
+def weighted(known, seed=0):
+    """The same knowledge with random weights of its entries."""
+    entries = known.entries()
+    return PartialLabels.from_entries(
+        entries.rows,
+        entries.columns,
+        entries.present,
+        shape=known.shape,
+        weights=np.random.default_rng(seed).uniform(0.1, 3.0, size=len(entries.rows)),
+        unlisted_weight=known.unlisted_weight,
+    ).with_hidden(*known.hidden_entries())
+
+
+def by_scikit_learn(X, known, ridge, fit_intercept):
+    """Fit every label alone, with scikit-learn's Ridge on the known rows."""
+    states, weights = known.states(), known.weights()
+    M, b = np.zeros((X.shape[1], known.n_labels)), np.zeros(known.n_labels)
+    for j in range(known.n_labels):
+        rows = states[:, j] != -1
+        model = Ridge(alpha=ridge, fit_intercept=fit_intercept, solver="svd")
+        model.fit(X[rows], states[rows, j].astype(float), sample_weight=weights[rows, j])
+        M[:, j], b[j] = model.coef_, model.intercept_
+    return M, b
+
+
+TRUTH = PartialLabels.from_array(TOY.truth)
+KNOWN = {
+    "some entries": TOY.known,
+    "some entries, weighted": weighted(TOY.known),
+    "few entries": hide_per_class(TRUTH, 0.05, 0),
+    "all entries": TRUTH,
+    "tag lists": keep_presences(TRUTH, 0.5, unlisted="absent", random_state=0),
+    "tag lists, doubted": keep_presences(TRUTH, 0.5, unlisted=0.2, random_state=0),
+    "tag lists with gaps, weighted": weighted(
+        keep_presences(TRUTH, 0.5, unlisted=0.2, random_state=0).with_hidden(
+            np.repeat(np.arange(20), 3), np.tile([0, 3, 5], 20)
+        )
+    ),
+    "tag lists, mostly gaps": keep_presences(TRUTH, 0.5, unlisted=0.5, random_state=0).with_hidden(
+        np.arange(100), np.zeros(100, dtype=int)
+    ),
+}
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n_features", [10, 200], ids=["few features", "more features than rows"])
+@pytest.mark.parametrize("name", KNOWN)
+def test_agrees_with_scikit_learn_label_by_label(name, n_features, fit_intercept):
+    rng = np.random.default_rng(0)
+    X = TOY.X if n_features == 10 else rng.normal(size=(120, n_features)) + 5.0
+    model = LeastSquares(ridge=0.7, fit_intercept=fit_intercept, on_unlearnable="ignore")
+    model.fit(X, KNOWN[name])
+    M, b = by_scikit_learn(X, KNOWN[name], 0.7, fit_intercept)
+    np.testing.assert_allclose(model.coef_, M, atol=1e-9)
+    np.testing.assert_allclose(model.intercept_, b, atol=1e-8)
+
+
+def test_is_the_minimum_of_its_objective():
+    known = weighted(TOY.known)
+    model = LeastSquares(ridge=0.7).fit(TOY.X, known)
+    W, Y = known.weights(), np.nan_to_num(known.to_array())
+    residual = W * (TOY.X @ model.coef_ + model.intercept_ - Y)
+    np.testing.assert_allclose(TOY.X.T @ residual + 0.7 * model.coef_, 0, atol=1e-10)
+    np.testing.assert_allclose(residual.sum(axis=0), 0, atol=1e-10)
+
+
+def test_is_the_learner_of_the_paper_without_nuclear_norm_and_graph():
+    ours = LeastSquares(ridge=0.7).fit(TOY.X, TOY.known)
+    paper = APGGraph(lam=0.0, ridge=0.7, tol=1e-12).fit(TOY.X, TOY.known)
+    np.testing.assert_allclose(ours.coef_, paper.coef_, atol=1e-6)
+
+
+def test_without_ridge_the_smallest_solution():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(6, 9)), (rng.normal(size=(6, 2)) > 0).astype(float)
+    model = LeastSquares(ridge=0.0, fit_intercept=False, on_unlearnable="ignore").fit(X, Y)
+    np.testing.assert_allclose(model.coef_, np.linalg.pinv(X) @ Y, atol=1e-10)
+
+
+def test_a_ridge_that_rounding_swallows_still_gives_an_answer():
+    X = np.hstack([TOY.X, TOY.X])
+    model = LeastSquares(ridge=1e-300).fit(X, TOY.truth)
+    single = LeastSquares(ridge=0.0).fit(TOY.X, TOY.truth)
+    np.testing.assert_allclose(model.scores(X), single.scores(TOY.X), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_same_bits_whatever_the_number_of_threads(name):
+    one, two = (
+        LeastSquares(n_jobs=n, on_unlearnable="ignore").fit(TOY.X, KNOWN[name]) for n in (None, 2)
+    )
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.intercept_, two.intercept_)
