@@ -12,6 +12,8 @@ from tagloom.datasets._arff_header import Attribute, keyword_of, read_attribute
 from tagloom.datasets._texts import read_text
 from tagloom.errors import InvalidInputError
 
+_Row = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True, eq=False)
 class ArffTable:
@@ -84,18 +86,17 @@ def _different(attributes: list[Attribute], place: Place) -> list[Attribute]:
     return attributes
 
 
-def _dense_row(line: str, attributes: Sequence[Attribute], place: Place) -> list[float]:
+def _dense_row(line: str, attributes: Sequence[Attribute], place: Place) -> _Row:
     words = words_between_commas(line, place)
     if len(words) != len(attributes):
         at = words[min(len(attributes), len(words) - 1)].column
         raise place.error(at, f"expected {len(attributes)} values, found {len(words)}.")
-    return [
-        _value(word, attribute, place) for word, attribute in zip(words, attributes, strict=True)
-    ]
+    pairs = zip(words, attributes, strict=True)
+    return np.array([_value(word, attribute, place) for word, attribute in pairs])
 
 
-def _sparse_row(line: str, attributes: Sequence[Attribute], place: Place) -> list[float]:
-    row = [0.0] * len(attributes)
+def _sparse_row(line: str, attributes: Sequence[Attribute], place: Place) -> _Row:
+    row = np.zeros(len(attributes))
     if not line.endswith("}"):
         raise place.error(len(line), "the sparse row is never closed: expected '}'.")
     body, at, given = line[:-1], 1, set()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.checks import check_number
+from tagloom.checks import check_number, check_whole
 from tagloom.datasets.base import Rows
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
@@ -22,6 +22,7 @@ def seeded_split(truth: PartialLabels, test_share: float, random_state: int) -> 
     rarer labels allow it. All other rows are drawn at random.
     """
     check_number("test_share", test_share, low=0.0, high=1.0, inclusive=False)
+    check_whole("random_state", random_state, at_least=0)
     n_items = truth.n_items
     n_test = min(max(round(test_share * n_items), 1), n_items - 1) if n_items > 1 else 0
     rng = np.random.default_rng(random_state)

@@ -16,12 +16,12 @@ from tagloom.vision import Features, load_features
 def read_npz(path: Path, needed: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return the arrays of a `.npz` file; arrays of objects, which are pickles, are refused."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not hasattr(archive, "files"):
-                raise InvalidInputError(f"{path} is a single array. Expected a .npz archive.")
-            arrays = {name: archive[name] for name in archive.files}
-    except InvalidInputError:
-        raise
+        # numpy leaves a damaged file open if it has opened it itself; ZipFile tells an archive
+        # from a single array.
+        with path.open("rb") as stream, zipfile.ZipFile(stream):
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as problem:
         raise InvalidInputError(
             f"{path} cannot be read as a .npz file of plain arrays: {problem}."

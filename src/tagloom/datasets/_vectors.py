@@ -34,8 +34,8 @@ def read_vectors(path: Path) -> NDArray[Any]:
             f"{path} holds {len(content)} bytes: it is empty or cut off. Fetch it again."
         )
     width = int(np.frombuffer(content, width_type, count=1)[0])
+    _refuse_cut_off(path, content, width_bytes + width * np.dtype(value_type).itemsize, width)
     record = np.dtype([("width", width_type), ("values", value_type, (width,))])
-    _refuse_cut_off(path, content, record, width)
     rows = np.frombuffer(content, record)
     _refuse_other_widths(path, rows["width"], width)
     return np.ascontiguousarray(rows["values"]).reshape(len(rows), width)
@@ -58,11 +58,11 @@ def _types_of(path: Path) -> tuple[str, str]:
     return types
 
 
-def _refuse_cut_off(path: Path, content: bytes, record: "np.dtype[Any]", width: int) -> None:
-    if len(content) % record.itemsize:
+def _refuse_cut_off(path: Path, content: bytes, row_bytes: int, width: int) -> None:
+    if len(content) % row_bytes:
         raise InvalidInputError(
             f"{path} is cut off, or no such file: its first vector has {width} values, so that "
-            f"its size must be a multiple of {record.itemsize} bytes, but it has {len(content)}. "
+            f"its size must be a multiple of {row_bytes} bytes, but it has {len(content)}. "
             "Fetch it again."
         )
 

@@ -65,7 +65,7 @@ def load_corel5k(
         np.arange(len(training), len(ids)),
         folder=folder,
         features=_stored(_LAYOUT.file(root / _STORED), ids, items) if features else None,
-        notes=[*notes, *more, *lost, *_notes_of_words(one_sided)],
+        notes=[*notes, *more, *lost, *_notes_of_words(one_sided), *_notes_of_stored(features)],
     )
     return of_expected_size(dataset, _SIZE, check_counts)
 
@@ -74,6 +74,12 @@ def _notes_of_words(one_sided: int) -> list[str]:
     if not one_sided:
         return []
     return [f"{one_sided} words that do not occur both in training and in test were left out."]
+
+
+def _notes_of_stored(features: str | None) -> list[str]:
+    if features is None:
+        return []
+    return [f"Features are those in {_STORED}, not those that `embed` gives."]
 
 
 def _truth(

@@ -46,7 +46,7 @@ def load_openclipart(
         What a keyword means that is not listed, as in `PartialLabels.from_tags`. "absent" makes
         results countable, but people who give keywords forget some.
     left_out
-        Keywords that say nothing of the picture. The archive's "hash" came about by a mistake.
+        Keywords that say nothing of the picture, such as the archive's "hash".
     test_share, random_state
         How the split is drawn.
 

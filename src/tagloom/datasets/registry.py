@@ -61,7 +61,13 @@ KINDS: Mapping[str, Kind] = {
     "mulan": Kind(_HERE + "mulan:load_mulan", {**_DRAWN, "labels": str}),
     "openclipart": Kind(
         _HERE + "openclipart:load_openclipart",
-        {**_DRAWN, "svg": str, "min_count": int, "unlisted": _unlisted},
+        {
+            **_DRAWN,
+            "svg": str,
+            "min_count": int,
+            "unlisted": _unlisted,
+            "left_out": lambda text: text.split(","),
+        },
     ),
     "folder": Kind(
         _HERE + "folder_csv:load_folder",
