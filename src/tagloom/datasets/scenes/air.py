@@ -69,7 +69,7 @@ def snowflakes(canvas: Canvas, rng: np.random.Generator) -> None:
 
 
 def balloon(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A hot-air balloon with gores in two or three colours."""
+    """Draw a hot-air balloon with gores in two or three colours."""
     pen = Pen(canvas, spot)
     one, two = (pick(rng, _BRIGHT) for _ in range(2))
     basket: Colour = (140, 96, 56)
@@ -89,12 +89,12 @@ def balloon(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
         ]
         colour = (one, two)[i % 2]
         pen.poly(outline, mix(colour, darker(colour, 0.35), 0.5 * share))
-    pen.oval(0.14 * pen.side, 0.78, 0.09, 0.12, lighter(two if True else one, 0.25))
+    pen.oval(0.14 * pen.side, 0.78, 0.09, 0.12, lighter(two, 0.25))
     pen.box((-0.14, 0.14), (0.27, 0.31), darker(one, 0.2), 0.01)
 
 
 def flying_bird(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A gull or swallow with spread wings."""
+    """Draw a gull or swallow with spread wings."""
     pen = Pen(canvas, spot)
     body = pick(rng, ((244, 244, 246), (84, 88, 100), (60, 56, 60), (232, 226, 214)))
     wing, tip = darker(body, 0.12), darker(body, 0.6)
@@ -125,7 +125,7 @@ def flying_bird(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def perched_bird(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A round little bird on its feet."""
+    """Draw a round little bird on its feet."""
     pen = Pen(canvas, spot)
     back = pick(rng, ((72, 120, 190), (190, 84, 58), (120, 96, 74), (66, 70, 82), (216, 176, 60)))
     belly = pick(rng, ((240, 222, 196), (236, 150, 92), (244, 240, 232)))

@@ -10,7 +10,7 @@ _DARK: Colour = (28, 24, 26)
 
 
 def cat(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A sitting cat that looks at you, tail round its side."""
+    """Draw a sitting cat that looks at you, tail round its side."""
     pen = Pen(canvas, spot)
     fur = pick(
         rng, ((226, 140, 62), (70, 68, 76), (150, 146, 150), (240, 232, 220), (134, 100, 72))
@@ -29,7 +29,7 @@ def cat(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def _cat_head(pen: Pen, rng: np.random.Generator, fur: Colour, pale: Colour) -> None:
-    for x in (-1, 1):
+    for x in (-1.0, 1.0):
         pen.poly([(x * 0.22, 0.72), (x * 0.2, 1.0), (x * 0.05, 0.86)], darker(fur, 0.12))
         pen.poly([(x * 0.185, 0.78), (x * 0.18, 0.94), (x * 0.09, 0.86)], (232, 160, 150))
     pen.oval(0, 0.71, 0.23, 0.19, fur)
@@ -44,13 +44,13 @@ def _cat_head(pen: Pen, rng: np.random.Generator, fur: Colour, pale: Colour) -> 
         pen.oval(x, 0.74, 0.05, 0.045, eye)
         pen.oval(x, 0.74, 0.017, 0.042, _DARK)
     pen.poly([(-0.025, 0.68), (0.025, 0.68), (0, 0.65)], (214, 110, 116))
-    for x in (-1, 1):
+    for x in (-1.0, 1.0):
         for y in (0.66, 0.62):
             pen.line([(x * 0.07, 0.645), (x * 0.3, y)], lighter(fur, 0.75), 0.008)
 
 
 def dog(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A standing dog from the side, with hanging ears."""
+    """Draw a standing dog from the side, with hanging ears."""
     pen = Pen(canvas, spot)
     fur = pick(rng, ((178, 122, 70), (110, 78, 56), (236, 224, 204), (64, 58, 60), (206, 164, 104)))
     shade, pale = darker(fur, 0.3), lighter(fur, 0.35)
@@ -84,7 +84,7 @@ def _dog_head(pen: Pen, fur: Colour, shade: Colour, pale: Colour) -> None:
 
 
 def sheep(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A woolly sheep with a dark face."""
+    """Draw a woolly sheep with a dark face."""
     pen = Pen(canvas, spot)
     wool = pick(rng, ((244, 240, 230), (236, 228, 212), (250, 246, 240)), 6)
     face = pick(rng, ((56, 50, 52), (92, 76, 68)), 6)
@@ -108,7 +108,7 @@ def sheep(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def fish(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A bright reef fish with stripes."""
+    """Draw a bright reef fish with stripes."""
     pen = Pen(canvas, spot)
     body = pick(
         rng, ((246, 138, 42), (250, 208, 60), (70, 120, 220), (232, 80, 90), (120, 200, 190))

@@ -20,7 +20,7 @@ _WARM: Colour = (255, 214, 128)
 
 
 def house(canvas: Canvas, rng: np.random.Generator, spot: Spot, *, snowy: bool = False) -> None:
-    """A cottage with a front, a side in the shade, a pitched roof, a chimney."""
+    """Draw a cottage with a front, a side in the shade, a pitched roof, a chimney."""
     pen = Pen(canvas, spot)
     wall = pick(rng, _WALLS, 8)
     roof: Colour = (244, 248, 255) if snowy else pick(rng, _ROOFS, 8)
@@ -60,7 +60,7 @@ def _window(pen: Pen, x: tuple[float, float], y: tuple[float, float], lit: bool)
 
 
 def town_house(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A narrow gabled house of three storeys, as they stand in rows."""
+    """Draw a narrow gabled house of three storeys, as they stand in rows."""
     pen = Pen(canvas, spot)
     wall, roof = pick(rng, _WALLS, 10), pick(rng, _ROOFS, 10)
     half, top = rng.uniform(0.26, 0.32), 0.76
@@ -85,7 +85,7 @@ def town_house(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def skyscraper(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A tower of glass or stone with rows of windows."""
+    """Draw a tower of glass or stone with rows of windows."""
     pen = Pen(canvas, spot)
     glass = pick(
         rng, ((98, 128, 156), (126, 142, 160), (150, 132, 118), (84, 100, 126), (172, 168, 166)), 10
@@ -123,7 +123,7 @@ def _rows_of_windows(pen: Pen, rng: np.random.Generator, half: float, glass: Col
 
 
 def lighthouse(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A striped tower with a lantern, on rocks."""
+    """Draw a striped tower with a lantern, on rocks."""
     pen = Pen(canvas, spot)
     stripe = pick(rng, ((204, 58, 50), (52, 84, 140), (60, 62, 70)))
     rock: Colour = (112, 108, 104)
@@ -160,34 +160,50 @@ def lighthouse(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
     pen.glow(0, 0.85, 0.42 if canvas.light.night else 0.2, (255, 240, 170), 0.75)
 
 
-def bridge(canvas: Canvas, rng: np.random.Generator, *, y: float, high: float, far: float) -> None:
-    """A stone bridge of several arches across the picture."""
-    light, width = canvas.light, canvas.width
-    stone = pick(rng, ((168, 154, 136), (150, 146, 146), (180, 150, 120)))
-    n = int(rng.integers(2, 5))
-    span = width / n
-    hump = 0.25 * high
-    across = np.linspace(-2, width + 2, 60)
-    deck = y - high - hump * np.sin(np.pi * np.clip(across / width, 0, 1))
-    edge: list[tuple[float, float]] = list(zip(across.tolist(), deck.tolist(), strict=True))
-    under: list[tuple[float, float]] = []
-    shift = rng.uniform(-0.15, 0.15) * span
-    for i in range(n + 1, -2, -1):
-        centre, half = span * (i + 0.5) + shift, span * 0.4
-        turns = np.linspace(0, np.pi, 14)
-        under.append((centre + half + span * 0.1, y))
-        under += [(centre + half * np.cos(a), y - high * 0.8 * np.sin(a)) for a in turns]
-    front, dark = light.tone(stone, far), light.tone(darker(stone, 0.3), far)
-    canvas.gradient([*edge, *under], lighter(front, 0.08), dark)
-    canvas.line(edge, light.tone(lighter(stone, 0.25), far), high * 0.08)
-    rail = [(x, top - high * 0.14) for x, top in edge]
-    canvas.line(rail, light.tone(stone, far), high * 0.05)
-    for (x, top), (_, low) in zip(rail[::2], edge[::2], strict=True):
-        canvas.line([(x, top), (x, low)], light.tone(stone, far), high * 0.05)
+def bridge(
+    canvas: Canvas,
+    rng: np.random.Generator,
+    *,
+    x: tuple[float, float],
+    y: float,
+    high: float,
+    far: float,
+) -> None:
+    """Draw a humped stone bridge from bank to bank, of one arch or more."""
+    stone = pick(rng, ((176, 162, 144), (158, 154, 154), (188, 158, 126)))
+    left, right = x
+    across = np.linspace(left, right, 40)
+    rise = np.sin(np.pi * (across - left) / (right - left))
+    deck = np.column_stack([across, y - high * (0.28 + 0.72 * rise)])
+    light = canvas.light
+    front, dark = light.tone(stone, far), light.tone(darker(stone, 0.35), far)
+    outline = [*map(tuple, deck), *_arches(x, y, high, int(rng.integers(1, 4)))]
+    canvas.gradient(outline, lighter(front, 0.1), dark)
+    for drop in (0.25, 0.5, 0.75):
+        canvas.line(deck + np.array([0, high * 0.16 * drop]), mix(front, dark, 0.5), high * 0.012)
+    rail = deck - np.array([0, high * 0.17])
+    for top, low in zip(rail[::3], deck[::3], strict=True):
+        canvas.line(np.array([top, low]), front, high * 0.05)
+    canvas.line(rail, light.tone(lighter(stone, 0.2), far), high * 0.06)
+    canvas.line(deck, light.tone(lighter(stone, 0.3), far), high * 0.07)
+
+
+def _arches(x: tuple[float, float], y: float, high: float, n: int) -> list[tuple[float, float]]:
+    """Return the lower edge of a bridge from right to left."""
+    left, right = x
+    margin = 0.13 * (right - left)
+    span = (right - left - 2 * margin) / n
+    edge = [(right, y)]
+    for i in range(n - 1, -1, -1):
+        centre, half = left + margin + span * (i + 0.5), span * 0.44
+        tall = min(half * 1.1, high * (0.6 if n > 1 else 0.78))
+        turns = np.linspace(0, np.pi, 16)
+        edge += [(centre + half * np.cos(a), y - tall * np.sin(a)) for a in turns]
+    return [*edge, (left, y)]
 
 
 def street_lamp(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A lantern on a post, lit at night."""
+    """Draw a lantern on a post, lit at night."""
     pen = Pen(canvas, spot)
     iron = pick(rng, ((52, 58, 66), (44, 66, 60), (70, 62, 60)), 6)
     lit = canvas.light.night

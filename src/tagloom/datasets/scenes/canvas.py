@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tagloom.datasets.scenes.colours import Colour, Light, whole
-from tagloom.datasets.scenes.textures import cut
+from tagloom.datasets.scenes.textures import Tile, cut
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -52,10 +52,9 @@ class Canvas:
 
         return self._image.resize(self._size, Image.Resampling.LANCZOS)
 
-    def owned(self) -> list[int]:
+    def owned(self) -> npt.NDArray[np.float64]:
         """Return how many pixels each owner has, as if the picture were of the usual size."""
-        counts = self._owners.histogram()
-        return [round(count / self._coarse**2) for count in counts]
+        return np.array(self._owners.histogram()) / self._coarse**2
 
     def polygon(self, points: Points, colour: Colour) -> None:
         """Fill a polygon."""
@@ -102,7 +101,7 @@ class Canvas:
         points: Points,
         dark: tuple[Colour, Colour],
         light: tuple[Colour, Colour],
-        tile: "Image",
+        tile: Tile,
         rng: np.random.Generator,
         share: float = 0.6,
     ) -> None:
@@ -121,18 +120,26 @@ class Canvas:
         """Paint a colour or a picture through a grey mask that is stretched over a box."""
         from PIL import Image
 
-        pixels = tuple(round(value * self._fine) for value in box)
-        size = (max(1, pixels[2] - pixels[0]), max(1, pixels[3] - pixels[1]))
+        left, top, right, bottom = (round(value * self._fine) for value in box)
+        size = (max(1, right - left), max(1, bottom - top))
         stretched = mask.resize(size, Image.Resampling.BILINEAR)
-        ink: Any = whole(fill) if isinstance(fill, tuple) else fill.resize(size)
-        if isinstance(ink, tuple):
-            ink = Image.new("RGB", size, ink)
-        self._image.paste(ink, pixels[:2], stretched)
+        if isinstance(fill, tuple):
+            self._image.paste(whole(fill), (left, top), stretched)
+        else:
+            self._image.paste(fill.resize(size, Image.Resampling.BILINEAR), (left, top), stretched)
         if owned:
             corner = (round(box[0] * self._coarse), round(box[1] * self._coarse))
             small = (max(1, size[0] // _OVERSAMPLING), max(1, size[1] // _OVERSAMPLING))
             seen = mask.resize(small, Image.Resampling.BILINEAR).point(_MOSTLY)
             self._owners.paste(self.owner, corner, seen)
+
+    def backdrop(self, picture: "Image", foot: float) -> None:
+        """Stretch a picture over everything from the upper edge to a foot."""
+        from PIL import Image
+
+        size = (self._image.width, round(foot * self._fine))
+        self._image.paste(picture.resize(size, Image.Resampling.BILINEAR), (0, 0))
+        self._mark.rectangle((0, 0, size[0], foot * self._coarse), fill=self.owner)
 
     def blur(self, box: Box, colour: Colour, strength: float) -> None:
         """Let a soft round shadow or glow fall on what is there; it owns nothing."""

@@ -37,8 +37,12 @@ def darker(colour: Colour, share: float = 0.2) -> Colour:
 
 def whole(colour: Colour) -> Whole:
     """Round to what a picture can hold."""
-    red, green, blue = (min(max(round(value), 0), 255) for value in colour)
-    return red, green, blue
+    red, green, blue = colour
+    return _byte(red), _byte(green), _byte(blue)
+
+
+def _byte(value: float) -> int:
+    return 0 if value < 0 else 255 if value > 255 else round(value)
 
 
 def pick(rng: np.random.Generator, colours: tuple[Colour, ...], spread: float = 12) -> Colour:

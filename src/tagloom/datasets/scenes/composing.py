@@ -28,7 +28,7 @@ KINDS: dict[str, Kind] = {
     "harbour": Kind(kinds_water.harbour, 0.07, _OUTDOORS),
     "river": Kind(kinds_water.river, 0.07, _OUTDOORS),
     "reef": Kind(kinds_water.reef, 0.08, {"day": 1.0}),
-    "mountains": Kind(kinds_land.mountains, 0.07, _OUTDOORS),
+    "mountains": Kind(kinds_land.highlands, 0.07, _OUTDOORS),
     "meadow": Kind(kinds_land.meadow, 0.08, _OUTDOORS),
     "winter": Kind(kinds_land.winter, 0.06, {**_OUTDOORS, "night": 0.3}),
     "desert": Kind(kinds_land.desert, 0.06, {"day": 0.4, "evening": 0.35, "night": 0.25}),

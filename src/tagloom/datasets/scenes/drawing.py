@@ -100,18 +100,20 @@ def _draw(
     parts: Sequence[Part], light: Light, seed: tuple[int, int], size: tuple[int, int]
 ) -> tuple[Canvas, set[int]]:
     canvas = Canvas(size, light)
-    painted: dict[int, tuple[int, int]] = {}
+    painted: dict[int, tuple[int, float]] = {}
     for part in parts:
         canvas.owner = len(painted) + 1 if part.label is not None else 0
         part.paint(canvas, np.random.default_rng((*seed, part.number)))
         if part.label is not None:
-            painted[canvas.owner] = (part.number, canvas.owned()[canvas.owner])
+            painted[canvas.owner] = (part.number, float(canvas.owned()[canvas.owner]))
     shown = canvas.owned()
-    hidden = {number for owner, (number, full) in painted.items() if _is_hidden(shown[owner], full)}
+    hidden = {
+        number for owner, (number, full) in painted.items() if _is_hidden(float(shown[owner]), full)
+    }
     return canvas, hidden
 
 
-def _is_hidden(shown: int, full: int) -> bool:
+def _is_hidden(shown: float, full: float) -> bool:
     return shown < _LEAST_PIXELS or (shown < _AMPLE_PIXELS and shown < _LEAST_SHARE * full)
 
 

@@ -14,11 +14,11 @@ def open_sky(plan: Plan, *, clouds: float = 0.5, sun: float = 0.45, rainbow: flo
     elif plan.hour == "grey":
         plan.add("cloud", sky.overcast, horizon=plan.horizon)
         return
+    elif plan.hour in ("day", "morning") and plan.chance(rainbow):
+        plan.add("rainbow", air.rainbow, horizon=plan.horizon)
+        clouds = 0.8
     elif plan.chance(sun):
         plan.add("sun", sky.sun)
-        rainbow *= 0.3
-    if plan.hour in ("day", "morning") and plan.chance(rainbow):
-        plan.add("rainbow", air.rainbow, horizon=plan.horizon)
     if plan.chance(clouds):
         _clouds(plan)
 

@@ -1,23 +1,36 @@
 """Scenes on the land: mountains, meadow, winter, desert, forest."""
 
-from tagloom.datasets.scenes import air, animals, buildings, land, people, plants, vehicles, water
+from tagloom.datasets.scenes import (
+    air,
+    animals,
+    buildings,
+    land,
+    leaves,
+    mountains,
+    people,
+    plants,
+    streets,
+    vehicles,
+    water,
+)
 from tagloom.datasets.scenes.kinds_air import balloons, birds, open_sky, rainfall
-from tagloom.datasets.scenes.pen import Spot
 from tagloom.datasets.scenes.plan import Plan
 
 
 def _range(plan: Plan, low: float, high: float, snow: float) -> None:
-    """Add one or two ranges of mountains, the nearer one perhaps with snow."""
+    """Add one or two ranges of mountains, perhaps with snow."""
+    snowy = plan.chance(snow)
+    heights = [plan.between(low, high)]
     if plan.chance(0.5):
-        seed, tall = int(plan.rng.integers(2**31)), plan.between(high * 0.8, high * 1.1)
-        plan.add("mountain", land.mountains, seed=seed, horizon=plan.horizon, high=tall)
-    seed, tall = int(plan.rng.integers(2**31)), plan.between(low, high)
-    plan.add("mountain", land.mountains, seed=seed, horizon=plan.horizon, high=tall)
-    if plan.chance(snow):
-        plan.add("snow", land.snow_caps, seed=seed, horizon=plan.horizon, high=tall)
+        heights = [plan.between(high * 0.9, high * 1.15), plan.between(low * 0.6, low)]
+    for tall in heights:
+        seed = int(plan.rng.integers(2**31))
+        plan.add("mountain", mountains.mountains, seed=seed, horizon=plan.horizon, high=tall)
+        if snowy:
+            plan.add("snow", mountains.snow_caps, seed=seed, horizon=plan.horizon, high=tall)
 
 
-def mountains(plan: Plan) -> None:
+def highlands(plan: Plan) -> None:
     """Ranges over a lake or a meadow."""
     plan.horizon = plan.between(112, 138)
     open_sky(plan, clouds=0.5, sun=0.35, rainbow=0.25)
@@ -51,13 +64,13 @@ def _flock(plan: Plan) -> None:
 
 
 def meadow(plan: Plan) -> None:
-    """Rolling hills with flowers, sheep, balloons."""
+    """Draw rolling hills with flowers, sheep, balloons."""
     plan.horizon = plan.between(104, 136)
     open_sky(plan, clouds=0.6, sun=0.4, rainbow=0.35)
     for base in (plan.horizon - 4, plan.horizon + 6):
         plan.add(
             None,
-            land.hills,
+            mountains.hills,
             base=base,
             high=plan.between(16, 34),
             colour=(112, 150, 92),
@@ -95,7 +108,7 @@ def winter(plan: Plan) -> None:
             plan.stand("house", buildings.house, tall=110, near=(0.2, 0.6), snowy=True)
         if plan.chance(0.4):
             plan.stand("lamp", buildings.street_lamp, tall=100, near=(0.5, 0.85))
-    if plan.chance(0.75):
+    if plan.chance(0.85):
         for _ in plan.some(2, 6):
             plan.stand("tree", plants.conifer, tall=130, near=(0.2, 0.9), snowy=True)
     if plan.chance(0.35):
@@ -115,7 +128,7 @@ def desert(plan: Plan) -> None:
         rock = plan.one_of((170, 96, 72), (150, 100, 92), (186, 120, 84))
         plan.add(
             "mountain",
-            land.mountains,
+            mountains.mountains,
             seed=int(plan.rng.integers(2**31)),
             horizon=plan.horizon,
             high=plan.between(30, 62),
@@ -124,7 +137,7 @@ def desert(plan: Plan) -> None:
     birds(plan, 0.15)
     plan.add("sand", land.dunes, horizon=plan.horizon)
     if plan.chance(0.3):
-        plan.add("street", land.road, horizon=plan.horizon + 8, to=plan.between(0.3, 0.7))
+        plan.add("street", streets.road, horizon=plan.horizon + 8, to=plan.between(0.3, 0.7))
         if plan.chance(0.6):
             plan.stand("car", vehicles.car, tall=44, near=(0.5, 0.85), across=(0.4, 0.6))
     if plan.chance(0.75):
@@ -138,7 +151,7 @@ def desert(plan: Plan) -> None:
 def forest(plan: Plan) -> None:
     """Between the trees, where no sky is seen."""
     plan.horizon = plan.between(126, 146)
-    plan.add(None, land.thicket, floor=plan.horizon + 6)
+    plan.add(None, leaves.thicket, floor=plan.horizon + 6)
     if plan.chance(0.7):
         plan.add("grass", land.meadow, horizon=plan.horizon, wave=8)
     else:

@@ -1,6 +1,6 @@
 """Scenes indoors: living room, dining room, study."""
 
-from tagloom.datasets.scenes import animals, people, rooms
+from tagloom.datasets.scenes import animals, furniture, people, rooms
 from tagloom.datasets.scenes.pen import Spot
 from tagloom.datasets.scenes.plan import Plan
 
@@ -22,9 +22,9 @@ def _walls(plan: Plan, window: float, painting: float) -> float:
 
 
 def living_room(plan: Plan) -> None:
-    """A sofa and company."""
+    """Draw a sofa and company."""
     floor = _walls(plan, 0.6, 0.6)
-    if plan.chance(0.3):
+    if plan.chance(0.35):
         _shelf(plan, floor)
     if plan.chance(0.65):
         plan.add(
@@ -37,28 +37,30 @@ def living_room(plan: Plan) -> None:
     if plan.chance(0.55):
         x = plan.one_of(plan.between(0.05, 0.14), plan.between(0.86, 0.95)) * plan.width
         plan.put(
-            "lamp", rooms.floor_lamp, Spot(x, floor + plan.between(8, 22), plan.between(112, 136))
+            "lamp",
+            furniture.floor_lamp,
+            Spot(x, floor + plan.between(8, 22), plan.between(112, 136)),
         )
-    if plan.chance(0.85):
+    if plan.chance(0.92):
         size = plan.between(62, 76)
         spot = Spot(plan.between(0.36, 0.64) * plan.width, floor + plan.between(14, 26), size)
-        plan.put("sofa", rooms.sofa, spot)
+        plan.put("sofa", furniture.sofa, spot)
         if plan.chance(0.35):
             plan.put(
                 "person",
                 people.seated_person,
                 Spot(spot.x + plan.one_of(-0.5, 0.5) * size, spot.y + 3, size * 1.75),
             )
-    if plan.chance(0.3):
+    if plan.chance(0.4):
         _low_table(plan)
     _pets(plan, 0.4, 0.3)
 
 
 def _low_table(plan: Plan) -> None:
     spot = Spot(plan.between(0.4, 0.6) * plan.width, plan.between(222, 234), plan.between(30, 38))
-    plan.put("table", rooms.table, spot)
+    plan.put("table", furniture.table, spot)
     if plan.chance(0.4):
-        plan.put("flower", rooms.vase, Spot(spot.x, spot.y - spot.size * 0.88 + 31, 42))
+        plan.put("flower", furniture.vase, Spot(spot.x, spot.y - spot.size * 0.88 + 31, 42))
 
 
 def _pets(plan: Plan, cat: float, dog: float) -> None:
@@ -70,16 +72,16 @@ def _pets(plan: Plan, cat: float, dog: float) -> None:
 
 def _shelf(plan: Plan, floor: float) -> None:
     x = plan.one_of(plan.between(0.1, 0.25), plan.between(0.75, 0.9)) * plan.width
-    plan.put("book", rooms.bookshelf, Spot(x, floor + 3, plan.between(122, 146)))
+    plan.put("book", furniture.bookshelf, Spot(x, floor + 3, plan.between(122, 146)))
 
 
 def dining_room(plan: Plan) -> None:
-    """A table, chairs, a lamp above."""
+    """Draw a table, chairs, a lamp above."""
     _walls(plan, 0.6, 0.5)
     if plan.chance(0.5):
         plan.add(
             "lamp",
-            rooms.hanging_lamp,
+            furniture.hanging_lamp,
             spot=Spot(
                 plan.between(0.42, 0.58) * plan.width, plan.between(50, 74), plan.between(30, 40)
             ),
@@ -92,7 +94,7 @@ def dining_room(plan: Plan) -> None:
             if plan.chance(0.7):
                 plan.put(
                     "chair",
-                    rooms.chair,
+                    furniture.chair,
                     Spot(spot.x + place[0] * size, spot.y + place[1], size * 1.42, 0, place[0] > 0),
                 )
     if plan.chance(0.3):
@@ -108,13 +110,13 @@ def dining_room(plan: Plan) -> None:
 
 
 def _laid_table(plan: Plan, spot: Spot) -> None:
-    plan.put("table", rooms.table, spot)
+    plan.put("table", furniture.table, spot)
     plan.raise_()
-    plan.add(None, rooms.on_table, spot=spot)
+    plan.add(None, furniture.on_table, spot=spot)
     if plan.chance(0.5):
         x = spot.x + plan.between(-0.3, 0.3) * spot.size
         plan.add(
-            "flower", rooms.vase, spot=Spot(x, spot.y - spot.size * 0.88, plan.between(44, 58))
+            "flower", furniture.vase, spot=Spot(x, spot.y - spot.size * 0.88, plan.between(44, 58))
         )
 
 
@@ -125,22 +127,26 @@ def study(plan: Plan) -> None:
     n = len(plan.some(1, 3))
     first = plan.between(0.08, 0.5)
     for i in range(n):
-        plan.put("book", rooms.bookshelf, Spot((first + 0.26 * i) * plan.width, floor + 3, size))
+        plan.put(
+            "book", furniture.bookshelf, Spot((first + 0.26 * i) * plan.width, floor + 3, size)
+        )
     plan.raise_()
     if plan.chance(0.45):
         x = plan.one_of(0.07, 0.93) * plan.width
         plan.put(
-            "lamp", rooms.floor_lamp, Spot(x, floor + plan.between(6, 16), plan.between(112, 130))
+            "lamp",
+            furniture.floor_lamp,
+            Spot(x, floor + plan.between(6, 16), plan.between(112, 130)),
         )
     if plan.chance(0.6):
         spot = Spot(
             plan.between(0.3, 0.7) * plan.width, plan.between(208, 222), plan.between(56, 66)
         )
-        plan.put("table", rooms.table, spot)
+        plan.put("table", furniture.table, spot)
         if plan.chance(0.7):
             plan.put(
                 "chair",
-                rooms.chair,
+                furniture.chair,
                 Spot(
                     spot.x + plan.one_of(-0.3, 0.4) * spot.size,
                     spot.y + 14,

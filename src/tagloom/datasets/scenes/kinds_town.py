@@ -1,6 +1,18 @@
 """Scenes among houses: street, city at night, garden."""
 
-from tagloom.datasets.scenes import air, animals, buildings, land, people, plants, rooms, vehicles
+from tagloom.datasets.scenes import (
+    air,
+    animals,
+    buildings,
+    furniture,
+    land,
+    leaves,
+    mountains,
+    people,
+    plants,
+    streets,
+    vehicles,
+)
 from tagloom.datasets.scenes.kinds_air import birds, open_sky, rainfall
 from tagloom.datasets.scenes.pen import Spot
 from tagloom.datasets.scenes.plan import Plan
@@ -8,7 +20,7 @@ from tagloom.datasets.scenes.plan import Plan
 
 def street(plan: Plan) -> None:
     """Houses along a street, with traffic and people."""
-    _town(plan, towers=0.3, houses=0.85, traffic=0.8)
+    _town(plan, towers=0.3, houses=0.85, traffic=0.9)
 
 
 def city(plan: Plan) -> None:
@@ -21,15 +33,17 @@ def _town(plan: Plan, *, towers: float, houses: float, traffic: float) -> None:
     foot = plan.horizon
     open_sky(plan, clouds=0.4, sun=0.2)
     birds(plan, 0.12)
+    green = (104, 132, 98)
+    plan.add(None, mountains.hills, base=foot, high=plan.between(20, 44), colour=green, far=0.5)
     if plan.chance(towers):
         _skyline(plan, foot)
     if plan.chance(houses):
         _row(plan, foot)
     plan.raise_()
-    plan.add(None, land.pavement, top=foot)
+    plan.add(None, streets.pavement, top=foot)
     top = foot + plan.between(12, 18)
     bottom = top + plan.between(40, 50)
-    plan.add("street", land.street, top=top, bottom=bottom)
+    plan.add("street", streets.street, top=top, bottom=bottom)
     _beside(plan, foot + 6)
     if plan.chance(traffic):
         _traffic(plan, top, bottom)
@@ -114,9 +128,13 @@ def _passers(plan: Plan, bottom: float) -> None:
 
 
 def garden(plan: Plan) -> None:
-    """A lawn before a hedge: flowers, garden chairs, a cat."""
+    """Draw a lawn before a hedge: flowers, garden chairs, a cat."""
     plan.horizon = plan.between(84, 104)
-    plan.add(None, land.hedge, foot=plan.horizon + 6)
+    wall = plan.one_of(leaves.hedge, leaves.hedge, leaves.brick_wall)
+    plan.add(None, wall, foot=plan.horizon + 6)
+    if plan.chance(0.4):
+        high = plan.between(34, 48)
+        plan.add(None, leaves.picket_fence, foot=plan.horizon + 6, high=high)
     plan.add("grass", land.meadow, horizon=plan.horizon, wave=5)
     if plan.chance(0.4):
         for _ in plan.some(1, 2):
@@ -139,10 +157,10 @@ def garden(plan: Plan) -> None:
 
 
 def _terrace(plan: Plan) -> None:
-    spot = plan.stand("table", rooms.table, tall=62, near=(0.4, 0.7), across=(0.25, 0.75))
+    spot = plan.stand("table", furniture.table, tall=62, near=(0.4, 0.7), across=(0.25, 0.75))
     if plan.chance(0.45):
         plan.put("umbrella", people.umbrella, Spot(spot.x, spot.y + 0.5, spot.size * 2.3))
     for side in (-1, 1):
         if plan.chance(0.8):
             x = spot.x + side * spot.size * 1.45
-            plan.put("chair", rooms.chair, Spot(x, spot.y + 4, spot.size * 1.35, 0, side > 0))
+            plan.put("chair", furniture.chair, Spot(x, spot.y + 4, spot.size * 1.35, 0, side > 0))

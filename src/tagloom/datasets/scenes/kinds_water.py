@@ -1,6 +1,16 @@
 """Scenes by the water: beach, harbour, river, and the reef below."""
 
-from tagloom.datasets.scenes import animals, buildings, land, people, plants, vehicles, water
+from tagloom.datasets.scenes import (
+    animals,
+    buildings,
+    land,
+    mountains,
+    people,
+    plants,
+    vehicles,
+    water,
+)
+from tagloom.datasets.scenes.canvas import HEIGHT
 from tagloom.datasets.scenes.kinds_air import balloons, birds, open_sky, rainfall
 from tagloom.datasets.scenes.pen import Spot
 from tagloom.datasets.scenes.plan import Plan
@@ -53,21 +63,27 @@ def _boats(plan: Plan, odds: float, near: tuple[float, float], boat: object, tal
         plan.raise_()
 
 
-def _strollers(plan: Plan, near: tuple[float, float], tall: float, dogs: float) -> None:
+def _strollers(
+    plan: Plan,
+    near: tuple[float, float],
+    tall: float,
+    dogs: float,
+    across: tuple[float, float] = (0.06, 0.94),
+) -> None:
     for _ in plan.some(1, 3):
-        plan.stand("person", people.person, tall=tall, near=near)
+        plan.stand("person", people.person, tall=tall, near=near, across=across)
     if plan.chance(dogs):
-        plan.stand("dog", animals.dog, tall=tall * 0.5, near=near)
+        plan.stand("dog", animals.dog, tall=tall * 0.5, near=near, across=across)
 
 
 def harbour(plan: Plan) -> None:
-    """A row of gabled houses behind boats on the water."""
+    """Draw a row of gabled houses behind boats on the water."""
     plan.horizon = plan.between(104, 126)
     open_sky(plan, clouds=0.5, sun=0.3)
     if plan.chance(0.4):
         plan.add(
             "mountain",
-            land.mountains,
+            mountains.mountains,
             seed=int(plan.rng.integers(2**31)),
             horizon=plan.horizon,
             high=plan.between(30, 60),
@@ -103,31 +119,41 @@ def _quay(plan: Plan) -> None:
 
 
 def river(plan: Plan) -> None:
-    """A river through meadows, perhaps under a bridge."""
+    """Draw a river through meadows, perhaps under a bridge."""
     plan.horizon = plan.between(86, 108)
     open_sky(plan, clouds=0.5, sun=0.4, rainbow=0.2)
     balloons(plan, 0.12)
     if plan.chance(0.4):
         plan.add(
             "mountain",
-            land.mountains,
+            mountains.mountains,
             seed=int(plan.rng.integers(2**31)),
             horizon=plan.horizon,
             high=plan.between(34, 64),
         )
     plan.add("grass", land.meadow, horizon=plan.horizon)
-    start, end = plan.between(0.3, 0.7), plan.between(0.35, 0.65)
-    plan.add("water", water.river, horizon=plan.horizon, start=start, end=end)
+    course = {
+        "start": plan.between(0.3, 0.7),
+        "end": plan.between(0.38, 0.62),
+        "bend": plan.one_of(-1, 1) * plan.between(0.06, 0.13),
+    }
+    plan.add("water", water.river, horizon=plan.horizon, **course)
     if plan.chance(0.6):
+        share = plan.between(0.34, 0.56)
+        y, middle = (
+            plan.horizon + (HEIGHT - plan.horizon) * share,
+            water.river_middle(share, **course),
+        )
+        half = (0.24 * share**1.4 + 0.15) * plan.width
+        ends = (middle * plan.width - half, middle * plan.width + half)
         plan.add(
-            "bridge",
-            buildings.bridge,
-            y=plan.horizon + plan.between(52, 78),
-            high=plan.between(36, 50),
-            far=0.08,
+            "bridge", buildings.bridge, x=ends, y=y, high=plan.between(0.42, 0.58) * half, far=0.06
         )
     elif plan.chance(0.6):
-        plan.stand("boat", vehicles.fishing_boat, tall=62, near=(0.55, 0.9), across=(0.4, 0.6))
+        share = plan.between(0.6, 0.88)
+        x = water.river_middle(share, **course) * plan.width
+        y = plan.horizon + (HEIGHT - plan.horizon) * share
+        plan.put("boat", vehicles.fishing_boat, Spot(x, y, 56 * share))
     _banks(plan)
     birds(plan, 0.3)
     rainfall(plan, 0.45)
@@ -149,7 +175,7 @@ def _banks(plan: Plan) -> None:
             across=plan.one_of((0.1, 0.25), (0.75, 0.9)),
         )
     if plan.chance(0.35):
-        _strollers(plan, (0.6, 0.9), 84, 0.35)
+        _strollers(plan, (0.35, 0.75), 84, 0.35, plan.one_of((0.03, 0.22), (0.78, 0.97)))
 
 
 def reef(plan: Plan) -> None:

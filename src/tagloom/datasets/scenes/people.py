@@ -152,7 +152,7 @@ def seated_person(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
         pen.box((x - 0.055, x + 0.055), (0.04, 0.33), looks.lower, 0.03)
         pen.oval(x, 0.03, 0.06, 0.035, (50, 42, 42))
         pen.oval(x, 0.32, 0.065, 0.055, lighter(looks.lower, 0.12))
-    for x in (-1, 1):
+    for x in (-1.0, 1.0):
         pen.line(
             [(x * 0.13, 0.58), (x * 0.19, 0.45), (x * 0.07, 0.36)], darker(looks.top, 0.15), 0.065
         )
@@ -163,7 +163,7 @@ def seated_person(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def umbrella(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """An open umbrella or beach parasol of two colours."""
+    """Draw an open umbrella or beach parasol of two colours."""
     pen = Pen(canvas, spot)
     one = pick(rng, _CLOTH[:4] + _CLOTH[5:7])
     two = pick(rng, ((250, 246, 236), lighter(one, 0.35), (250, 220, 110)), 5)

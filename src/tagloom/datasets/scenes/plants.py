@@ -20,7 +20,7 @@ _BLOSSOM: tuple[Colour, ...] = (
 
 
 def leafy_tree(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A tree with a round crown, lit from one side."""
+    """Draw a tree with a round crown, lit from one side."""
     pen = Pen(canvas, spot)
     leaves = pick(rng, _AUTUMN if rng.uniform() < 0.18 else _LEAVES)
     bark = pick(rng, ((104, 78, 56), (92, 74, 62), (120, 92, 64)))
@@ -68,7 +68,7 @@ def _leaves(
 
 
 def conifer(canvas: Canvas, rng: np.random.Generator, spot: Spot, *, snowy: bool = False) -> None:
-    """A spruce of ragged tiers, with snow on them if asked."""
+    """Draw a spruce of ragged tiers, with snow on them if asked."""
     pen = Pen(canvas, spot)
     needles = pick(rng, ((40, 92, 66), (52, 104, 70), (34, 82, 74)), 10)
     pen.shadow(0.3, 0.05)
@@ -105,7 +105,7 @@ def conifer(canvas: Canvas, rng: np.random.Generator, spot: Spot, *, snowy: bool
 
 
 def trunk(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """The tall stem of a forest tree whose crown is above the picture, with some low boughs."""
+    """Draw the stem of a forest tree whose crown is above the picture, with low boughs."""
     pen = Pen(canvas, spot)
     bark = pick(rng, ((96, 74, 58), (112, 88, 66), (84, 72, 66), (214, 208, 198)), 10)
     wide = rng.uniform(0.035, 0.05)
@@ -149,7 +149,7 @@ def trunk(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def palm(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A leaning palm with feathered fronds."""
+    """Draw a leaning palm with feathered fronds."""
     pen = Pen(canvas, spot)
     bark, leaf = (
         pick(rng, ((150, 116, 78), (132, 104, 76))),
@@ -193,7 +193,7 @@ def _frond(pen: Pen, foot: tuple[float, float], turn: float, long: float, colour
 
 
 def cactus(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A saguaro with two or three arms and ribs."""
+    """Draw a saguaro with two or three arms and ribs."""
     pen = Pen(canvas, spot)
     green = pick(rng, ((86, 136, 84), (98, 140, 76), (74, 122, 88)))
     pen.shadow(0.35, 0.05)
@@ -218,7 +218,7 @@ def _rib(pen: Pen, x: tuple[float, float], y: tuple[float, float], green: Colour
 
 
 def flowers(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A clump of blossoms on stems; `size` is how tall they stand."""
+    """Draw a clump of blossoms on stems; `size` is how tall they stand."""
     pen = Pen(canvas, spot)
     kinds = [pick(rng, _BLOSSOM) for _ in range(int(rng.integers(1, 3)))]
     n = int(rng.integers(7, 13))

@@ -21,19 +21,17 @@ def sky(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
     field = field * (1 - near) + np.array(light.glow) * near
     field += 3 * (layered_noise(rng, (rows, columns), 4, 2)[:, :, None] - 0.5)
     picture = Image.fromarray(np.rint(np.clip(field, 0, 255)).astype(np.uint8))
-    smooth = picture.resize((columns * 5, rows * 5), Image.Resampling.BICUBIC)
-    mask = Image.new("L", (2, 2), 255)
-    canvas.stencil(mask, (0, 0, canvas.width, horizon + 2), smooth)
+    canvas.backdrop(picture, horizon + 2)
 
 
 def cumulus(canvas: Canvas, rng: np.random.Generator, *, x: float, y: float, wide: float) -> None:
-    """A heap of cloud: lit above, flat and shaded below."""
+    """Draw a heap of cloud: lit above, flat and shaded below."""
     from PIL import Image
 
     rows, columns = 56, 112
     field = _heap(rng, rows, columns)
-    field += 0.38 * (layered_noise(rng, (rows, columns), 8, 3) - 0.5)
-    alpha = np.clip((field - 0.34) * 3.2, 0, 1)
+    field += 0.3 * (layered_noise(rng, (rows, columns), 8, 3) - 0.5)
+    alpha = np.clip((field - 0.3) * 3.0, 0, 1)
     base = np.clip((rows * 0.80 - np.arange(rows)) / 9, 0, 1)[:, None]
     light = canvas.light
     lit = mix(lighter(light.tone((255, 253, 250)), 0.1), light.glow, 0.25)
@@ -53,7 +51,7 @@ def _heap(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
     field = np.zeros((rows, columns))
     for _ in range(int(rng.integers(7, 12))):
         centre = rng.normal(0.5, 0.15)
-        radius = rows * rng.uniform(0.16, 0.34) * (1.15 - abs(centre - 0.5) * 1.8)
+        radius = rows * rng.uniform(0.2, 0.4) * (1.15 - abs(centre - 0.5) * 1.8)
         lift = rows * 0.74 - radius * rng.uniform(0.3, 1.0)
         bump = 1 - np.hypot(down - lift, (across - columns * centre)) / max(radius, 3.0)
         field = np.maximum(field, np.clip(bump * 1.6, 0, 1))
@@ -63,7 +61,7 @@ def _heap(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
 def veil(canvas: Canvas, rng: np.random.Generator, *, y: float, high: float) -> None:
     """Streaks of high cloud across the whole sky."""
     rows, columns = 40, 80
-    field = layered_noise(rng, (rows, columns * 3), 9, 4)[:, ::3]
+    field = layered_noise(rng, (rows * 4, columns), 5, 4)[::4]
     edge = np.sin(np.linspace(0, np.pi, rows))[:, None]
     alpha = np.clip((field - 0.42) * 3.0, 0, 0.9) * edge
     light = canvas.light
@@ -72,7 +70,7 @@ def veil(canvas: Canvas, rng: np.random.Generator, *, y: float, high: float) -> 
 
 
 def overcast(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
-    """A closed cover of heavy cloud."""
+    """Draw a closed cover of heavy cloud."""
     from PIL import Image
 
     rows, columns = 48, 64
@@ -83,13 +81,12 @@ def overcast(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> Non
     share = np.clip(field * 1.3 - pressed * 0.5, 0, 1)[:, :, None]
     body = np.array(dark) * (1 - share) + np.array(pale) * share
     fill = Image.fromarray(np.rint(np.clip(body, 0, 255)).astype(np.uint8))
-    smooth = fill.resize((columns * 5, rows * 5), Image.Resampling.BICUBIC)
     fade = np.clip(np.linspace(3.2, 0.0, rows), 0, 1)[:, None] * np.ones((1, columns))
-    canvas.stencil(as_grey(fade), (0, 0, canvas.width, horizon), smooth)
+    canvas.stencil(as_grey(fade), (0, 0, canvas.width, horizon), fill)
 
 
 def sun(canvas: Canvas, rng: np.random.Generator) -> None:
-    """A disc with a wide halo where the sky is brightest."""
+    """Draw a disc with a wide halo where the sky is brightest."""
     light = canvas.light
     x, y = light.sun[0] * canvas.width, light.sun[1] * canvas.height
     radius = rng.uniform(10, 18)
@@ -101,7 +98,7 @@ def sun(canvas: Canvas, rng: np.random.Generator) -> None:
 
 
 def moon(canvas: Canvas, rng: np.random.Generator) -> None:
-    """A full or crescent moon, with spots and a halo."""
+    """Draw a full or crescent moon, with spots and a halo."""
     x, y = canvas.light.sun[0] * canvas.width, canvas.light.sun[1] * canvas.height
     radius = rng.uniform(11, 18)
     pale: Colour = (246, 241, 214)

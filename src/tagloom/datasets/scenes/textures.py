@@ -1,5 +1,6 @@
 """Grey tiles of noise, made once for all scenes: clouds, grain, ground and ripples."""
 
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,9 @@ def layered_noise(rng: np.random.Generator, shape: tuple[int, int], cells: int, 
     """Add noises, each twice as fine and six tenths as strong; stretched to [0, 1]."""
     total = sum(0.6**i * smooth_noise(rng, shape, cells * 2**i) for i in range(n))
     field = np.asarray(total, dtype=np.float64)
-    return (field - field.min()) / max(float(np.ptp(field)), 1e-9)
+    low, high = float(field.min()), float(field.max())
+    stretched: Field = (field - low) / max(high - low, 1e-9)
+    return stretched
 
 
 def as_grey(field: Field) -> "Image":
@@ -39,6 +42,14 @@ def as_grey(field: Field) -> "Image":
     from PIL import Image
 
     return Image.fromarray(np.rint(np.clip(field, 0, 1) * 255).astype(np.uint8))
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A grey picture to cut from; `lying` if its upper edge is the horizon."""
+
+    image: "Image"
+    lying: bool = False
 
 
 def _lying(field: Field, stretch: float) -> Field:
@@ -53,50 +64,51 @@ def _lying(field: Field, stretch: float) -> Field:
 
 
 @cache
-def grain() -> "Image":
+def grain() -> Tile:
     """Fine grain, the same in all directions."""
-    return as_grey(layered_noise(np.random.default_rng(_SEED), (_SIDE, _SIDE), 48, 3))
+    return Tile(as_grey(layered_noise(np.random.default_rng(_SEED), (_SIDE, _SIDE), 48, 3)))
 
 
 @cache
-def billows() -> "Image":
+def billows() -> Tile:
     """Large soft noise."""
-    return as_grey(layered_noise(np.random.default_rng(_SEED + 1), (_SIDE, _SIDE), 5, 5))
+    return Tile(as_grey(layered_noise(np.random.default_rng(_SEED + 1), (_SIDE, _SIDE), 5, 5)))
 
 
 @cache
-def ground() -> "Image":
+def ground() -> Tile:
     """Tufts and stones on level ground, seen in perspective."""
     rng = np.random.default_rng(_SEED + 2)
     flat = 0.55 * layered_noise(rng, (_SIDE, _SIDE), 40, 3) + 0.45 * rng.uniform(
         size=(_SIDE, _SIDE)
     )
     patches = layered_noise(rng, (_SIDE, _SIDE), 4, 3)
-    return as_grey(_stretched(0.6 * _lying(flat, 0.12) + 0.4 * patches))
+    return Tile(as_grey(_stretched(0.6 * _lying(flat, 0.12) + 0.4 * patches)), lying=True)
 
 
 @cache
-def ripples() -> "Image":
+def ripples() -> Tile:
     """Waves on level water, seen in perspective."""
     rng = np.random.default_rng(_SEED + 3)
-    flat = np.repeat(layered_noise(rng, (_SIDE, _SIDE), 24, 3), 1, axis=0)
+    flat = layered_noise(rng, (_SIDE, _SIDE), 24, 3)
     crests = np.abs(flat - 0.5) * 2
-    return as_grey(_stretched(1 - _lying(crests, 0.05) ** 0.7))
+    return Tile(as_grey(_stretched(1 - _lying(crests, 0.05) ** 0.7)), lying=True)
 
 
 def _stretched(field: Field) -> Field:
-    low, high = np.quantile(field, [0.01, 0.99])
+    low, high = (float(value) for value in np.quantile(field, [0.01, 0.99]))
     return np.clip((field - low) / (high - low), 0, 1)
 
 
-def cut(
-    tile: "Image", rng: np.random.Generator, size: tuple[int, int], share: float = 0.6
-) -> "Image":
-    """Cut a random piece of a tile of that share of its width, full height, and resize it."""
+def cut(tile: Tile, rng: np.random.Generator, size: tuple[int, int], share: float = 0.6) -> "Image":
+    """Cut a random piece of that share of a tile's width, and stretch it to a size."""
     from PIL import Image
 
-    wide = max(1, int(tile.width * share))
-    left = int(rng.integers(0, tile.width - wide + 1))
-    box = (left, 0, left + wide, tile.height)
-    piece = tile.resize(size, Image.Resampling.BILINEAR, box=box)
+    image = tile.image
+    wide = max(1, int(image.width * share))
+    high = image.height if tile.lying else min(image.height, max(1, wide * size[1] // size[0]))
+    left = int(rng.integers(0, image.width - wide + 1))
+    top = int(rng.integers(0, image.height - high + 1))
+    box = (left, top, left + wide, top + high)
+    piece = image.resize(size, Image.Resampling.BILINEAR, box=box)
     return piece.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if rng.uniform() < 0.5 else piece

@@ -20,7 +20,7 @@ _GLASS: Colour = (150, 190, 212)
 
 
 def sailing_boat(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A hull with a main sail and a jib."""
+    """Draw a hull with a main sail and a jib."""
     pen = Pen(canvas, spot)
     hull, sail = (
         pick(rng, _PAINT),
@@ -37,7 +37,7 @@ def sailing_boat(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def fishing_boat(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A stout boat with a cabin, a mast and a bow."""
+    """Draw a stout boat with a cabin, a mast and a bow."""
     pen = Pen(canvas, spot)
     hull, cabin = pick(rng, _PAINT), pick(rng, ((246, 244, 238), (238, 214, 160), (190, 214, 224)))
     _reflection(pen, 0.8, hull)
@@ -60,7 +60,7 @@ def fishing_boat(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def _reflection(pen: Pen, half: float, colour: Colour) -> None:
-    """A dim broken picture of the hull in the water."""
+    """Draw a dim broken picture of the hull in the water."""
     canvas, size = pen.canvas, pen.spot.size
     x, y = pen.spot.x, pen.spot.y
     box = (x - half * size, y - 0.05 * size, x + half * size, y + 0.18 * size)
@@ -68,7 +68,7 @@ def _reflection(pen: Pen, half: float, colour: Colour) -> None:
 
 
 def car(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A car from the side; `size` is its height."""
+    """Draw a car from the side; `size` is its height."""
     pen = Pen(canvas, spot)
     paint = pick(rng, _PAINT)
     tall = rng.uniform(0.92, 1.08)
@@ -116,7 +116,7 @@ def _lights(pen: Pen, front: float, high: float, back: float, low: float) -> Non
 
 
 def bus(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """A bus from the side, with a row of windows; sometimes with an upper deck."""
+    """Draw a bus from the side, with a row of windows; sometimes with an upper deck."""
     pen = Pen(canvas, spot)
     paint = pick(
         rng, ((210, 50, 44), (240, 182, 48), (58, 126, 186), (70, 146, 96), (236, 232, 222))

@@ -4,7 +4,7 @@ import numpy as np
 
 from tagloom.datasets.scenes.canvas import Canvas
 from tagloom.datasets.scenes.colours import Colour, darker, lighter, mix, pick
-from tagloom.datasets.scenes.land import rolling
+from tagloom.datasets.scenes.outlines import rolling
 from tagloom.datasets.scenes.textures import as_grey, billows, layered_noise, ripples
 
 _SEA: tuple[Colour, ...] = ((44, 122, 158), (36, 104, 150), (52, 142, 156), (60, 126, 170))
@@ -68,26 +68,32 @@ def lake(
     canvas.textured(outline, dark, bright, ripples(), rng)
 
 
+def river_middle(share: float, start: float, end: float, bend: float) -> float:
+    """Return the middle of a river, as a share of the width, at a share of the way to the eye."""
+    return start + (end - start) * share + bend * float(np.sin(share * np.pi * 1.6))
+
+
 def river(
-    canvas: Canvas, rng: np.random.Generator, *, horizon: float, start: float, end: float
+    canvas: Canvas,
+    rng: np.random.Generator,
+    *,
+    horizon: float,
+    start: float,
+    end: float,
+    bend: float,
 ) -> None:
-    """A river that winds from the horizon to the lower edge."""
+    """Let a river wind from the horizon to the lower edge."""
     light = canvas.light
     share = np.linspace(0.02, 1.02, 40)
-    bend = rng.uniform(20, 46) * rng.choice([-1, 1])
-    middle = canvas.width * (start + (end - start) * share) + bend * np.sin(share * np.pi * 1.6)
-    half = 2 + canvas.width * rng.uniform(0.17, 0.26) * share**1.6
+    middle = canvas.width * np.array([river_middle(s, start, end, bend) for s in share])
+    half = 3 + canvas.width * rng.uniform(0.2, 0.28) * share**1.4
     y = horizon + (canvas.height + 4 - horizon) * share
-    bank = light.tone((122, 104, 72), 0.1)
-    _ribbon(canvas, middle, half + 2 + 4 * share, y, bank)
-    outline = np.vstack(
-        [np.column_stack([middle - half, y]), np.column_stack([middle + half, y])[::-1]]
-    )
-    near = mix(light.tone((52, 122, 150)), light.zenith, 0.2)
-    far = mix(light.tone((120, 170, 190)), light.horizon, 0.5)
-    canvas.textured(
-        outline, (far, darker(near, 0.3)), (lighter(far, 0.2), lighter(near, 0.25)), ripples(), rng
-    )
+    _ribbon(canvas, middle, half + 2 + 4 * share, y, light.tone((122, 104, 72), 0.1))
+    left, right = np.column_stack([middle - half, y]), np.column_stack([middle + half, y])
+    near = mix(light.tone((46, 124, 164)), light.zenith, 0.25)
+    far = mix(light.tone((110, 172, 204)), light.horizon, 0.45)
+    dark, bright = (far, darker(near, 0.3)), (lighter(far, 0.2), lighter(near, 0.28))
+    canvas.textured(np.vstack([left, right[::-1]]), dark, bright, ripples(), rng)
 
 
 def _ribbon(
@@ -101,8 +107,8 @@ def depths(canvas: Canvas, rng: np.random.Generator) -> None:
     """Blue water seen from below the surface, with shafts of light."""
     top = pick(rng, ((92, 200, 214), (70, 178, 216), (104, 208, 196)))
     bottom = pick(rng, ((10, 62, 108), (8, 74, 104), (16, 52, 110)))
-    corners = [(-2, -2), (canvas.width + 2, -2)]
-    corners += [(canvas.width + 2, canvas.height + 2), (-2, canvas.height + 2)]
+    corners = [(-2.0, -2.0), (canvas.width + 2, -2.0)]
+    corners += [(canvas.width + 2, canvas.height + 2), (-2.0, canvas.height + 2)]
     canvas.textured(
         corners,
         (darker(top, 0.08), bottom),
@@ -124,7 +130,7 @@ def depths(canvas: Canvas, rng: np.random.Generator) -> None:
 
 
 def seaweed(canvas: Canvas, rng: np.random.Generator, *, x: float, y: float, size: float) -> None:
-    """A tuft of swaying ribbons."""
+    """Draw a tuft of swaying ribbons."""
     colour = pick(rng, ((44, 128, 92), (88, 140, 60), (130, 70, 90), (40, 110, 110)))
     for _ in range(int(rng.integers(4, 8))):
         tall, foot = size * rng.uniform(0.5, 1), x + rng.normal(0, size * 0.14)
@@ -139,7 +145,7 @@ def seaweed(canvas: Canvas, rng: np.random.Generator, *, x: float, y: float, siz
 
 
 def coral(canvas: Canvas, rng: np.random.Generator, *, x: float, y: float, size: float) -> None:
-    """A branching coral."""
+    """Draw a branching coral."""
     colour = pick(rng, ((236, 110, 104), (244, 160, 92), (214, 110, 176), (240, 200, 110)))
     _branch(canvas, rng, (x, y), -np.pi / 2, size * 0.42, size * 0.13, colour, 3)
 
