@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tagloom.datasets.base import Dataset
 from tagloom.experiments import report_facts, report_html
 from tagloom.experiments.report_html import Markup
-from tagloom.experiments.report_intervals import table_of_differences, verdicts
+from tagloom.experiments.report_intervals import RULE, tables_of_differences, verdicts
 from tagloom.experiments.report_labels import labels_of_panel
-from tagloom.experiments.report_tables import table_of_costs, table_of_measures
+from tagloom.experiments.report_tables import table_of_costs, table_of_measures, table_of_parameters
 from tagloom.experiments.summary import paired_differences, summarise
 from tagloom.experiments.summary_grid import CAPTION_OF_MEANS, grid_of_means
 from tagloom.experiments.summary_names import descriptors_only, learners_only, title_of
@@ -107,7 +107,7 @@ def _in_short(results: "pd.DataFrame") -> Markup:
         left_out = f"{scored}; {results['n_labels_left_out'].max()} have no test presence."
     return Markup(
         report_html.paragraph(f"{lead} {left_out}".strip(), "lead")
-        + (report_html.listing(lines) if lines else "")
+        + (report_html.listing(lines) + report_html.paragraph(RULE, "note") if lines else "")
     )
 
 
@@ -115,17 +115,14 @@ def _panels(
     results: "pd.DataFrame", labels: "pd.DataFrame | None", figures: Sequence[Path]
 ) -> Iterator[Markup]:
     """Yield the curves and then, for each data set and protocol, its tables."""
-    yield report_html.section("Quality against the labels known", _figure(figures, "map"))
+    yield report_html.section("Quality by share of labels known", _figure(figures, "map"))
     summary, differences = summarise(results), paired_differences(results)
     for (dataset, protocol), part in _by_panel(learners_only(results)):
         own = [_of_panel(table, dataset, protocol) for table in (summary, differences)]
         parts = [report_html.table_of_grid(grid_of_means(learners_only(own[0])), CAPTION_OF_MEANS)]
-        if len(own[1]):
-            parts += [
-                report_html.heading("Differences to the best baseline"),
-                table_of_differences(own[1]),
-            ]
+        parts += [tables_of_differences(own[1])] if len(own[1]) else []
         parts.append(report_html.folded("All measures", table_of_measures(part)))
+        parts.append(report_html.folded("Chosen parameters", table_of_parameters(part)))
         if labels is not None:
             compared = labels_of_panel(_of_panel(labels, dataset, protocol), part)
             parts += [report_html.heading("Label by label"), compared] if compared else []
@@ -151,23 +148,17 @@ def _pictures(figures: Sequence[Path]) -> Markup:
 
 
 def _what_was_run(dataset: Dataset | None, configuration: Mapping[str, Any]) -> Markup:
-    parts = [
-        report_html.heading("Configuration"),
-        report_html.facts(report_facts.configuration_facts(configuration)),
-    ]
+    blocks = {"Configuration": report_html.facts(report_facts.configuration_facts(configuration))}
     if dataset is not None:
-        parts += [
-            report_html.heading(f"Data set: {dataset.name}"),
-            report_html.facts(report_facts.dataset_facts(dataset)),
-            report_html.listing(dataset.notes) if dataset.notes else Markup(""),
-        ]
-    parts += [
-        report_html.heading("Machine"),
-        report_html.facts(report_facts.machine_facts()),
-        report_html.heading("Versions"),
-        report_html.facts(report_facts.version_facts()),
-    ]
-    return report_html.section("What was run", *parts)
+        sizes = report_html.facts(report_facts.dataset_facts(dataset))
+        notes = report_html.listing(dataset.notes) if dataset.notes else ""
+        blocks[f"Data set: {dataset.name}"] = Markup(sizes + notes)
+    blocks["Machine"] = report_html.facts(report_facts.machine_facts())
+    blocks["Versions"] = report_html.facts(report_facts.version_facts())
+    drawn = "".join(
+        f"<div>{report_html.heading(title)}{content}</div>" for title, content in blocks.items()
+    )
+    return report_html.section("What was run", Markup(f'<div class="columns">{drawn}</div>'))
 
 
 def _figure(figures: Sequence[Path], name: str) -> Markup:

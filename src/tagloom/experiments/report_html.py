@@ -56,7 +56,9 @@ def facts(pairs: Mapping[str, object]) -> Markup:
 
 
 def folded(title: str, content: Markup) -> Markup:
-    """Return content that is unfolded on demand."""
+    """Return content that is unfolded on demand; nothing where there is none."""
+    if not content:
+        return Markup("")
     return Markup(f"<details><summary>{escape(title)}</summary>{content}</details>")
 
 
@@ -87,10 +89,11 @@ def table(
         for place, title in enumerate(columns)
     )
     body = "\n".join(_row(number, row, words, marked) for number, row in enumerate(rows))
-    below = f"<caption>{escape(caption)}</caption>" if caption else ""
+    # Outside of what scrolls: a caption must not be cut off where the table is.
+    below = paragraph(caption, "note") if caption else ""
     return Markup(
-        f'<div class="wide" tabindex="0"><table>{below}<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table></div>"
+        f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>{below}"
     )
 
 

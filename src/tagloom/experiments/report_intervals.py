@@ -1,10 +1,10 @@
-"""Our differences to the best baseline, in words, in a table and as intervals on one scale."""
+"""Our differences to the best baseline, in words, in tables and as intervals on one scale."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagloom.experiments.report_html import Markup, table
+from tagloom.experiments.report_html import Markup, heading, paragraph, table
 from tagloom.experiments.summary_grid import NOTHING
 from tagloom.experiments.summary_names import rate_as_text, title_of, with_sign
 
@@ -16,47 +16,52 @@ CAPTION = (
     "95% t intervals over seeds: they speak of other draws of the known labels, not of other test "
     "items, and each stands for itself (no correction for several comparisons)."
 )
-_WIDTH, _HEIGHT, _MARGIN = 176.0, 16.0, 6.0
+RULE = (
+    "Above and below mean that the 95% interval of the paired difference in mAP lies on that side "
+    "of 0; not told apart means that it contains 0."
+)
+_WIDTH, _HEIGHT, _MARGIN = 128.0, 16.0, 5.0
 
 
 def verdicts(differences: "pd.DataFrame") -> list[str]:
     """Say for each of our methods at how many rates it is above, below or not told apart."""
     lines = []
     for method, part in differences.groupby("method", sort=False):
-        title, n_rates = title_of(str(method)), len(part)
-        above, below = int((part["low"] > 0).sum()), int((part["high"] < 0).sum())
-        open_ = int(((part["low"] <= 0) & (part["high"] >= 0)).sum())
-        untested = n_rates - above - below - open_
-        lines.append(
-            f"{title}: of {n_rates} {'rate' if n_rates == 1 else 'rates'}, the 95% interval of its "
-            f"difference to the best baseline lies above 0 at {above}, below 0 at {below} and "
-            f"contains 0 at {open_}"
-            + (f"; at {untested} there are too few seeds for one." if untested else ".")
-        )
+        counts = {
+            "above": int((part["low"] > 0).sum()),
+            "below": int((part["high"] < 0).sum()),
+            "not told apart from": int(((part["low"] <= 0) & (part["high"] >= 0)).sum()),
+            "with too few seeds to compare with": int(part["low"].isna().sum()),
+        }
+        said = ", ".join(f"{what} it at {count}" for what, count in counts.items() if count)
+        rates = "1 rate" if len(part) == 1 else f"{len(part)} rates"
+        lines.append(f"{title_of(str(method))} against the best baseline, {rates}: {said}.")
     return lines
 
 
-def table_of_differences(differences: "pd.DataFrame") -> Markup:
-    """Return a row for each method and rate, with its interval drawn on the scale of all."""
+def tables_of_differences(differences: "pd.DataFrame") -> Markup:
+    """Return a table for each of our methods, its intervals drawn on the scale of all."""
     ends = differences[["mean", "low", "high"]].to_numpy(dtype=float)
-    ends = ends[np.isfinite(ends)]
-    scale = min(0.0, *ends), max(0.0, *ends) if len(ends) else 0.0
-    columns = ("method", "known", "best baseline", "difference", "95% interval", "n", "")
-    rows = [_row(row, scale) for row in differences.to_dict("records")]
-    return table(columns, rows, caption=CAPTION, words=(0, 2, 6))
+    finite = [0.0, *ends[np.isfinite(ends)].tolist()]
+    scale = min(finite), max(finite)
+    columns = ("known", "difference", "95% interval", "", "best baseline", "n")
+    drawn = []
+    for method, part in differences.groupby("method", sort=False):
+        rows = [_row(row, scale) for row in part.to_dict("records")]
+        title = heading(f"{title_of(str(method))} against the best baseline")
+        drawn.append(title + table(columns, rows, words=(0, 3, 4)))
+    return Markup("".join(drawn) + paragraph(CAPTION, "note"))
 
 
 def _row(row: "dict[Any, Any]", scale: tuple[float, float]) -> list[object]:
     mean, low, high = (float(row[name]) for name in ("mean", "low", "high"))
-    has_interval = np.isfinite(low)
     return [
-        title_of(row["method"]),
         rate_as_text(row["rate"]),
-        title_of(row["baseline"]),
         with_sign(mean) if np.isfinite(mean) else NOTHING,
-        f"[{with_sign(low)}, {with_sign(high)}]" if has_interval else NOTHING,
-        int(row["n"]),
+        f"[{with_sign(low)}, {with_sign(high)}]" if np.isfinite(low) else NOTHING,
         _drawn(mean, low, high, scale),
+        title_of(row["baseline"]),
+        int(row["n"]),
     ]
 
 

@@ -83,7 +83,7 @@ def _tables(compared: "pd.DataFrame", titles: tuple[str, str]) -> Markup:
 
 def _table(part: "pd.DataFrame", titles: tuple[str, str]) -> Markup:
     rows = [_row(row) for row in part.to_dict("records")]
-    return table(("label", "in test", *titles, "difference"), rows)
+    return table(("label", "difference", *titles, "in test"), rows)
 
 
 def _row(row: "dict[Any, Any]") -> list[object]:
@@ -92,4 +92,4 @@ def _row(row: "dict[Any, Any]") -> list[object]:
     change = Markup(f'<span class="{kind}">{with_sign(difference)}</span>')
     aps = [f"{100 * row[name]:.1f}" for name in ("ours", "baseline")]
     count = int(row["n"]) if np.isfinite(row["n"]) else "–"
-    return [row["label"], count, *aps, change]
+    return [row["label"], change, *aps, count]

@@ -42,6 +42,22 @@ def table_of_measures(results: "pd.DataFrame") -> Markup:
     return table(("method", "known", *titles), rows, caption=caption)
 
 
+def table_of_parameters(results: "pd.DataFrame") -> Markup:
+    """Return the parameters that the search chose most often, of one data set and protocol."""
+    rows: list[list[object]] = []
+    if "parameters" not in results.columns:
+        return Markup("")
+    for method in in_order(results["method"]):
+        of_method = results[results["method"] == method]
+        for rate, part in of_method.groupby("rate", sort=True):
+            counts = part["parameters"].value_counts(sort=False)
+            chosen = str(counts.idxmax()) if len(counts) else NOTHING
+            share = f"{counts.max()} of {len(part)}" if len(counts) else NOTHING
+            rows.append([title_of(method), rate_as_text(float(str(rate))), share, chosen])
+    caption = "The choice made for most seeds, and for how many."
+    return table(("method", "known", "seeds", "parameters"), rows, caption=caption, words=(0, 3))
+
+
 def table_of_costs(results: "pd.DataFrame") -> Markup:
     """Return time and memory of one cell by method."""
     costs = [name for name in _COSTS if name in results.columns]

@@ -49,7 +49,7 @@ def grid_of_means(summary: "pd.DataFrame") -> Grid:
             mean, sd = spread.get(rate, (np.nan, np.nan))
             entries.append(Entry(mean_and_spread(mean, sd), best=bool(mean == best[rate])))
         rows.append(tuple(entries))
-    return Grid(("known", *map(rate_as_text, rates)), tuple(rows))
+    return Grid(("labels known", *map(rate_as_text, rates)), tuple(rows))
 
 
 def grid_of_differences(differences: "pd.DataFrame") -> Grid:

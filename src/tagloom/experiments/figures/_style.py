@@ -1,5 +1,6 @@
 """How every figure looks and is saved."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,6 +110,8 @@ def save(figure: "Figure", folder: Path, name: str) -> list[Path]:
         kind = path.suffix[1:]
         # Neither the date nor the version of the drawing library belongs to the figure.
         metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-        with written_whole(path) as part:
+        with written_whole(path) as part, warnings.catch_warnings():
+            # Labels may be in any script; a sign the font lacks is drawn as a box.
+            warnings.filterwarnings("ignore", message="Glyph")
             figure.savefig(part, format=kind, dpi=_DPI, metadata=metadata)
     return paths
