@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from toy_sets import make_dataset, small
 
+from tagloom.datasets.base import Dataset
 from tagloom.experiments.cells_memory import PeakMemory
 from tagloom.experiments.cells_quality import examples, per_label, quality
 from tagloom.experiments.methods import Method
@@ -89,6 +90,10 @@ def test_a_fingerprint_tells_sets_apart():
     assert len(same) == 1
     others = [make_dataset(seed=1), make_dataset(flip_test=True), make_dataset(n_concepts=0)]
     assert len(same | {fingerprint(one) for one in others}) == 4
+    tags = {"x": ["sea"], "y": ["sky"]}
+    truths = [PartialLabels.from_tags(tags, unlisted=unlisted) for unlisted in ("absent", 0.5)]
+    truths.append(truths[0].with_hidden([0], [1]))
+    assert len({fingerprint(Dataset("toy", truth, [0], [1])) for truth in truths}) == 3
 
 
 def test_text_holds_numbers_of_numpy_and_no_nan():
