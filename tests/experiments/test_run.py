@@ -131,6 +131,14 @@ def test_cells_of_another_set_or_learner_are_not_taken_for_these(tmp_path):
     assert other_set.results["map"].item() != first.results["map"].item()
 
 
+def test_cells_of_other_code_are_not_taken_for_these(tmp_path, monkeypatch):
+    config = small(tmp_path)
+    run(config, [RATES])
+    assert plan_benchmark(config, make_dataset(), [RATES]).pending() == []
+    monkeypatch.setattr("tagloom.experiments.run_plan.code_digest", lambda: "changed")
+    assert len(plan_benchmark(config, make_dataset(), [RATES]).pending()) == 4
+
+
 def test_unlisted_tags_decide_only_presences(tmp_path):
     config = small(tmp_path, rates=(0.6,), repeats=1, protocols=("per-class", "presences"))
     run(config, [RIDGE])
