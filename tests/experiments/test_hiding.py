@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_sets import make_dataset
 
+from tagloom.errors import InvalidInputError
 from tagloom.experiments.hiding import hidden, read_pattern, save_pattern
-from tagloom.labels import State
+from tagloom.labels import PartialLabels, State
 
 
 @pytest.mark.parametrize("protocol", ["per-class", "presences", "uniform"])
@@ -36,3 +37,18 @@ def test_less_hidden_is_hidden_less():
     truth = make_dataset().truth
     few, many = (hidden(truth, "per-class", rate, 4).states() for rate in (0.2, 0.5))
     assert np.all(few[few != int(State.UNKNOWN)] == many[few != int(State.UNKNOWN)])
+
+
+@pytest.mark.parametrize("protocol", ["per-class", "presences", "uniform"])
+def test_tags_that_are_the_whole_truth_are_hidden_like_a_table(protocol):
+    tags = [["sea", "sky"], ["sea"], [], ["sun", "sky"], ["sun"]]
+    truth = PartialLabels.from_tags(tags, unlisted="absent")
+    table = PartialLabels.from_array(truth.to_array(), labels=truth.labels)
+    one, other = (hidden(given, protocol, 0.5, 1) for given in (truth, table))
+    np.testing.assert_array_equal(one.states(), other.states())
+
+
+def test_tags_that_are_not_the_whole_truth_are_refused():
+    truth = PartialLabels.from_tags([["sea"], ["sky"]], unlisted=0.3)
+    with pytest.raises(InvalidInputError, match="presumed absent with weight"):
+        hidden(truth, "per-class", 0.5, 0)

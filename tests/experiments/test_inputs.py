@@ -53,6 +53,20 @@ def test_features_without_spread_stay_finite():
     assert np.all(X.test == 0)
 
 
+def test_standardized_columns_forget_their_units():
+    dataset = make_dataset(n_concepts=0)
+    units = np.array([1e-3, 1, 1e4, 1, 1, 7, 1, 1])
+    seen = dataset.features
+    other = type(seen)(seen.items, seen.visual * units, seen.posteriors, seen.concepts)
+    foreign = type(dataset)(
+        "foreign", dataset.truth, dataset.training, dataset.test, features=other
+    )
+    plain, changed = (split_features(one, standardize=True) for one in (dataset, foreign))
+    for one, two in zip(plain, changed, strict=True):
+        np.testing.assert_allclose(one.visual, two.visual, rtol=1e-5)
+    np.testing.assert_allclose(plain[0].visual.std(axis=0), 1, rtol=1e-5)
+
+
 def test_semantic_features_and_descriptors_agree():
     dataset = make_dataset()
     parts = split_features(dataset)

@@ -104,7 +104,13 @@ def test_what_is_finished_is_not_worked_on_again(tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"folds": 3}, {"energy": 0.5}, {"features": "semantic"}, {"protocols": ("uniform",)}],
+    [
+        {"folds": 3},
+        {"energy": 0.5},
+        {"standardize": True},
+        {"features": "semantic"},
+        {"protocols": ("uniform",)},
+    ],
 )
 def test_cells_of_another_configuration_are_not_taken_for_these(tmp_path, change):
     config = small(tmp_path / "mixed", rates=(0.6,))
@@ -123,6 +129,14 @@ def test_cells_of_another_set_or_learner_are_not_taken_for_these(tmp_path):
     assert other_learner.results["n_trials"].item() == 0
     other_set, _ = run(config, [RIDGE], make_dataset(seed=1))
     assert other_set.results["map"].item() != first.results["map"].item()
+
+
+def test_cells_of_other_code_are_not_taken_for_these(tmp_path, monkeypatch):
+    config = small(tmp_path)
+    run(config, [RATES])
+    assert plan_benchmark(config, make_dataset(), [RATES]).pending() == []
+    monkeypatch.setattr("tagloom.experiments.run_plan.code_digest", lambda: "changed")
+    assert len(plan_benchmark(config, make_dataset(), [RATES]).pending()) == 4
 
 
 def test_unlisted_tags_decide_only_presences(tmp_path):

@@ -2,10 +2,12 @@
 
 import os
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 from joblib import cpu_count
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
 from tagloom.models.base import PartialLabelLearner
@@ -90,4 +92,12 @@ class Watched(Rates):
         states = Y.states()
         path = Path(self.folder) / f"{os.getpid()}-{number}.npz"
         np.savez(path, X=X, states=states, threads=threads, mapped=not X.flags.owndata)
+        return super().fit(X, Y)
+
+
+class Complaining(Rates):
+    """Warns while it learns."""
+
+    def fit(self, X, Y, graph=None):
+        warnings.warn("this took long", ConvergenceWarning, stacklevel=2)
         return super().fit(X, Y)

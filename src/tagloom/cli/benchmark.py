@@ -15,59 +15,90 @@ if TYPE_CHECKING:
 _SHOWN_FAILURES = 10
 
 
+_Dataset = Annotated[
+    str | None, typer.Option(help="Which set: a name, or KIND:PATH.", show_default="scenes")
+]
+_Rates = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Shares of the labels that stay known; repeat it or separate by commas.",
+        show_default="0.1,0.2,0.3,0.4,0.5",
+    ),
+]
+_Methods = Annotated[
+    list[str] | None,
+    typer.Option(help="Learners to compare; repeat it or separate by commas; else all."),
+]
+_Repeats = Annotated[
+    int | None, typer.Option(help="Repetitions, each with its seed.", show_default="5")
+]
+_Protocol = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="How labels are hidden: per-class, presences or uniform.", show_default="per-class"
+    ),
+]
+_Features = Annotated[
+    str | None, typer.Option(help="What learners see: visual, or semantic.", show_default="visual")
+]
+_Energy = Annotated[
+    float | None,
+    typer.Option(help="Share of the variance that the features keep.", show_default="0.9"),
+]
+_Standardize = Annotated[
+    bool | None,
+    typer.Option(
+        "--standardize/--no-standardize",
+        help="Divide each column by its spread: for tables of unlike units.",
+    ),
+]
+_Unlisted = Annotated[
+    str | None,
+    typer.Option(help="Protocol presences: unlisted tags are absent, unknown, or a weight."),
+]
+_Seed = Annotated[int | None, typer.Option(help="The first seed.", show_default="0")]
+_Folds = Annotated[int | None, typer.Option(help="Folds of the search.", show_default="2")]
+_Jobs = Annotated[int | None, typer.Option(help="Cells worked on at once; else one per core.")]
+_Config = Annotated[
+    Path | None, typer.Option(help="TOML file whose keys are these flags; flags win.")
+]
+_Out = Annotated[
+    Path | None, typer.Option(help="Folder of the results.", show_default="tagloom-benchmark")
+]
+_ValidateDescriptors = Annotated[
+    bool | None,
+    typer.Option(
+        "--validate-descriptors/--no-validate-descriptors",
+        help="Judge the semantic descriptors by themselves, too.",
+    ),
+]
+_Figures = Annotated[
+    bool | None,
+    typer.Option("--figures/--no-figures", help="Draw figures, for the report, too."),
+]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print the account as JSON.")]
+_ListMethods = Annotated[bool, typer.Option("--list-methods", help="List the learners and stop.")]
+
+
 def benchmark(
-    dataset: Annotated[
-        str | None, typer.Option(help="Which set: a name, or KIND:PATH.", show_default="scenes")
-    ] = None,
-    rates: Annotated[
-        list[str] | None,
-        typer.Option(help="Shares of the labels that stay known; repeat it or separate by commas."),
-    ] = None,
-    methods: Annotated[
-        list[str] | None,
-        typer.Option(help="Learners to compare; repeat it or separate by commas; else all."),
-    ] = None,
-    repeats: Annotated[int | None, typer.Option(help="Repetitions, each with its seed.")] = None,
-    protocol: Annotated[
-        list[str] | None,
-        typer.Option(help="How labels are hidden: per-class, presences or uniform."),
-    ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="What learners see: visual, or semantic ([visual; s]).")
-    ] = None,
-    energy: Annotated[
-        float | None, typer.Option(help="Share of the variance that the features keep.")
-    ] = None,
-    unlisted: Annotated[
-        str | None,
-        typer.Option(help="Protocol presences: unlisted tags are absent, unknown, or a weight."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="The first seed.")] = None,
-    folds: Annotated[int | None, typer.Option(help="Folds of the search.")] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Cells worked on at once; else one per core.")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file whose keys are these flags; flags win.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the results.", show_default="tagloom-benchmark")
-    ] = None,
-    validate_descriptors: Annotated[
-        bool | None,
-        typer.Option(
-            "--validate-descriptors/--no-validate-descriptors",
-            help="Judge the semantic descriptors by themselves, too.",
-        ),
-    ] = None,
-    figures: Annotated[
-        bool | None,
-        typer.Option("--figures/--no-figures", help="Draw figures, for the report, too."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the account as JSON.")] = False,
-    list_methods: Annotated[
-        bool, typer.Option("--list-methods", help="List the learners and stop.")
-    ] = False,
+    dataset: _Dataset = None,
+    rates: _Rates = None,
+    methods: _Methods = None,
+    repeats: _Repeats = None,
+    protocol: _Protocol = None,
+    features: _Features = None,
+    energy: _Energy = None,
+    standardize: _Standardize = None,
+    unlisted: _Unlisted = None,
+    seed: _Seed = None,
+    folds: _Folds = None,
+    jobs: _Jobs = None,
+    config: _Config = None,
+    out: _Out = None,
+    validate_descriptors: _ValidateDescriptors = None,
+    figures: _Figures = None,
+    as_json: _AsJson = False,
+    list_methods: _ListMethods = False,
 ) -> None:
     """Hide labels, let every learner find them again, and compare: tables, figures, a report.
 
@@ -84,6 +115,7 @@ def benchmark(
         "protocols": _split(protocol),
         "features": features,
         "energy": energy,
+        "standardize": standardize,
         "unlisted": _name_or_number(unlisted),
         "seed": seed,
         "folds": folds,

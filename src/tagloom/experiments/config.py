@@ -41,6 +41,9 @@ class Benchmark:
         What all learners see: the visual descriptor, or the paper's [visual; s].
     energy : float
         Share of the variance that the principal components keep.
+    standardize : bool
+        Whether to divide each column of the visual descriptor by its standard deviation over the
+        training items first: for tables whose columns have unlike units.
     unlisted : "absent", "unknown" or float
         What a tag that is not listed means in the protocol "presences"; a number is the weight with
         which it is absent.
@@ -63,6 +66,7 @@ class Benchmark:
     folds: int = 2
     features: str = "visual"
     energy: float = 0.9
+    standardize: bool = False
     unlisted: str | float = "absent"
     validate_descriptors: bool = False
     figures: bool = True
@@ -150,6 +154,7 @@ def _check_choices(config: Benchmark) -> None:
     checked_names(config.methods)
     check_flag("validate-descriptors", config.validate_descriptors)
     check_flag("figures", config.figures)
+    check_flag("standardize", config.standardize)
     if isinstance(config.unlisted, str):
         check_choice("unlisted", config.unlisted, ("absent", "unknown"))
     else:

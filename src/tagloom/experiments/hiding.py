@@ -18,6 +18,7 @@ def hidden(
     For one seed the patterns of different rates are nested where labels are hidden per class: what
     is known at 10% is known at 20%.
     """
+    truth = _with_absences_listed(truth)
     if protocol == "per-class":
         return hide_per_class(truth, rate, seed)
     if protocol == "presences":
@@ -63,3 +64,13 @@ def read_pattern(path: str | os.PathLike[str]) -> PartialLabels:
             labels=stored["labels"].tolist(),
             unlisted_weight=float(stored["unlisted_weight"]),
         )
+
+
+def _with_absences_listed(truth: PartialLabels) -> PartialLabels:
+    """List each absence of a set whose makers say that what is not listed is absent.
+
+    Where it is absent only with some weight below 1, nobody knows the truth: hiding refuses it.
+    """
+    if truth.unlisted_weight != 1:
+        return truth
+    return PartialLabels.from_array(truth.to_array(), labels=truth.labels, items=truth.items)

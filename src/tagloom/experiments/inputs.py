@@ -1,5 +1,6 @@
 """What learners learn from: the same features and descriptors for all of them."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,14 +27,25 @@ class Pair(NamedTuple):
     test: Array
 
 
-def split_features(dataset: Dataset) -> tuple[Features, Features]:
-    """Return the features of the training and of the test rows."""
+def split_features(dataset: Dataset, *, standardize: bool = False) -> tuple[Features, Features]:
+    """Return the features of the training and of the test rows.
+
+    With `standardize` every visual column is divided by its standard deviation over the training
+    rows; one that does not vary there stays as it is.
+    """
     if dataset.features is None:
         raise InvalidInputError(f"{dataset.name} has no features; pass dataset.embedded().")
     for name in ("training", "test"):
         if not len(getattr(dataset, name)):
             raise InvalidInputError(f"{dataset.name} has no {name} rows: nothing can be compared.")
-    return _rows_of(dataset.features, dataset.training), _rows_of(dataset.features, dataset.test)
+    training = _rows_of(dataset.features, dataset.training)
+    test = _rows_of(dataset.features, dataset.test)
+    if standardize:
+        spread = training.visual.std(axis=0, dtype=np.float64)
+        spread[spread == 0] = 1.0
+        training = replace(training, visual=training.visual / spread)
+        test = replace(test, visual=test.visual / spread)
+    return training, test
 
 
 def visual_features(training: Features, test: Features, energy: float) -> Pair:

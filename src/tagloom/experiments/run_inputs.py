@@ -28,7 +28,7 @@ class Unprepared(NamedTuple):
 def prepare(plan: Plan, tasks: Sequence[Task], workers: Workers) -> dict[Path, Unprepared]:
     """Write the patterns and inputs of these tasks; return what could not be, by folder."""
     _write_patterns(plan, tasks)
-    training, test = split_features(plan.dataset)
+    training, test = split_features(plan.dataset, standardize=plan.config.standardize)
     on_labels = plan.config.features == "semantic"
     if not on_labels:
         for folder in {task.features for task in tasks}:

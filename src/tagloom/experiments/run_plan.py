@@ -13,6 +13,7 @@ from tagloom.experiments.config import Benchmark
 from tagloom.experiments.inputs import split_features
 from tagloom.experiments.methods import DESCRIPTORS, Method, learner_class, methods_named
 from tagloom.experiments.store import RESULTS_PROTOCOL, Cell, CellStore, digest_of, fingerprint
+from tagloom.experiments.store_code import code_digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,16 +80,18 @@ def _descriptors(dataset: Dataset, notes: list[str]) -> tuple[Method, ...]:
 def _tasks(
     config: Benchmark, name: str, identity: str, methods: Sequence[Method]
 ) -> Iterator[Task]:
-    visual = {"set": identity, "features": "visual", "energy": config.energy}
+    made = {"energy": config.energy, "standardize": config.standardize}
+    code = {"results": RESULTS_PROTOCOL, "version": __version__, "code": code_digest()}
+    visual = made | {"set": identity, "features": "visual"}
     for seed, protocol, rate in product(config.seeds, config.protocols, config.rates):
         pattern = _pattern_facts(config, identity, protocol, rate, seed)
         setting = f"{protocol}_{rate:g}_seed{seed}"
-        semantic = {"pattern": pattern, "features": config.features, "energy": config.energy}
+        semantic = made | {"pattern": pattern, "features": config.features}
         semantics = config.out / "work" / f"{setting}_{digest_of(**semantic)}"
         on_labels = config.features == "semantic"
         for method in methods:
             facts = {"inputs": semantic, "method": method.facts(), "folds": config.folds}
-            digest = digest_of(**facts, results=RESULTS_PROTOCOL, version=__version__)
+            digest = digest_of(**facts, **code)
             yield Task(
                 cell=Cell(name, protocol, method.name, rate, seed, digest),
                 method=method,

@@ -80,6 +80,7 @@ def fingerprint(dataset: Dataset) -> str:
     seen.update(json.dumps(names).encode())
     entries = dataset.truth.entries()
     arrays: list[Any] = [entries.rows, entries.columns, entries.present, entries.weights]
+    arrays += [*dataset.truth.hidden_entries(), np.float64(dataset.truth.unlisted_weight)]
     arrays += [dataset.training, dataset.test]
     if dataset.features is not None:
         seen.update(json.dumps(dataset.features.concepts).encode())

@@ -1,0 +1,202 @@
+"""Furniture and what stands on it."""
+
+import numpy as np
+
+from tagloom.datasets.scenes.canvas import Canvas
+from tagloom.datasets.scenes.colours import Colour, darker, lighter, pick
+from tagloom.datasets.scenes.pen import Pen, Spot
+from tagloom.datasets.scenes.plants import blossom
+
+_WOOD: tuple[Colour, ...] = ((168, 116, 72), (136, 90, 58), (196, 150, 100), (110, 76, 56))
+_CLOTH: tuple[Colour, ...] = (
+    (70, 110, 130),
+    (190, 92, 74),
+    (110, 130, 92),
+    (206, 168, 90),
+    (150, 100, 130),
+    (120, 120, 130),
+)
+_SPINES: tuple[Colour, ...] = (
+    (176, 60, 52),
+    (50, 92, 130),
+    (220, 172, 76),
+    (84, 120, 82),
+    (230, 220, 196),
+    (110, 72, 110),
+    (60, 60, 70),
+)
+
+
+def table(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Draw a wooden table seen from a little above; things may stand on it."""
+    pen = Pen(canvas, spot)
+    wood = pick(rng, _WOOD)
+    half = rng.uniform(0.8, 1.05)
+    pen.shadow(half * 1.15, 0.14)
+    for x, y in ((-half * 0.8, 0.12), (half * 0.8, 0.12)):
+        pen.box((x - 0.04, x + 0.04), (y, 0.9), darker(wood, 0.4))
+    for x in (-half * 0.94, half * 0.94):
+        pen.box((x - 0.055, x + 0.055), (0, 0.8), darker(wood, 0.2), 0.01)
+    pen.poly(
+        [(-half, 0.8), (half, 0.8), (half * 0.86, 1.0), (-half * 0.86, 1.0)], lighter(wood, 0.16)
+    )
+    pen.box((-half, half), (0.7, 0.8), darker(wood, 0.08))
+    for share in (0.3, 0.6):
+        y, reach = 0.8 + 0.2 * share, half * (1 - 0.14 * share)
+        pen.line([(-reach, y), (reach, y)], wood, 0.012)
+
+
+def on_table(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Cups, a bowl, a plate: what makes a table look used."""
+    pen = Pen(canvas, spot)
+    for x in rng.permutation([-0.55, -0.2, 0.2, 0.55])[: int(rng.integers(1, 4))]:
+        colour = pick(rng, ((240, 238, 232), (200, 84, 70), (80, 130, 160), (230, 190, 90)))
+        y = rng.uniform(0.84, 0.92)
+        pen.canvas.shadow(*pen.at(x, y), 0.16 * spot.size, 0.05 * spot.size, 0.5)
+        if rng.uniform() < 0.5:
+            pen.oval(x + 0.1, y + 0.08, 0.05, 0.05, darker(colour, 0.2))
+            pen.box((x - 0.08, x + 0.08), (y, y + 0.16), colour, 0.03)
+            pen.oval(x, y + 0.16, 0.08, 0.025, darker(colour, 0.35))
+        else:
+            pen.oval(x, y + 0.02, 0.17, 0.05, darker(colour, 0.1))
+            pen.oval(x, y + 0.03, 0.13, 0.035, lighter(colour, 0.3))
+
+
+def chair(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Draw a chair with a slatted back, half turned."""
+    pen = Pen(canvas, spot)
+    wood = pick(rng, (*_WOOD, (236, 232, 224), (84, 120, 130), (176, 70, 60)))
+    seat = pick(rng, _CLOTH)
+    pen.shadow(0.4, 0.07)
+    for x, y in ((-0.12, 0.09), (0.28, 0.09)):
+        pen.box((x - 0.025, x + 0.025), (y, 0.46), darker(wood, 0.35))
+    for x in (-0.22, 0.2):
+        pen.box((x - 0.028, x + 0.028), (0, 0.44), wood, 0.01)
+    pen.line([(-0.22, 0.18), (0.2, 0.18)], darker(wood, 0.15), 0.03)
+    pen.poly([(-0.27, 0.42), (0.24, 0.42), (0.33, 0.52), (-0.16, 0.52)], lighter(seat, 0.1))
+    pen.poly([(-0.27, 0.38), (0.24, 0.38), (0.24, 0.42), (-0.27, 0.42)], darker(wood, 0.1))
+    for x in (-0.15, 0.31):
+        pen.line([(x, 0.5), (x - 0.02, 0.99)], wood, 0.05)
+    for y in (0.66, 0.8, 0.93):
+        pen.line([(-0.16, y), (0.3, y)], lighter(wood, 0.1), 0.06)
+
+
+def sofa(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Draw a sofa with cushions."""
+    pen = Pen(canvas, spot)
+    cloth = pick(rng, _CLOTH)
+    pen.shadow(1.6, 0.12, 0.7)
+    for x in (-1.15, 1.15):
+        pen.box((x - 0.05, x + 0.05), (0, 0.12), (76, 56, 44))
+    pen.box((-1.2, 1.2), (0.3, 1.0), darker(cloth, 0.2), 0.16)
+    for x in (-0.55, 0.55):
+        pen.box((x - 0.52, x + 0.52), (0.45, 0.94), darker(cloth, 0.06), 0.12)
+        pen.box((x - 0.54, x + 0.54), (0.28, 0.54), lighter(cloth, 0.14), 0.09)
+    pen.box((-1.15, 1.15), (0.09, 0.32), darker(cloth, 0.14), 0.03)
+    for x in (-1.2, 1.2):
+        pen.box((x - 0.17, x + 0.17), (0.09, 0.68), cloth, 0.15)
+    for x in rng.permutation([-0.85, -0.2, 0.3, 0.85])[: int(rng.integers(1, 3))]:
+        colour = pick(rng, ((240, 226, 190), (226, 130, 90), (120, 160, 160), (236, 190, 90)))
+        pen.poly([(x - 0.22, 0.5), (x + 0.2, 0.52), (x + 0.23, 0.86), (x - 0.18, 0.84)], colour)
+        pen.line([(x - 0.2, 0.52), (x + 0.2, 0.84)], darker(colour, 0.15), 0.02)
+
+
+def bookshelf(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Shelves full of books."""
+    pen = Pen(canvas, spot)
+    wood, half = pick(rng, _WOOD), rng.uniform(0.3, 0.42)
+    pen.shadow(half * 1.3, 0.04)
+    pen.box((-half, half), (0, 1), darker(wood, 0.2))
+    pen.box((-half + 0.03, half - 0.03), (0.04, 0.97), darker(wood, 0.6))
+    shelves = 4
+    for i in range(shelves):
+        low = 0.05 + 0.235 * i
+        x = -half + 0.035
+        while x < half - 0.085:
+            wide, high = rng.uniform(0.026, 0.055), rng.uniform(0.13, 0.19)
+            spine = pick(rng, _SPINES)
+            pen.box((x, x + wide), (low, low + high), spine)
+            pen.line(
+                [(x, low + high * 0.75), (x + wide, low + high * 0.75)], lighter(spine, 0.4), 0.008
+            )
+            x += wide + (0.004 if rng.uniform() < 0.85 else 0.04)
+        pen.box((-half + 0.02, half - 0.02), (low - 0.025, low), wood)
+
+
+def floor_lamp(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Draw a standing lamp with a shade that glows."""
+    pen = Pen(canvas, spot)
+    shade = pick(rng, ((248, 226, 170), (240, 200, 150), (236, 232, 214)), 6)
+    pen.shadow(0.16, 0.03)
+    pen.oval(0, 0.015, 0.12, 0.025, (60, 54, 52))
+    pen.line([(0, 0.02), (0, 0.76)], (90, 76, 62), 0.024)
+    pen.glow(0, 0.84, 0.5, (255, 230, 160), 0.6)
+    body = [pen.at(x, y) for x, y in ((-0.17, 0.7), (0.17, 0.7), (0.1, 1.0), (-0.1, 1.0))]
+    canvas.gradient(body, lighter(shade, 0.1), lighter(shade, 0.6))
+
+
+def hanging_lamp(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Draw a lamp on a cord from the ceiling; the spot is its lower rim."""
+    pen = Pen(canvas, spot)
+    colour = pick(
+        rng, ((196, 70, 58), (60, 100, 110), (220, 170, 70), (70, 70, 76), (240, 236, 226))
+    )
+    pen.line([(0, 0.7), (0, 12.0)], (50, 46, 46), 0.03)
+    pen.glow(0, 0.0, 1.8, (255, 234, 170), 0.5)
+    pen.bare_oval(0, 0.06, 0.2, 0.16, (255, 244, 200))
+    pen.poly(
+        [(-0.62, 0.1), (0.62, 0.1), (0.22, 0.66), (0.08, 0.78), (-0.08, 0.78), (-0.22, 0.66)],
+        colour,
+    )
+    pen.poly(
+        [
+            (-0.62 * pen.side, 0.1),
+            (-0.25 * pen.side, 0.1),
+            (-0.08 * pen.side, 0.66),
+            (-0.22 * pen.side, 0.66),
+        ],
+        darker(colour, 0.25),
+    )
+
+
+def vase(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Draw a vase of flowers."""
+    pen = Pen(canvas, spot)
+    glaze = pick(rng, ((90, 140, 170), (236, 230, 216), (190, 90, 70), (110, 140, 110)))
+    colours = [
+        pick(
+            rng,
+            (
+                (232, 64, 70),
+                (250, 196, 56),
+                (244, 126, 168),
+                (150, 96, 206),
+                (250, 248, 240),
+                (246, 140, 60),
+            ),
+        )
+        for _ in range(2)
+    ]
+    pen.shadow(0.35, 0.08)
+    heads = [
+        (rng.normal(0, 0.24), rng.uniform(0.58, 0.95)) for _ in range(int(rng.integers(6, 10)))
+    ]
+    for x, y in heads:
+        pen.line([(0, 0.35), (x, y)], (80, 130, 70), 0.025)
+        pen.oval(x * 0.6 + 0.04, y * 0.75, 0.07, 0.03, (90, 146, 76))
+    for i, (x, y) in enumerate(heads):
+        blossom(pen, (x, y), rng.uniform(0.11, 0.15), colours[i % 2], rng)
+    pen.poly(
+        [
+            (-0.08, 0),
+            (-0.16, 0.16),
+            (-0.12, 0.32),
+            (-0.08, 0.38),
+            (0.08, 0.38),
+            (0.12, 0.32),
+            (0.16, 0.16),
+            (0.08, 0),
+        ],
+        glaze,
+    )
+    pen.oval(0.06 * pen.side, 0.2, 0.03, 0.08, lighter(glaze, 0.5))

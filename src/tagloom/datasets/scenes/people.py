@@ -1,0 +1,191 @@
+"""People, standing, walking and sitting, and their umbrellas."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tagloom.datasets.scenes.canvas import Canvas
+from tagloom.datasets.scenes.colours import Colour, darker, lighter, pick
+from tagloom.datasets.scenes.pen import Pen, Spot
+
+_SKIN: tuple[Colour, ...] = ((246, 208, 174), (224, 172, 130), (178, 122, 84), (120, 78, 54))
+_HAIR: tuple[Colour, ...] = (
+    (44, 34, 32),
+    (110, 70, 40),
+    (206, 164, 90),
+    (150, 74, 44),
+    (170, 168, 170),
+)
+_CLOTH: tuple[Colour, ...] = (
+    (204, 58, 56),
+    (52, 104, 170),
+    (244, 190, 70),
+    (66, 138, 104),
+    (236, 232, 224),
+    (120, 80, 150),
+    (234, 130, 70),
+    (70, 76, 92),
+)
+
+
+@dataclass(frozen=True)
+class _Looks:
+    skin: Colour
+    hair: Colour
+    top: Colour
+    lower: Colour
+    dress: bool
+
+
+def _looks(rng: np.random.Generator) -> _Looks:
+    lower = pick(rng, ((50, 64, 104), (88, 76, 66), (44, 46, 56), (150, 130, 100)))
+    return _Looks(
+        pick(rng, _SKIN, 6),
+        pick(rng, _HAIR, 6),
+        pick(rng, _CLOTH),
+        lower,
+        bool(rng.uniform() < 0.35),
+    )
+
+
+def person(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Somebody who stands or walks."""
+    pen = Pen(canvas, spot)
+    looks = _looks(rng)
+    stride = rng.uniform(0.02, 0.1)
+    pen.shadow(0.32, 0.045)
+    legs = looks.skin if looks.dress else looks.lower
+    for x, shade in ((-stride, darker(legs, 0.2)), (stride, legs)):
+        pen.line([(x * 0.4, 0.48), (x, 0.25), (x * 1.3, 0.04)], shade, 0.075)
+        pen.poly(
+            [
+                (x * 1.3 - 0.04, 0.0),
+                (x * 1.3 - 0.04, 0.05),
+                (x * 1.3 + 0.08, 0.025),
+                (x * 1.3 + 0.08, 0.0),
+            ],
+            (50, 42, 42),
+        )
+    swing = rng.uniform(0.05, 0.16)
+    _arm(pen, looks, [(-0.1, 0.76), (-0.13 - swing * 0.3, 0.6), (-0.1 - swing, 0.46)], 0.25)
+    if looks.dress:
+        pen.poly(
+            [(-0.11, 0.8), (0.11, 0.8), (0.1, 0.6), (0.19, 0.3), (-0.19, 0.3), (-0.1, 0.6)],
+            looks.top,
+        )
+        pen.poly(
+            [
+                (-0.11 * pen.side, 0.8),
+                (-0.02 * pen.side, 0.8),
+                (-0.05 * pen.side, 0.3),
+                (-0.19 * pen.side, 0.3),
+                (-0.1 * pen.side, 0.6),
+            ],
+            darker(looks.top, 0.18),
+        )
+    else:
+        pen.poly([(-0.12, 0.8), (0.12, 0.8), (0.11, 0.45), (-0.11, 0.45)], looks.top)
+        pen.poly(
+            [
+                (-0.12 * pen.side, 0.8),
+                (-0.03 * pen.side, 0.8),
+                (-0.03 * pen.side, 0.45),
+                (-0.11 * pen.side, 0.45),
+            ],
+            darker(looks.top, 0.18),
+        )
+    _arm(pen, looks, [(0.1, 0.77), (0.15 + swing * 0.2, 0.62), (0.12 + swing, 0.48)], 0.0)
+    _head(pen, rng, looks, 0.0, 0.905)
+
+
+def _arm(pen: Pen, looks: _Looks, joints: list[tuple[float, float]], shade: float) -> None:
+    pen.line(joints, darker(looks.top, shade), 0.062)
+    pen.oval(joints[-1][0], joints[-1][1] - 0.02, 0.032, 0.032, darker(looks.skin, shade * 0.6))
+
+
+def _head(pen: Pen, rng: np.random.Generator, looks: _Looks, x: float, y: float) -> None:
+    pen.box((x - 0.03, x + 0.03), (y - 0.13, y - 0.04), darker(looks.skin, 0.15))
+    if looks.dress:
+        pen.poly(
+            [
+                (x - 0.09, y + 0.02),
+                (x - 0.11, y - 0.15),
+                (x + 0.06, y - 0.13),
+                (x + 0.07, y + 0.04),
+            ],
+            looks.hair,
+        )
+    pen.oval(x, y + 0.012, 0.086, 0.098, looks.hair)
+    pen.oval(x + 0.018, y - 0.014, 0.068, 0.08, looks.skin)
+    pen.poly(
+        [
+            (x - 0.08, y + 0.03),
+            (x + 0.06, y + 0.05),
+            (x + 0.075, y + 0.02),
+            (x + 0.03, y + 0.09),
+            (x - 0.05, y + 0.09),
+        ],
+        looks.hair,
+    )
+    for eye in (0.0, 0.048):
+        pen.oval(x + eye + 0.005, y - 0.005, 0.01, 0.013, (40, 30, 30))
+    pen.line([(x + 0.012, y - 0.05), (x + 0.045, y - 0.05)], (170, 70, 66), 0.012)
+    if rng.uniform() < 0.25:
+        hat = pick(rng, _CLOTH)
+        pen.poly(
+            [
+                (x - 0.13, y + 0.05),
+                (x + 0.14, y + 0.05),
+                (x + 0.07, y + 0.075),
+                (x - 0.07, y + 0.075),
+            ],
+            darker(hat, 0.2),
+        )
+        pen.box((x - 0.075, x + 0.08), (y + 0.06, y + 0.125), hat, 0.03)
+
+
+def seated_person(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Somebody who sits and looks at you, to be put on a sofa; `size` is the standing height."""
+    pen = Pen(canvas, spot)
+    looks = _looks(rng)
+    for x in (-0.08, 0.08):
+        pen.box((x - 0.055, x + 0.055), (0.04, 0.33), looks.lower, 0.03)
+        pen.oval(x, 0.03, 0.06, 0.035, (50, 42, 42))
+        pen.oval(x, 0.32, 0.065, 0.055, lighter(looks.lower, 0.12))
+    for x in (-1.0, 1.0):
+        pen.line(
+            [(x * 0.13, 0.58), (x * 0.19, 0.45), (x * 0.07, 0.36)], darker(looks.top, 0.15), 0.065
+        )
+    pen.box((-0.14, 0.14), (0.33, 0.63), looks.top, 0.06)
+    for x in (-0.05, 0.05):
+        pen.oval(x, 0.36, 0.035, 0.03, looks.skin)
+    _head(pen, rng, looks, 0.0, 0.745)
+
+
+def umbrella(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Draw an open umbrella or beach parasol of two colours."""
+    pen = Pen(canvas, spot)
+    one = pick(rng, _CLOTH[:4] + _CLOTH[5:7])
+    two = pick(rng, ((250, 246, 236), lighter(one, 0.35), (250, 220, 110)), 5)
+    pen.shadow(0.55, 0.06)
+    pen.line([(0, 0), (0, 0.97)], (120, 92, 70), 0.024)
+    turns = np.linspace(0, np.pi, 25)
+    rim = [(0.56 * np.cos(a), 0.6 + 0.36 * np.sin(a)) for a in turns]
+    n = 6
+    for i in range(n):
+        first, last = 24 * i // n, 24 * (i + 1) // n
+        wedge = [(0.0, 0.965), *rim[first : last + 1]]
+        foot = ((rim[first][0] + rim[last][0]) * 0.44, 0.62 + 0.02 * (i % 2))
+        gore = [
+            (0.0, 0.965),
+            rim[first],
+            (rim[first][0] * 0.98, 0.6),
+            foot,
+            (rim[last][0] * 0.98, 0.6),
+            rim[last],
+        ]
+        colour = one if i % 2 == 0 else two
+        shade = darker(colour, 0.28 * (i if pen.side > 0 else n - 1 - i) / n)
+        pen.poly(gore, shade)
+        pen.poly(wedge, shade)
+    pen.oval(0, 0.975, 0.02, 0.03, (120, 92, 70))

@@ -1,0 +1,127 @@
+"""What is to be drawn in a scene, and in which order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tagloom.datasets.scenes.canvas import HEIGHT, Canvas
+from tagloom.datasets.scenes.lights import light_of
+from tagloom.datasets.scenes.pen import Spot
+
+Paint = Callable[[Canvas, np.random.Generator], None]
+# A thing that stands somewhere: it takes a spot as well.
+Thing = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a scene.
+
+    Attributes
+    ----------
+    label
+        What it is called if it is visible; None for what has no label.
+    paint
+        Draws it.
+    number
+        Names its own stream of random numbers: leaving out another part does not change it.
+    """
+
+    label: str | None
+    paint: Paint
+    number: int
+
+
+class Plan:
+    """The parts of a scene, gathered back to front.
+
+    `add` puts a part in front of all before it. `stand` puts things on the ground, between the
+    `top` of the ground and the lower edge; they are drawn together, far ones first, once `raise_`
+    is called or the scene is complete.
+    """
+
+    def __init__(self, rng: np.random.Generator, hour: str, width: float) -> None:
+        self.rng = rng
+        self.hour = hour
+        self.width = width
+        self.light = light_of(hour, rng)
+        self.horizon = 120.0
+        self._parts: list[Part] = []
+        self._standing: list[tuple[float, Part]] = []
+        self._taken: list[tuple[float, float]] = []
+        self._count = 0
+
+    def chance(self, odds: float) -> bool:
+        """Toss a coin."""
+        return bool(self.rng.uniform() < odds)
+
+    def between(self, low: float, high: float) -> float:
+        """Draw a number."""
+        return float(self.rng.uniform(low, high))
+
+    def some(self, low: int, high: int) -> range:
+        """Draw how often to do something."""
+        return range(int(self.rng.integers(low, high + 1)))
+
+    def one_of(self, *choices: Any) -> Any:
+        """Draw one of the choices."""
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def add(self, label: str | None, paint: Callable[..., None], **options: Any) -> None:
+        """Put a part in front of all that are there."""
+        self._parts.append(self._part(label, partial(paint, **options)))
+
+    def stand(
+        self,
+        label: str | None,
+        thing: Thing,
+        *,
+        tall: float,
+        near: tuple[float, float] = (0.3, 0.95),
+        across: tuple[float, float] = (0.06, 0.94),
+        **options: Any,
+    ) -> Spot:
+        """Let a thing stand on the ground where there is room.
+
+        Its height is `tall` at the lower edge and shrinks towards the horizon; `near` is how far
+        down it may stand (0: horizon, 1: lower edge), `across` is where from left to right.
+        """
+        share = self.between(*near)
+        size = tall * (0.12 + 0.88 * share) * self.between(0.9, 1.1)
+        y = self.horizon + (HEIGHT - self.horizon) * share
+        x = self._room(share, (across[0] * self.width, across[1] * self.width))
+        spot = Spot(x, y, size, 0.35 * (1 - share) ** 1.5, self.chance(0.5))
+        self.put(label, thing, spot, **options)
+        return spot
+
+    def put(self, label: str | None, thing: Thing, spot: Spot, **options: Any) -> None:
+        """Let a thing stand exactly there."""
+        self._taken.append((spot.x, spot.y))
+        self._standing.append((spot.y, self._part(label, partial(thing, spot=spot, **options))))
+
+    def raise_(self) -> None:
+        """Draw what stands so far; what is added later comes in front."""
+        self._parts += [part for _, part in sorted(self._standing, key=lambda pair: pair[0])]
+        self._standing = []
+
+    def parts(self) -> list[Part]:
+        """Return all parts, back to front."""
+        self.raise_()
+        return list(self._parts)
+
+    def _room(self, share: float, across: tuple[float, float]) -> float:
+        """Try some places and take the one that is farthest from what stands already."""
+        y = self.horizon + (HEIGHT - self.horizon) * share
+        tries = self.rng.uniform(*across, size=7)
+        if not self._taken:
+            return float(tries[0])
+        taken = np.array(self._taken)
+        gaps = np.abs(tries[:, None] - taken[:, 0]) + 0.8 * np.abs(y - taken[:, 1])
+        return float(tries[gaps.min(axis=1).argmax()])
+
+    def _part(self, label: str | None, paint: Paint) -> Part:
+        self._count += 1
+        return Part(label, paint, self._count)
