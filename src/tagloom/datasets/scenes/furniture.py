@@ -5,7 +5,7 @@ import numpy as np
 from tagloom.datasets.scenes.canvas import Canvas
 from tagloom.datasets.scenes.colours import Colour, darker, lighter, pick
 from tagloom.datasets.scenes.pen import Pen, Spot
-from tagloom.datasets.scenes.plants import blossom
+from tagloom.datasets.scenes.plants import blossom, cactus
 
 _WOOD: tuple[Colour, ...] = ((168, 116, 72), (136, 90, 58), (196, 150, 100), (110, 76, 56))
 _CLOTH: tuple[Colour, ...] = (
@@ -200,3 +200,31 @@ def vase(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
         glaze,
     )
     pen.oval(0.06 * pen.side, 0.2, 0.03, 0.08, lighter(glaze, 0.5))
+
+
+def book_pile(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Draw a few books that lie on one another."""
+    pen = Pen(canvas, spot)
+    pen.shadow(0.9, 0.16)
+    n = int(rng.integers(3, 6))
+    high = 1.0 / n
+    for i in range(n):
+        left, right = -0.75 + rng.uniform(-0.1, 0.12), 0.7 + rng.uniform(-0.12, 0.1)
+        cover = pick(rng, _SPINES)
+        pen.box((left, right), (i * high, (i + 1) * high), cover, 0.03)
+        pen.box((left + 0.12, right), ((i + 0.2) * high, (i + 0.8) * high), (244, 236, 216))
+        pen.line(
+            [(left + 0.05, i * high), (left + 0.05, (i + 1) * high)], lighter(cover, 0.3), 0.03
+        )
+
+
+def potted_cactus(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Draw a cactus in a clay pot."""
+    pen = Pen(canvas, spot)
+    clay = pick(rng, ((196, 112, 78), (220, 200, 180), (90, 120, 140)))
+    pen.shadow(0.3, 0.06)
+    x, y = pen.at(0, 0.3)
+    cactus(canvas, rng, Spot(x, y, spot.size * 0.72, spot.far, spot.flip))
+    pen.poly([(-0.15, 0), (0.15, 0), (0.2, 0.28), (-0.2, 0.28)], clay)
+    pen.poly([(0, 0), (-0.15 * pen.side, 0), (-0.2 * pen.side, 0.28), (0, 0.28)], darker(clay, 0.2))
+    pen.box((-0.23, 0.23), (0.26, 0.36), lighter(clay, 0.1), 0.02)

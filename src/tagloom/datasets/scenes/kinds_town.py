@@ -72,14 +72,16 @@ def _row(plan: Plan, foot: float) -> None:
 
 
 def _beside(plan: Plan, foot: float) -> None:
-    """Add what stands on the far pavement: trees and lamps."""
-    if plan.chance(0.35):
+    """Add what stands on the far pavement: trees or palms, and lamps."""
+    if plan.chance(0.45):
+        label, grow, tall = plan.one_of(
+            ("tree", plants.leafy_tree, 74),
+            ("tree", plants.leafy_tree, 66),
+            ("palm", plants.palm, 92),
+        )
         for _ in plan.some(1, 3):
-            plan.put(
-                "tree",
-                plants.leafy_tree,
-                Spot(plan.between(0.03, 0.97) * plan.width, foot, plan.between(62, 84)),
-            )
+            x = plan.between(0.03, 0.97) * plan.width
+            plan.put(label, grow, Spot(x, foot, tall * plan.between(0.85, 1.15)))
     if plan.chance(0.5):
         for i in range(3):
             x = (0.12 + 0.38 * i + plan.between(-0.06, 0.06)) * plan.width
@@ -144,9 +146,11 @@ def garden(plan: Plan) -> None:
             plan.stand("flower", plants.flowers, tall=46, near=(0.2, 0.97))
     if plan.chance(0.4):
         _terrace(plan)
+    if plan.chance(0.2):
+        plan.stand("lamp", buildings.street_lamp, tall=150, near=(0.2, 0.6))
     for label, animal, tall, odds in (
-        ("cat", animals.cat, 66, 0.25),
-        ("dog", animals.dog, 68, 0.2),
+        ("cat", animals.cat, 76, 0.25),
+        ("dog", animals.dog, 76, 0.2),
         ("bird", air.perched_bird, 36, 0.35),
     ):
         if plan.chance(odds):

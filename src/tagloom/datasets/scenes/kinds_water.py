@@ -3,6 +3,7 @@
 from tagloom.datasets.scenes import (
     animals,
     buildings,
+    furniture,
     land,
     mountains,
     people,
@@ -21,7 +22,7 @@ def beach(plan: Plan) -> None:
     plan.horizon = plan.between(90, 118)
     shore = plan.between(150, 176)
     open_sky(plan, clouds=0.55, sun=0.5)
-    if plan.chance(0.25):
+    if plan.chance(0.3):
         _island(plan)
     plan.add("water", water.sea, horizon=plan.horizon, shore=shore + 8)
     _boats(plan, 0.45, (0.1, 0.45), vehicles.sailing_boat, 95)
@@ -41,7 +42,10 @@ def beach(plan: Plan) -> None:
             )
     if sunny and plan.chance(0.5):
         for _ in plan.some(1, 2):
-            plan.stand("umbrella", people.umbrella, tall=88, near=near)
+            spot = plan.stand("umbrella", people.umbrella, tall=88, near=near)
+            if plan.chance(0.4):
+                place = Spot(spot.x + spot.size * 0.4, spot.y + 3, spot.size * 0.55)
+                plan.put("chair", furniture.chair, place)
     if plan.chance(0.5):
         _strollers(plan, near, 100, 0.3)
     rainfall(plan, 0.3)
@@ -88,7 +92,7 @@ def harbour(plan: Plan) -> None:
             horizon=plan.horizon,
             high=plan.between(30, 60),
         )
-    if plan.chance(0.4):
+    if plan.chance(0.5):
         _island(plan)
     if plan.chance(0.75):
         _quay(plan)
@@ -121,7 +125,7 @@ def _quay(plan: Plan) -> None:
 def river(plan: Plan) -> None:
     """Draw a river through meadows, perhaps under a bridge."""
     plan.horizon = plan.between(86, 108)
-    open_sky(plan, clouds=0.5, sun=0.4, rainbow=0.2)
+    open_sky(plan, clouds=0.5, sun=0.4, rainbow=0.35)
     balloons(plan, 0.12)
     if plan.chance(0.4):
         plan.add(
@@ -174,6 +178,15 @@ def _banks(plan: Plan) -> None:
             near=(0.2, 0.45),
             across=plan.one_of((0.1, 0.25), (0.75, 0.9)),
         )
+    if plan.chance(0.25):
+        for _ in plan.some(2, 3):
+            plan.stand(
+                "sheep",
+                animals.sheep,
+                tall=52,
+                near=(0.4, 0.8),
+                across=plan.one_of((0.03, 0.2), (0.8, 0.97)),
+            )
     if plan.chance(0.35):
         _strollers(plan, (0.35, 0.75), 84, 0.35, plan.one_of((0.03, 0.22), (0.78, 0.97)))
 

@@ -1,0 +1,50 @@
+"""Many scenes on one sheet; ``python -m tagloom.datasets.scenes.sheet scenes.png`` makes one."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tagloom.datasets.scenes.drawing import draw_scene
+from tagloom.files import written_whole
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# Scenes of series 0 in which every label can be found, or nearly.
+SHOWN: tuple[int, ...] = tuple(range(24))
+
+
+def contact_sheet(
+    numbers: Sequence[int] = SHOWN,
+    random_state: int = 0,
+    *,
+    columns: int = 6,
+    size: tuple[int, int] = (192, 144),
+    gap: int = 4,
+) -> "Image":
+    """Lay scenes out in rows on white.
+
+    >>> contact_sheet([0, 1, 2], columns=2, size=(64, 48), gap=4).size
+    (140, 108)
+    """
+    from PIL import Image
+
+    wide, high = size[0] + gap, size[1] + gap
+    rows = -(-len(numbers) // columns)
+    sheet = Image.new("RGB", (columns * wide + gap, rows * high + gap), "white")
+    for place, number in enumerate(numbers):
+        # Drawn at the usual size: what is visible must not depend on how it is shown.
+        scene = draw_scene(number, random_state).image.resize(size, Image.Resampling.LANCZOS)
+        sheet.paste(scene, (gap + place % columns * wide, gap + place // columns * high))
+    return sheet
+
+
+def main(path: str) -> None:
+    """Write a sheet as a PNG file with a palette of 256 colours, which keeps it small."""
+    with written_whole(Path(path)) as part:
+        contact_sheet().quantize(256, dither=1).save(part, format="PNG", optimize=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
