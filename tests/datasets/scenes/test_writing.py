@@ -93,6 +93,26 @@ def test_lost_picture_and_lost_table_are_made_again(tmp_path):
     assert contents(folder) == before
 
 
+def test_kill_costs_only_what_is_not_in_the_table_yet(tmp_path, monkeypatch):
+    class KilledError(BaseException):
+        pass
+
+    def killed(number, random_state):
+        if number == 3:
+            monkeypatch.setattr(module, "_write_tags", lambda folder, tags: None)
+            raise KilledError
+        return draw_scene(number, random_state)
+
+    monkeypatch.setattr(module, "_SCENES_PER_TABLE", 2)
+    monkeypatch.setattr(module, "draw_scene", killed)
+    folder = tmp_path / "scenes"
+    with pytest.raises(KilledError):
+        write_scenes(folder, 5)
+    assert sorted(module.read_tags(folder)) == ["scene-00000.jpg", "scene-00001.jpg"]
+    monkeypatch.undo()
+    assert contents(write_scenes(folder, 5)) == contents(write_scenes(tmp_path / "whole", 5))
+
+
 def test_processes_draw_what_one_process_draws(tmp_path, monkeypatch):
     alone = contents(write_scenes(tmp_path / "alone", 6))
     monkeypatch.setattr(module, "_WORTH_PROCESSES", 2)

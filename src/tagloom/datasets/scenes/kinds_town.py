@@ -90,16 +90,18 @@ def _beside(plan: Plan, foot: float) -> None:
 
 
 def _traffic(plan: Plan, top: float, bottom: float) -> None:
+    """Add a bus and cars, each with a stretch of the street to itself."""
     lanes = ((top + bottom) / 2 - 5, bottom - 6)
+    stretches = [float(x) for x in plan.rng.permutation([0.12, 0.37, 0.62, 0.88])]
     if plan.chance(0.4):
-        x, lane = plan.between(0.2, 0.8) * plan.width, plan.one_of(*lanes)
+        x, lane = (stretches.pop() + plan.between(-0.08, 0.08)) * plan.width, plan.one_of(*lanes)
         plan.put("bus", vehicles.bus, Spot(x, lane, plan.between(42, 54), 0, lane == lanes[0]))
     if plan.chance(0.8):
         for _ in plan.some(1, 3):
-            x, lane = plan.between(0.05, 0.95) * plan.width, plan.one_of(*lanes)
-            plan.put(
-                "car", vehicles.car, Spot(x, lane + 1, plan.between(25, 31), 0, lane == lanes[0])
-            )
+            x = (stretches.pop() + plan.between(-0.05, 0.05)) * plan.width
+            lane = plan.one_of(*lanes)
+            spot = Spot(x, lane + 1, plan.between(25, 31), 0, lane == lanes[0])
+            plan.put("car", vehicles.car, spot)
 
 
 def _passers(plan: Plan, bottom: float) -> None:
