@@ -16,6 +16,14 @@ _CLOTH: tuple[Colour, ...] = (
     (150, 100, 130),
     (120, 120, 130),
 )
+_PETALS: tuple[Colour, ...] = (
+    (232, 64, 70),
+    (250, 196, 56),
+    (244, 126, 168),
+    (150, 96, 206),
+    (250, 248, 240),
+    (246, 140, 60),
+)
 _SPINES: tuple[Colour, ...] = (
     (176, 60, 52),
     (50, 92, 130),
@@ -163,42 +171,17 @@ def vase(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
     """Draw a vase of flowers."""
     pen = Pen(canvas, spot)
     glaze = pick(rng, ((90, 140, 170), (236, 230, 216), (190, 90, 70), (110, 140, 110)))
-    colours = [
-        pick(
-            rng,
-            (
-                (232, 64, 70),
-                (250, 196, 56),
-                (244, 126, 168),
-                (150, 96, 206),
-                (250, 248, 240),
-                (246, 140, 60),
-            ),
-        )
-        for _ in range(2)
-    ]
+    colours = [pick(rng, _PETALS) for _ in range(2)]
     pen.shadow(0.35, 0.08)
-    heads = [
-        (rng.normal(0, 0.24), rng.uniform(0.58, 0.95)) for _ in range(int(rng.integers(6, 10)))
-    ]
+    n = int(rng.integers(6, 10))
+    heads = [(rng.normal(0, 0.24), rng.uniform(0.58, 0.95)) for _ in range(n)]
     for x, y in heads:
         pen.line([(0, 0.35), (x, y)], (80, 130, 70), 0.025)
         pen.oval(x * 0.6 + 0.04, y * 0.75, 0.07, 0.03, (90, 146, 76))
     for i, (x, y) in enumerate(heads):
         blossom(pen, (x, y), rng.uniform(0.11, 0.15), colours[i % 2], rng)
-    pen.poly(
-        [
-            (-0.08, 0),
-            (-0.16, 0.16),
-            (-0.12, 0.32),
-            (-0.08, 0.38),
-            (0.08, 0.38),
-            (0.12, 0.32),
-            (0.16, 0.16),
-            (0.08, 0),
-        ],
-        glaze,
-    )
+    half = [(0.08, 0.38), (0.12, 0.32), (0.16, 0.16), (0.08, 0.0)]
+    pen.poly([(-x, y) for x, y in half[::-1]] + half, glaze)
     pen.oval(0.06 * pen.side, 0.2, 0.03, 0.08, lighter(glaze, 0.5))
 
 

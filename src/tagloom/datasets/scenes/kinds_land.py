@@ -31,7 +31,7 @@ def _range(plan: Plan, low: float, high: float, snow: float) -> None:
 
 
 def highlands(plan: Plan) -> None:
-    """Ranges over a lake or a meadow."""
+    """Plan ranges over a lake or a meadow."""
     plan.horizon = plan.between(112, 138)
     open_sky(plan, clouds=0.5, sun=0.35, rainbow=0.35)
     _range(plan, 60, 96, 0.5)
@@ -71,7 +71,7 @@ def _flock(plan: Plan) -> None:
 
 
 def meadow(plan: Plan) -> None:
-    """Draw rolling hills with flowers, sheep, balloons."""
+    """Plan rolling hills with flowers, sheep, balloons."""
     plan.horizon = plan.between(104, 136)
     open_sky(plan, clouds=0.6, sun=0.4, rainbow=0.4)
     for base in (plan.horizon - 4, plan.horizon + 6):
@@ -106,7 +106,7 @@ def meadow(plan: Plan) -> None:
 
 
 def winter(plan: Plan) -> None:
-    """Snow over a village, spruces, sometimes falling snow."""
+    """Plan snow over a village, spruces, sometimes falling snow."""
     plan.horizon = plan.between(104, 130)
     open_sky(plan, clouds=0.4, sun=0.2)
     if plan.chance(0.6):
@@ -131,7 +131,7 @@ def winter(plan: Plan) -> None:
 
 
 def desert(plan: Plan) -> None:
-    """Dunes, cactuses, red mountains, perhaps a road."""
+    """Plan dunes, cactuses, red mountains, perhaps a road."""
     plan.horizon = plan.between(100, 130)
     open_sky(plan, clouds=0.2, sun=0.65)
     if plan.chance(0.45):
@@ -159,7 +159,7 @@ def desert(plan: Plan) -> None:
 
 
 def forest(plan: Plan) -> None:
-    """Between the trees, where no sky is seen."""
+    """Plan a walk between the trees, where no sky is seen."""
     plan.horizon = plan.between(126, 146)
     plan.add(None, leaves.thicket, floor=plan.horizon + 6)
     if plan.chance(0.7):

@@ -22,7 +22,7 @@ def _walls(plan: Plan, window: float, painting: float) -> float:
 
 
 def living_room(plan: Plan) -> None:
-    """Draw a sofa and company."""
+    """Plan a sofa and company."""
     floor = _walls(plan, 0.6, 0.6)
     if plan.chance(0.35):
         _shelf(plan, floor)
@@ -76,7 +76,7 @@ def _shelf(plan: Plan, floor: float) -> None:
 
 
 def dining_room(plan: Plan) -> None:
-    """Draw a table, chairs, a lamp above."""
+    """Plan a table, chairs, a lamp above."""
     _walls(plan, 0.6, 0.5)
     if plan.chance(0.5):
         plan.add(
@@ -128,42 +128,33 @@ def _upon(plan: Plan, table: Spot, flowers: float) -> None:
 
 
 def study(plan: Plan) -> None:
-    """Shelves of books, a desk and a chair."""
+    """Plan shelves of books, a desk and a chair."""
     floor = _walls(plan, 0.35, 0.3)
     size = plan.between(128, 150)
     n = len(plan.some(1, 3))
     first = plan.between(0.08, 0.5)
     for i in range(n):
-        plan.put(
-            "book", furniture.bookshelf, Spot((first + 0.26 * i) * plan.width, floor + 3, size)
-        )
+        spot = Spot((first + 0.26 * i) * plan.width, floor + 3, size)
+        plan.put("book", furniture.bookshelf, spot)
     plan.raise_()
     if plan.chance(0.45):
         x = plan.one_of(0.07, 0.93) * plan.width
-        plan.put(
-            "lamp",
-            furniture.floor_lamp,
-            Spot(x, floor + plan.between(6, 16), plan.between(112, 130)),
-        )
+        spot = Spot(x, floor + plan.between(6, 16), plan.between(112, 130))
+        plan.put("lamp", furniture.floor_lamp, spot)
     if plan.chance(0.6):
-        spot = Spot(
-            plan.between(0.3, 0.7) * plan.width, plan.between(208, 222), plan.between(56, 66)
-        )
-        plan.put("table", furniture.table, spot)
-        if plan.chance(0.7):
-            plan.put(
-                "chair",
-                furniture.chair,
-                Spot(
-                    spot.x + plan.one_of(-0.3, 0.4) * spot.size,
-                    spot.y + 14,
-                    spot.size * 1.4,
-                    0,
-                    plan.chance(0.5),
-                ),
-            )
+        _desk(plan)
     if plan.chance(0.3):
         plan.stand("person", people.person, tall=150, near=(0.45, 0.8))
     _pets(plan, 0.35, 0.12)
     if plan.chance(0.2):
         plan.stand("cactus", furniture.potted_cactus, tall=86, near=(0.35, 0.8))
+
+
+def _desk(plan: Plan) -> None:
+    x, y = plan.between(0.3, 0.7) * plan.width, plan.between(208, 222)
+    desk = Spot(x, y, plan.between(56, 66))
+    plan.put("table", furniture.table, desk)
+    if plan.chance(0.7):
+        x += plan.one_of(-0.3, 0.4) * desk.size
+        chair = Spot(x, y + 14, desk.size * 1.4, 0, plan.chance(0.5))
+        plan.put("chair", furniture.chair, chair)

@@ -19,12 +19,12 @@ from tagloom.datasets.scenes.plan import Plan
 
 
 def street(plan: Plan) -> None:
-    """Houses along a street, with traffic and people."""
+    """Plan houses along a street, with traffic and people."""
     _town(plan, towers=0.3, houses=0.85, traffic=0.9)
 
 
 def city(plan: Plan) -> None:
-    """Skyscrapers along a street, most often by night."""
+    """Plan skyscrapers along a street, most often by night."""
     _town(plan, towers=1.0, houses=0.1, traffic=0.85)
 
 
@@ -132,7 +132,7 @@ def _passers(plan: Plan, bottom: float) -> None:
 
 
 def garden(plan: Plan) -> None:
-    """Draw a lawn before a hedge: flowers, garden chairs, a cat."""
+    """Plan a lawn before a hedge: flowers, garden chairs, a cat."""
     plan.horizon = plan.between(84, 104)
     wall = plan.one_of(leaves.hedge, leaves.hedge, leaves.brick_wall)
     plan.add(None, wall, foot=plan.horizon + 6)

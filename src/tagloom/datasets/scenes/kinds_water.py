@@ -14,11 +14,11 @@ from tagloom.datasets.scenes import (
 from tagloom.datasets.scenes.canvas import HEIGHT
 from tagloom.datasets.scenes.kinds_air import balloons, birds, open_sky, rainfall
 from tagloom.datasets.scenes.pen import Spot
-from tagloom.datasets.scenes.plan import Plan
+from tagloom.datasets.scenes.plan import Plan, Thing
 
 
 def beach(plan: Plan) -> None:
-    """Sea and sand, palms, parasols, boats."""
+    """Plan sea and sand, palms, parasols, boats."""
     plan.horizon = plan.between(90, 118)
     shore = plan.between(150, 176)
     open_sky(plan, clouds=0.55, sun=0.5)
@@ -60,10 +60,10 @@ def _island(plan: Plan) -> None:
     )
 
 
-def _boats(plan: Plan, odds: float, near: tuple[float, float], boat: object, tall: float) -> None:
+def _boats(plan: Plan, odds: float, near: tuple[float, float], boat: Thing, tall: float) -> None:
     if plan.chance(odds):
         for _ in plan.some(1, 3):
-            plan.stand("boat", boat, tall=tall, near=near)  # type: ignore[arg-type]
+            plan.stand("boat", boat, tall=tall, near=near)
         plan.raise_()
 
 
@@ -81,7 +81,7 @@ def _strollers(
 
 
 def harbour(plan: Plan) -> None:
-    """Draw a row of gabled houses behind boats on the water."""
+    """Plan a row of gabled houses behind boats on the water."""
     plan.horizon = plan.between(104, 126)
     open_sky(plan, clouds=0.5, sun=0.3)
     if plan.chance(0.4):
@@ -123,7 +123,7 @@ def _quay(plan: Plan) -> None:
 
 
 def river(plan: Plan) -> None:
-    """Draw a river through meadows, perhaps under a bridge."""
+    """Plan a river through meadows, perhaps under a bridge."""
     plan.horizon = plan.between(86, 108)
     open_sky(plan, clouds=0.5, sun=0.4, rainbow=0.35)
     balloons(plan, 0.12)
@@ -143,16 +143,7 @@ def river(plan: Plan) -> None:
     }
     plan.add("water", water.river, horizon=plan.horizon, **course)
     if plan.chance(0.6):
-        share = plan.between(0.34, 0.56)
-        y, middle = (
-            plan.horizon + (HEIGHT - plan.horizon) * share,
-            water.river_middle(share, **course),
-        )
-        half = (0.24 * share**1.4 + 0.15) * plan.width
-        ends = (middle * plan.width - half, middle * plan.width + half)
-        plan.add(
-            "bridge", buildings.bridge, x=ends, y=y, high=plan.between(0.42, 0.58) * half, far=0.06
-        )
+        _bridge(plan, course)
     elif plan.chance(0.6):
         share = plan.between(0.6, 0.88)
         x = water.river_middle(share, **course) * plan.width
@@ -161,6 +152,17 @@ def river(plan: Plan) -> None:
     _banks(plan)
     birds(plan, 0.3)
     rainfall(plan, 0.45)
+
+
+def _bridge(plan: Plan, course: dict[str, float]) -> None:
+    """Lead a bridge over the river, a little longer than it is wide there."""
+    share = plan.between(0.34, 0.56)
+    y = plan.horizon + (HEIGHT - plan.horizon) * share
+    middle = water.river_middle(share, **course)
+    half = (0.24 * share**1.4 + 0.15) * plan.width
+    ends = (middle * plan.width - half, middle * plan.width + half)
+    high = plan.between(0.42, 0.58) * half
+    plan.add("bridge", buildings.bridge, x=ends, y=y, high=high, far=0.06)
 
 
 def _banks(plan: Plan) -> None:
@@ -192,7 +194,7 @@ def _banks(plan: Plan) -> None:
 
 
 def reef(plan: Plan) -> None:
-    """Under water: fish among corals and weed."""
+    """Plan fish among corals and weed, under water."""
     plan.horizon = plan.between(40, 60)
     plan.add("water", water.depths)
     floor = plan.between(190, 214)
