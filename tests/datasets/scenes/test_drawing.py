@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +13,7 @@ from tagloom.datasets.scenes.drawing import draw_visible
 from tagloom.datasets.scenes.lights import light_of
 from tagloom.datasets.scenes.plan import Part
 from tagloom.errors import InvalidInputError
+from tagloom.vision import MissingExtraError
 
 SMALL = (160, 120)
 
@@ -149,3 +153,15 @@ def test_leaving_out_a_part_does_not_change_the_others():
     _, alone = draw_visible([dog], light, (0, 0), SMALL)
     assert kept == [dog]
     np.testing.assert_array_equal(pixels(with_hidden.finished()), pixels(alone.finished()))
+
+
+def test_without_pillow_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(MissingExtraError, match=r"tagloom\[vision\]"):
+        draw_scene(0)
+
+
+def test_pillow_is_not_imported_before_something_is_drawn():
+    code = "import sys, tagloom.datasets.scenes; print('PIL' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"

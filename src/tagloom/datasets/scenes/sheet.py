@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tagloom.datasets.scenes.drawing import draw_scene
 from tagloom.files import written_whole
+from tagloom.vision.extras import import_extra
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -29,6 +30,7 @@ def contact_sheet(
     >>> contact_sheet([0, 1, 2], columns=2, size=(64, 48), gap=4).size
     (140, 108)
     """
+    import_extra("PIL.Image", purpose="Drawing scenes")
     from PIL import Image
 
     wide, high = size[0] + gap, size[1] + gap
