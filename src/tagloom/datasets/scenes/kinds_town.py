@@ -113,7 +113,7 @@ def _passers(plan: Plan, bottom: float) -> None:
             size = plan.between(62, 78)
             plan.put("person", people.person, Spot(x, y, size, 0, plan.chance(0.5)))
             if wet and plan.chance(0.7):
-                plan.put("umbrella", people.umbrella, Spot(x + 9, y - size * 0.36, size * 0.95))
+                plan.put("umbrella", people.umbrella, Spot(x + 7, y - size * 0.5, size * 0.95))
         if plan.chance(0.25):
             plan.put(
                 "dog",

@@ -110,9 +110,10 @@ def trunk(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
     bark = pick(rng, ((96, 74, 58), (112, 88, 66), (84, 72, 66), (214, 208, 198)), 10)
     wide = rng.uniform(0.035, 0.05)
     pen.shadow(0.14, 0.03)
-    stem = [(-2, 0), (-1, 0.06), (-0.85, 1.6), (0.85, 1.6), (1, 0.06), (2, 0)]
+    top = max(1.6, spot.y / spot.size + 0.05)
+    stem = [(-2, 0), (-1, 0.06), (-0.85, top), (0.85, top), (1, 0.06), (2, 0)]
     pen.poly([(x * wide, y) for x, y in stem], bark)
-    shaded = [(2, 0), (1, 0.06), (0.85, 1.6), (0.2, 1.6), (0.3, 0.05)]
+    shaded = [(2, 0), (1, 0.06), (0.85, top), (0.2, top), (0.3, 0.05)]
     pen.poly([(-pen.side * x * wide, y) for x, y in shaded], darker(bark, 0.4))
     for _ in range(9):
         y, x = rng.uniform(0.05, 1.1), rng.uniform(-0.7, 0.4) * wide
