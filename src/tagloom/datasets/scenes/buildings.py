@@ -23,7 +23,7 @@ def house(canvas: Canvas, rng: np.random.Generator, spot: Spot, *, snowy: bool =
     """Draw a cottage with a front, a side in the shade, a pitched roof, a chimney."""
     pen = Pen(canvas, spot)
     wall = pick(rng, _WALLS, 8)
-    roof: Colour = (244, 248, 255) if snowy else pick(rng, _ROOFS, 8)
+    roof: Colour = (226, 236, 250) if snowy else pick(rng, _ROOFS, 8)
     pen.shadow(0.85, 0.1)
     pen.box((-0.62, 0.12), (0, 0.5), lighter(wall, 0.08))
     pen.poly([(0.12, 0), (0.58, 0.03), (0.58, 0.5), (0.35, 0.84), (0.12, 0.5)], darker(wall, 0.22))

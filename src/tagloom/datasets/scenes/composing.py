@@ -24,21 +24,21 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "beach": Kind(kinds_water.beach, 0.08, _OUTDOORS),
-    "harbour": Kind(kinds_water.harbour, 0.07, _OUTDOORS),
-    "river": Kind(kinds_water.river, 0.07, _OUTDOORS),
+    "beach": Kind(kinds_water.beach, 0.07, _OUTDOORS),
+    "harbour": Kind(kinds_water.harbour, 0.06, _OUTDOORS),
+    "river": Kind(kinds_water.river, 0.06, _OUTDOORS),
     "reef": Kind(kinds_water.reef, 0.08, {"day": 1.0}),
-    "mountains": Kind(kinds_land.highlands, 0.07, _OUTDOORS),
-    "meadow": Kind(kinds_land.meadow, 0.08, _OUTDOORS),
-    "winter": Kind(kinds_land.winter, 0.06, {**_OUTDOORS, "night": 0.3}),
-    "desert": Kind(kinds_land.desert, 0.06, {"day": 0.4, "evening": 0.35, "night": 0.25}),
-    "forest": Kind(kinds_land.forest, 0.08, _SHADE),
+    "mountains": Kind(kinds_land.highlands, 0.06, _OUTDOORS),
+    "meadow": Kind(kinds_land.meadow, 0.07, _OUTDOORS),
+    "winter": Kind(kinds_land.winter, 0.05, {**_OUTDOORS, "night": 0.3}),
+    "desert": Kind(kinds_land.desert, 0.05, {"day": 0.4, "evening": 0.35, "night": 0.25}),
+    "forest": Kind(kinds_land.forest, 0.09, _SHADE),
     "street": Kind(kinds_town.street, 0.07, {**_OUTDOORS, "grey": 0.35}),
-    "city": Kind(kinds_town.city, 0.06, _CITY),
-    "garden": Kind(kinds_town.garden, 0.08, _SHADE),
-    "living room": Kind(kinds_rooms.living_room, 0.1, _INDOORS),
-    "dining room": Kind(kinds_rooms.dining_room, 0.09, _INDOORS),
-    "study": Kind(kinds_rooms.study, 0.06, _INDOORS),
+    "city": Kind(kinds_town.city, 0.05, _CITY),
+    "garden": Kind(kinds_town.garden, 0.09, _SHADE),
+    "living room": Kind(kinds_rooms.living_room, 0.11, _INDOORS),
+    "dining room": Kind(kinds_rooms.dining_room, 0.1, _INDOORS),
+    "study": Kind(kinds_rooms.study, 0.07, _INDOORS),
 }
 
 

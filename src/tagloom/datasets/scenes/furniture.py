@@ -5,7 +5,7 @@ import numpy as np
 from tagloom.datasets.scenes.canvas import Canvas
 from tagloom.datasets.scenes.colours import Colour, darker, lighter, pick
 from tagloom.datasets.scenes.pen import Pen, Spot
-from tagloom.datasets.scenes.plants import blossom
+from tagloom.datasets.scenes.plants import blossom, cactus
 
 _WOOD: tuple[Colour, ...] = ((168, 116, 72), (136, 90, 58), (196, 150, 100), (110, 76, 56))
 _CLOTH: tuple[Colour, ...] = (
@@ -15,6 +15,14 @@ _CLOTH: tuple[Colour, ...] = (
     (206, 168, 90),
     (150, 100, 130),
     (120, 120, 130),
+)
+_PETALS: tuple[Colour, ...] = (
+    (232, 64, 70),
+    (250, 196, 56),
+    (244, 126, 168),
+    (150, 96, 206),
+    (250, 248, 240),
+    (246, 140, 60),
 )
 _SPINES: tuple[Colour, ...] = (
     (176, 60, 52),
@@ -163,40 +171,43 @@ def vase(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
     """Draw a vase of flowers."""
     pen = Pen(canvas, spot)
     glaze = pick(rng, ((90, 140, 170), (236, 230, 216), (190, 90, 70), (110, 140, 110)))
-    colours = [
-        pick(
-            rng,
-            (
-                (232, 64, 70),
-                (250, 196, 56),
-                (244, 126, 168),
-                (150, 96, 206),
-                (250, 248, 240),
-                (246, 140, 60),
-            ),
-        )
-        for _ in range(2)
-    ]
+    colours = [pick(rng, _PETALS) for _ in range(2)]
     pen.shadow(0.35, 0.08)
-    heads = [
-        (rng.normal(0, 0.24), rng.uniform(0.58, 0.95)) for _ in range(int(rng.integers(6, 10)))
-    ]
+    n = int(rng.integers(6, 10))
+    heads = [(rng.normal(0, 0.24), rng.uniform(0.58, 0.95)) for _ in range(n)]
     for x, y in heads:
         pen.line([(0, 0.35), (x, y)], (80, 130, 70), 0.025)
         pen.oval(x * 0.6 + 0.04, y * 0.75, 0.07, 0.03, (90, 146, 76))
     for i, (x, y) in enumerate(heads):
         blossom(pen, (x, y), rng.uniform(0.11, 0.15), colours[i % 2], rng)
-    pen.poly(
-        [
-            (-0.08, 0),
-            (-0.16, 0.16),
-            (-0.12, 0.32),
-            (-0.08, 0.38),
-            (0.08, 0.38),
-            (0.12, 0.32),
-            (0.16, 0.16),
-            (0.08, 0),
-        ],
-        glaze,
-    )
+    half = [(0.08, 0.38), (0.12, 0.32), (0.16, 0.16), (0.08, 0.0)]
+    pen.poly([(-x, y) for x, y in half[::-1]] + half, glaze)
     pen.oval(0.06 * pen.side, 0.2, 0.03, 0.08, lighter(glaze, 0.5))
+
+
+def book_pile(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Draw a few books that lie on one another."""
+    pen = Pen(canvas, spot)
+    pen.shadow(0.9, 0.16)
+    n = int(rng.integers(3, 6))
+    high = 1.0 / n
+    for i in range(n):
+        left, right = -0.75 + rng.uniform(-0.1, 0.12), 0.7 + rng.uniform(-0.12, 0.1)
+        cover = pick(rng, _SPINES)
+        pen.box((left, right), (i * high, (i + 1) * high), cover, 0.03)
+        pen.box((left + 0.12, right), ((i + 0.2) * high, (i + 0.8) * high), (244, 236, 216))
+        pen.line(
+            [(left + 0.05, i * high), (left + 0.05, (i + 1) * high)], lighter(cover, 0.3), 0.03
+        )
+
+
+def potted_cactus(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
+    """Draw a cactus in a clay pot."""
+    pen = Pen(canvas, spot)
+    clay = pick(rng, ((196, 112, 78), (220, 200, 180), (90, 120, 140)))
+    pen.shadow(0.3, 0.06)
+    x, y = pen.at(0, 0.3)
+    cactus(canvas, rng, Spot(x, y, spot.size * 0.72, spot.far, spot.flip))
+    pen.poly([(-0.15, 0), (0.15, 0), (0.2, 0.28), (-0.2, 0.28)], clay)
+    pen.poly([(0, 0), (-0.15 * pen.side, 0), (-0.2 * pen.side, 0.28), (0, 0.28)], darker(clay, 0.2))
+    pen.box((-0.23, 0.23), (0.26, 0.36), lighter(clay, 0.1), 0.02)

@@ -31,9 +31,9 @@ def _range(plan: Plan, low: float, high: float, snow: float) -> None:
 
 
 def highlands(plan: Plan) -> None:
-    """Ranges over a lake or a meadow."""
+    """Plan ranges over a lake or a meadow."""
     plan.horizon = plan.between(112, 138)
-    open_sky(plan, clouds=0.5, sun=0.35, rainbow=0.25)
+    open_sky(plan, clouds=0.5, sun=0.35, rainbow=0.35)
     _range(plan, 60, 96, 0.5)
     birds(plan, 0.25)
     balloons(plan, 0.12)
@@ -58,15 +58,22 @@ def highlands(plan: Plan) -> None:
     rainfall(plan, 0.4)
 
 
+def _country_road(plan: Plan) -> None:
+    plan.add("street", streets.road, horizon=plan.horizon + 2, to=plan.between(0.3, 0.7))
+    if plan.chance(0.6):
+        label, vehicle, tall = plan.one_of(("car", vehicles.car, 44), ("bus", vehicles.bus, 66))
+        plan.stand(label, vehicle, tall=tall, near=(0.5, 0.85), across=(0.4, 0.6))
+
+
 def _flock(plan: Plan) -> None:
     for _ in plan.some(2, 5):
         plan.stand("sheep", animals.sheep, tall=54, near=(0.4, 0.92))
 
 
 def meadow(plan: Plan) -> None:
-    """Draw rolling hills with flowers, sheep, balloons."""
+    """Plan rolling hills with flowers, sheep, balloons."""
     plan.horizon = plan.between(104, 136)
-    open_sky(plan, clouds=0.6, sun=0.4, rainbow=0.35)
+    open_sky(plan, clouds=0.6, sun=0.4, rainbow=0.4)
     for base in (plan.horizon - 4, plan.horizon + 6):
         plan.add(
             None,
@@ -79,6 +86,8 @@ def meadow(plan: Plan) -> None:
     balloons(plan, 0.4)
     birds(plan, 0.2)
     plan.add("grass", land.meadow, horizon=plan.horizon + 4, wave=14)
+    if plan.chance(0.25):
+        _country_road(plan)
     if plan.chance(0.55):
         for _ in plan.some(1, 3):
             plan.stand("tree", plants.leafy_tree, tall=150, near=(0.15, 0.8))
@@ -97,18 +106,19 @@ def meadow(plan: Plan) -> None:
 
 
 def winter(plan: Plan) -> None:
-    """Snow over a village, spruces, sometimes falling snow."""
+    """Plan snow over a village, spruces, sometimes falling snow."""
     plan.horizon = plan.between(104, 130)
     open_sky(plan, clouds=0.4, sun=0.2)
     if plan.chance(0.6):
         _range(plan, 46, 84, 1.0)
     plan.add("snow", land.snowfield, horizon=plan.horizon, wave=14)
-    if plan.chance(0.6):
+    village = plan.chance(0.6)
+    if village:
         for _ in plan.some(1, 3):
             plan.stand("house", buildings.house, tall=110, near=(0.2, 0.6), snowy=True)
         if plan.chance(0.4):
             plan.stand("lamp", buildings.street_lamp, tall=100, near=(0.5, 0.85))
-    if plan.chance(0.85):
+    if not village or plan.chance(0.85):
         for _ in plan.some(2, 6):
             plan.stand("tree", plants.conifer, tall=130, near=(0.2, 0.9), snowy=True)
     if plan.chance(0.35):
@@ -121,7 +131,7 @@ def winter(plan: Plan) -> None:
 
 
 def desert(plan: Plan) -> None:
-    """Dunes, cactuses, red mountains, perhaps a road."""
+    """Plan dunes, cactuses, red mountains, perhaps a road."""
     plan.horizon = plan.between(100, 130)
     open_sky(plan, clouds=0.2, sun=0.65)
     if plan.chance(0.45):
@@ -149,7 +159,7 @@ def desert(plan: Plan) -> None:
 
 
 def forest(plan: Plan) -> None:
-    """Between the trees, where no sky is seen."""
+    """Plan a walk between the trees, where no sky is seen."""
     plan.horizon = plan.between(126, 146)
     plan.add(None, leaves.thicket, floor=plan.horizon + 6)
     if plan.chance(0.7):

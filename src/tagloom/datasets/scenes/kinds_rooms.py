@@ -22,7 +22,7 @@ def _walls(plan: Plan, window: float, painting: float) -> float:
 
 
 def living_room(plan: Plan) -> None:
-    """Draw a sofa and company."""
+    """Plan a sofa and company."""
     floor = _walls(plan, 0.6, 0.6)
     if plan.chance(0.35):
         _shelf(plan, floor)
@@ -59,15 +59,15 @@ def living_room(plan: Plan) -> None:
 def _low_table(plan: Plan) -> None:
     spot = Spot(plan.between(0.4, 0.6) * plan.width, plan.between(222, 234), plan.between(30, 38))
     plan.put("table", furniture.table, spot)
-    if plan.chance(0.4):
-        plan.put("flower", furniture.vase, Spot(spot.x, spot.y - spot.size * 0.88 + 31, 42))
+    plan.raise_()
+    _upon(plan, spot, 0.35)
 
 
 def _pets(plan: Plan, cat: float, dog: float) -> None:
     if plan.chance(cat):
-        plan.stand("cat", animals.cat, tall=70, near=(0.55, 0.95))
+        plan.stand("cat", animals.cat, tall=84, near=(0.55, 0.95))
     if plan.chance(dog):
-        plan.stand("dog", animals.dog, tall=72, near=(0.6, 0.95))
+        plan.stand("dog", animals.dog, tall=84, near=(0.6, 0.95))
 
 
 def _shelf(plan: Plan, floor: float) -> None:
@@ -76,7 +76,7 @@ def _shelf(plan: Plan, floor: float) -> None:
 
 
 def dining_room(plan: Plan) -> None:
-    """Draw a table, chairs, a lamp above."""
+    """Plan a table, chairs, a lamp above."""
     _walls(plan, 0.6, 0.5)
     if plan.chance(0.5):
         plan.add(
@@ -89,7 +89,7 @@ def dining_room(plan: Plan) -> None:
     size = plan.between(66, 78)
     spot = Spot(plan.between(0.4, 0.6) * plan.width, plan.between(214, 226), size)
     has_table = plan.chance(0.9)
-    if plan.chance(0.85):
+    if not has_table or plan.chance(0.85):
         for place in ((-0.55, -20), (0.5, -22), (-1.45, 4), (1.45, 4)):
             if plan.chance(0.7):
                 plan.put(
@@ -113,48 +113,48 @@ def _laid_table(plan: Plan, spot: Spot) -> None:
     plan.put("table", furniture.table, spot)
     plan.raise_()
     plan.add(None, furniture.on_table, spot=spot)
-    if plan.chance(0.5):
-        x = spot.x + plan.between(-0.3, 0.3) * spot.size
-        plan.add(
-            "flower", furniture.vase, spot=Spot(x, spot.y - spot.size * 0.88, plan.between(44, 58))
-        )
+    _upon(plan, spot, 0.5)
+
+
+def _upon(plan: Plan, table: Spot, flowers: float) -> None:
+    """Put something on a table: flowers, books, a cactus, or nothing."""
+    x, y = table.x + plan.between(-0.35, 0.35) * table.size, table.y - table.size * 0.88
+    if plan.chance(flowers):
+        plan.add("flower", furniture.vase, spot=Spot(x, y, plan.between(42, 56)))
+    elif plan.chance(0.25):
+        plan.add("book", furniture.book_pile, spot=Spot(x, y, plan.between(15, 22)))
+    elif plan.chance(0.25):
+        plan.add("cactus", furniture.potted_cactus, spot=Spot(x, y, plan.between(40, 54)))
 
 
 def study(plan: Plan) -> None:
-    """Shelves of books, a desk and a chair."""
+    """Plan shelves of books, a desk and a chair."""
     floor = _walls(plan, 0.35, 0.3)
     size = plan.between(128, 150)
     n = len(plan.some(1, 3))
     first = plan.between(0.08, 0.5)
     for i in range(n):
-        plan.put(
-            "book", furniture.bookshelf, Spot((first + 0.26 * i) * plan.width, floor + 3, size)
-        )
+        spot = Spot((first + 0.26 * i) * plan.width, floor + 3, size)
+        plan.put("book", furniture.bookshelf, spot)
     plan.raise_()
     if plan.chance(0.45):
         x = plan.one_of(0.07, 0.93) * plan.width
-        plan.put(
-            "lamp",
-            furniture.floor_lamp,
-            Spot(x, floor + plan.between(6, 16), plan.between(112, 130)),
-        )
+        spot = Spot(x, floor + plan.between(6, 16), plan.between(112, 130))
+        plan.put("lamp", furniture.floor_lamp, spot)
     if plan.chance(0.6):
-        spot = Spot(
-            plan.between(0.3, 0.7) * plan.width, plan.between(208, 222), plan.between(56, 66)
-        )
-        plan.put("table", furniture.table, spot)
-        if plan.chance(0.7):
-            plan.put(
-                "chair",
-                furniture.chair,
-                Spot(
-                    spot.x + plan.one_of(-0.3, 0.4) * spot.size,
-                    spot.y + 14,
-                    spot.size * 1.4,
-                    0,
-                    plan.chance(0.5),
-                ),
-            )
+        _desk(plan)
     if plan.chance(0.3):
         plan.stand("person", people.person, tall=150, near=(0.45, 0.8))
     _pets(plan, 0.35, 0.12)
+    if plan.chance(0.2):
+        plan.stand("cactus", furniture.potted_cactus, tall=86, near=(0.35, 0.8))
+
+
+def _desk(plan: Plan) -> None:
+    x, y = plan.between(0.3, 0.7) * plan.width, plan.between(208, 222)
+    desk = Spot(x, y, plan.between(56, 66))
+    plan.put("table", furniture.table, desk)
+    if plan.chance(0.7):
+        x += plan.one_of(-0.3, 0.4) * desk.size
+        chair = Spot(x, y + 14, desk.size * 1.4, 0, plan.chance(0.5))
+        plan.put("chair", furniture.chair, chair)

@@ -19,12 +19,12 @@ from tagloom.datasets.scenes.plan import Plan
 
 
 def street(plan: Plan) -> None:
-    """Houses along a street, with traffic and people."""
+    """Plan houses along a street, with traffic and people."""
     _town(plan, towers=0.3, houses=0.85, traffic=0.9)
 
 
 def city(plan: Plan) -> None:
-    """Skyscrapers along a street, most often by night."""
+    """Plan skyscrapers along a street, most often by night."""
     _town(plan, towers=1.0, houses=0.1, traffic=0.85)
 
 
@@ -72,14 +72,16 @@ def _row(plan: Plan, foot: float) -> None:
 
 
 def _beside(plan: Plan, foot: float) -> None:
-    """Add what stands on the far pavement: trees and lamps."""
-    if plan.chance(0.35):
+    """Add what stands on the far pavement: trees or palms, and lamps."""
+    if plan.chance(0.45):
+        label, grow, tall = plan.one_of(
+            ("tree", plants.leafy_tree, 74),
+            ("tree", plants.leafy_tree, 66),
+            ("palm", plants.palm, 92),
+        )
         for _ in plan.some(1, 3):
-            plan.put(
-                "tree",
-                plants.leafy_tree,
-                Spot(plan.between(0.03, 0.97) * plan.width, foot, plan.between(62, 84)),
-            )
+            x = plan.between(0.03, 0.97) * plan.width
+            plan.put(label, grow, Spot(x, foot, tall * plan.between(0.85, 1.15)))
     if plan.chance(0.5):
         for i in range(3):
             x = (0.12 + 0.38 * i + plan.between(-0.06, 0.06)) * plan.width
@@ -88,16 +90,18 @@ def _beside(plan: Plan, foot: float) -> None:
 
 
 def _traffic(plan: Plan, top: float, bottom: float) -> None:
+    """Add a bus and cars, each with a stretch of the street to itself."""
     lanes = ((top + bottom) / 2 - 5, bottom - 6)
+    stretches = [float(x) for x in plan.rng.permutation([0.12, 0.37, 0.62, 0.88])]
     if plan.chance(0.4):
-        x, lane = plan.between(0.2, 0.8) * plan.width, plan.one_of(*lanes)
+        x, lane = (stretches.pop() + plan.between(-0.08, 0.08)) * plan.width, plan.one_of(*lanes)
         plan.put("bus", vehicles.bus, Spot(x, lane, plan.between(42, 54), 0, lane == lanes[0]))
     if plan.chance(0.8):
         for _ in plan.some(1, 3):
-            x, lane = plan.between(0.05, 0.95) * plan.width, plan.one_of(*lanes)
-            plan.put(
-                "car", vehicles.car, Spot(x, lane + 1, plan.between(25, 31), 0, lane == lanes[0])
-            )
+            x = (stretches.pop() + plan.between(-0.05, 0.05)) * plan.width
+            lane = plan.one_of(*lanes)
+            spot = Spot(x, lane + 1, plan.between(25, 31), 0, lane == lanes[0])
+            plan.put("car", vehicles.car, spot)
 
 
 def _passers(plan: Plan, bottom: float) -> None:
@@ -109,7 +113,7 @@ def _passers(plan: Plan, bottom: float) -> None:
             size = plan.between(62, 78)
             plan.put("person", people.person, Spot(x, y, size, 0, plan.chance(0.5)))
             if wet and plan.chance(0.7):
-                plan.put("umbrella", people.umbrella, Spot(x + 9, y - size * 0.36, size * 0.95))
+                plan.put("umbrella", people.umbrella, Spot(x + 7, y - size * 0.5, size * 0.95))
         if plan.chance(0.25):
             plan.put(
                 "dog",
@@ -128,7 +132,7 @@ def _passers(plan: Plan, bottom: float) -> None:
 
 
 def garden(plan: Plan) -> None:
-    """Draw a lawn before a hedge: flowers, garden chairs, a cat."""
+    """Plan a lawn before a hedge: flowers, garden chairs, a cat."""
     plan.horizon = plan.between(84, 104)
     wall = plan.one_of(leaves.hedge, leaves.hedge, leaves.brick_wall)
     plan.add(None, wall, foot=plan.horizon + 6)
@@ -144,9 +148,11 @@ def garden(plan: Plan) -> None:
             plan.stand("flower", plants.flowers, tall=46, near=(0.2, 0.97))
     if plan.chance(0.4):
         _terrace(plan)
+    if plan.chance(0.2):
+        plan.stand("lamp", buildings.street_lamp, tall=150, near=(0.2, 0.6))
     for label, animal, tall, odds in (
-        ("cat", animals.cat, 66, 0.25),
-        ("dog", animals.dog, 68, 0.2),
+        ("cat", animals.cat, 76, 0.25),
+        ("dog", animals.dog, 76, 0.2),
         ("bird", air.perched_bird, 36, 0.35),
     ):
         if plan.chance(odds):

@@ -3,6 +3,7 @@
 from tagloom.datasets.scenes import (
     animals,
     buildings,
+    furniture,
     land,
     mountains,
     people,
@@ -13,15 +14,15 @@ from tagloom.datasets.scenes import (
 from tagloom.datasets.scenes.canvas import HEIGHT
 from tagloom.datasets.scenes.kinds_air import balloons, birds, open_sky, rainfall
 from tagloom.datasets.scenes.pen import Spot
-from tagloom.datasets.scenes.plan import Plan
+from tagloom.datasets.scenes.plan import Plan, Thing
 
 
 def beach(plan: Plan) -> None:
-    """Sea and sand, palms, parasols, boats."""
+    """Plan sea and sand, palms, parasols, boats."""
     plan.horizon = plan.between(90, 118)
     shore = plan.between(150, 176)
     open_sky(plan, clouds=0.55, sun=0.5)
-    if plan.chance(0.25):
+    if plan.chance(0.3):
         _island(plan)
     plan.add("water", water.sea, horizon=plan.horizon, shore=shore + 8)
     _boats(plan, 0.45, (0.1, 0.45), vehicles.sailing_boat, 95)
@@ -41,7 +42,10 @@ def beach(plan: Plan) -> None:
             )
     if sunny and plan.chance(0.5):
         for _ in plan.some(1, 2):
-            plan.stand("umbrella", people.umbrella, tall=88, near=near)
+            spot = plan.stand("umbrella", people.umbrella, tall=88, near=near)
+            if plan.chance(0.4):
+                place = Spot(spot.x + spot.size * 0.4, spot.y + 3, spot.size * 0.55)
+                plan.put("chair", furniture.chair, place)
     if plan.chance(0.5):
         _strollers(plan, near, 100, 0.3)
     rainfall(plan, 0.3)
@@ -56,10 +60,10 @@ def _island(plan: Plan) -> None:
     )
 
 
-def _boats(plan: Plan, odds: float, near: tuple[float, float], boat: object, tall: float) -> None:
+def _boats(plan: Plan, odds: float, near: tuple[float, float], boat: Thing, tall: float) -> None:
     if plan.chance(odds):
         for _ in plan.some(1, 3):
-            plan.stand("boat", boat, tall=tall, near=near)  # type: ignore[arg-type]
+            plan.stand("boat", boat, tall=tall, near=near)
         plan.raise_()
 
 
@@ -77,7 +81,7 @@ def _strollers(
 
 
 def harbour(plan: Plan) -> None:
-    """Draw a row of gabled houses behind boats on the water."""
+    """Plan a row of gabled houses behind boats on the water."""
     plan.horizon = plan.between(104, 126)
     open_sky(plan, clouds=0.5, sun=0.3)
     if plan.chance(0.4):
@@ -88,7 +92,7 @@ def harbour(plan: Plan) -> None:
             horizon=plan.horizon,
             high=plan.between(30, 60),
         )
-    if plan.chance(0.4):
+    if plan.chance(0.5):
         _island(plan)
     if plan.chance(0.75):
         _quay(plan)
@@ -119,9 +123,9 @@ def _quay(plan: Plan) -> None:
 
 
 def river(plan: Plan) -> None:
-    """Draw a river through meadows, perhaps under a bridge."""
+    """Plan a river through meadows, perhaps under a bridge."""
     plan.horizon = plan.between(86, 108)
-    open_sky(plan, clouds=0.5, sun=0.4, rainbow=0.2)
+    open_sky(plan, clouds=0.5, sun=0.4, rainbow=0.35)
     balloons(plan, 0.12)
     if plan.chance(0.4):
         plan.add(
@@ -139,16 +143,7 @@ def river(plan: Plan) -> None:
     }
     plan.add("water", water.river, horizon=plan.horizon, **course)
     if plan.chance(0.6):
-        share = plan.between(0.34, 0.56)
-        y, middle = (
-            plan.horizon + (HEIGHT - plan.horizon) * share,
-            water.river_middle(share, **course),
-        )
-        half = (0.24 * share**1.4 + 0.15) * plan.width
-        ends = (middle * plan.width - half, middle * plan.width + half)
-        plan.add(
-            "bridge", buildings.bridge, x=ends, y=y, high=plan.between(0.42, 0.58) * half, far=0.06
-        )
+        _bridge(plan, course)
     elif plan.chance(0.6):
         share = plan.between(0.6, 0.88)
         x = water.river_middle(share, **course) * plan.width
@@ -157,6 +152,17 @@ def river(plan: Plan) -> None:
     _banks(plan)
     birds(plan, 0.3)
     rainfall(plan, 0.45)
+
+
+def _bridge(plan: Plan, course: dict[str, float]) -> None:
+    """Lead a bridge over the river, a little longer than it is wide there."""
+    share = plan.between(0.34, 0.56)
+    y = plan.horizon + (HEIGHT - plan.horizon) * share
+    middle = water.river_middle(share, **course)
+    half = (0.24 * share**1.4 + 0.15) * plan.width
+    ends = (middle * plan.width - half, middle * plan.width + half)
+    high = plan.between(0.42, 0.58) * half
+    plan.add("bridge", buildings.bridge, x=ends, y=y, high=high, far=0.06)
 
 
 def _banks(plan: Plan) -> None:
@@ -174,12 +180,21 @@ def _banks(plan: Plan) -> None:
             near=(0.2, 0.45),
             across=plan.one_of((0.1, 0.25), (0.75, 0.9)),
         )
+    if plan.chance(0.25):
+        for _ in plan.some(2, 3):
+            plan.stand(
+                "sheep",
+                animals.sheep,
+                tall=52,
+                near=(0.4, 0.8),
+                across=plan.one_of((0.03, 0.2), (0.8, 0.97)),
+            )
     if plan.chance(0.35):
         _strollers(plan, (0.35, 0.75), 84, 0.35, plan.one_of((0.03, 0.22), (0.78, 0.97)))
 
 
 def reef(plan: Plan) -> None:
-    """Under water: fish among corals and weed."""
+    """Plan fish among corals and weed, under water."""
     plan.horizon = plan.between(40, 60)
     plan.add("water", water.depths)
     floor = plan.between(190, 214)

@@ -28,6 +28,12 @@ _CLOTH: tuple[Colour, ...] = (
 )
 
 
+# Outlines around the middle of the head.
+_LONG_HAIR = [(-0.09, 0.02), (-0.11, -0.15), (0.06, -0.13), (0.07, 0.04)]
+_FRINGE = [(-0.08, 0.03), (0.06, 0.05), (0.075, 0.02), (0.03, 0.09), (-0.05, 0.09)]
+_BRIM = [(-0.13, 0.05), (0.14, 0.05), (0.07, 0.075), (-0.07, 0.075)]
+
+
 @dataclass(frozen=True)
 class _Looks:
     skin: Colour
@@ -49,53 +55,36 @@ def _looks(rng: np.random.Generator) -> _Looks:
 
 
 def person(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Somebody who stands or walks."""
+    """Draw somebody who stands or walks."""
     pen = Pen(canvas, spot)
     looks = _looks(rng)
-    stride = rng.uniform(0.02, 0.1)
     pen.shadow(0.32, 0.045)
+    _legs(pen, looks, rng.uniform(0.02, 0.1))
+    swing = rng.uniform(0.05, 0.16)
+    _arm(pen, looks, [(-0.1, 0.76), (-0.13 - swing * 0.3, 0.6), (-0.1 - swing, 0.46)], 0.25)
+    _trunk(pen, looks)
+    _arm(pen, looks, [(0.1, 0.77), (0.15 + swing * 0.2, 0.62), (0.12 + swing, 0.48)], 0.0)
+    _head(pen, rng, looks, 0.0, 0.905)
+
+
+def _legs(pen: Pen, looks: _Looks, stride: float) -> None:
     legs = looks.skin if looks.dress else looks.lower
     for x, shade in ((-stride, darker(legs, 0.2)), (stride, legs)):
         pen.line([(x * 0.4, 0.48), (x, 0.25), (x * 1.3, 0.04)], shade, 0.075)
-        pen.poly(
-            [
-                (x * 1.3 - 0.04, 0.0),
-                (x * 1.3 - 0.04, 0.05),
-                (x * 1.3 + 0.08, 0.025),
-                (x * 1.3 + 0.08, 0.0),
-            ],
-            (50, 42, 42),
-        )
-    swing = rng.uniform(0.05, 0.16)
-    _arm(pen, looks, [(-0.1, 0.76), (-0.13 - swing * 0.3, 0.6), (-0.1 - swing, 0.46)], 0.25)
+        heel, toe = x * 1.3 - 0.04, x * 1.3 + 0.08
+        pen.poly([(heel, 0.0), (heel, 0.05), (toe, 0.025), (toe, 0.0)], (50, 42, 42))
+
+
+def _trunk(pen: Pen, looks: _Looks) -> None:
+    """Draw a shirt or a dress, with a fold in the shade."""
     if looks.dress:
-        pen.poly(
-            [(-0.11, 0.8), (0.11, 0.8), (0.1, 0.6), (0.19, 0.3), (-0.19, 0.3), (-0.1, 0.6)],
-            looks.top,
-        )
-        pen.poly(
-            [
-                (-0.11 * pen.side, 0.8),
-                (-0.02 * pen.side, 0.8),
-                (-0.05 * pen.side, 0.3),
-                (-0.19 * pen.side, 0.3),
-                (-0.1 * pen.side, 0.6),
-            ],
-            darker(looks.top, 0.18),
-        )
+        whole = [(-0.11, 0.8), (0.11, 0.8), (0.1, 0.6), (0.19, 0.3), (-0.19, 0.3), (-0.1, 0.6)]
+        fold = [(0.11, 0.8), (0.02, 0.8), (0.05, 0.3), (0.19, 0.3), (0.1, 0.6)]
     else:
-        pen.poly([(-0.12, 0.8), (0.12, 0.8), (0.11, 0.45), (-0.11, 0.45)], looks.top)
-        pen.poly(
-            [
-                (-0.12 * pen.side, 0.8),
-                (-0.03 * pen.side, 0.8),
-                (-0.03 * pen.side, 0.45),
-                (-0.11 * pen.side, 0.45),
-            ],
-            darker(looks.top, 0.18),
-        )
-    _arm(pen, looks, [(0.1, 0.77), (0.15 + swing * 0.2, 0.62), (0.12 + swing, 0.48)], 0.0)
-    _head(pen, rng, looks, 0.0, 0.905)
+        whole = [(-0.12, 0.8), (0.12, 0.8), (0.11, 0.45), (-0.11, 0.45)]
+        fold = [(0.12, 0.8), (0.03, 0.8), (0.03, 0.45), (0.11, 0.45)]
+    pen.poly(whole, looks.top)
+    pen.poly([(-x * pen.side, y) for x, y in fold], darker(looks.top, 0.18))
 
 
 def _arm(pen: Pen, looks: _Looks, joints: list[tuple[float, float]], shade: float) -> None:
@@ -104,48 +93,28 @@ def _arm(pen: Pen, looks: _Looks, joints: list[tuple[float, float]], shade: floa
 
 
 def _head(pen: Pen, rng: np.random.Generator, looks: _Looks, x: float, y: float) -> None:
+    """Draw neck, hair, face and sometimes a hat, around the middle of the head."""
+
+    def around(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [(x + dx, y + dy) for dx, dy in points]
+
     pen.box((x - 0.03, x + 0.03), (y - 0.13, y - 0.04), darker(looks.skin, 0.15))
     if looks.dress:
-        pen.poly(
-            [
-                (x - 0.09, y + 0.02),
-                (x - 0.11, y - 0.15),
-                (x + 0.06, y - 0.13),
-                (x + 0.07, y + 0.04),
-            ],
-            looks.hair,
-        )
+        pen.poly(around(_LONG_HAIR), looks.hair)
     pen.oval(x, y + 0.012, 0.086, 0.098, looks.hair)
     pen.oval(x + 0.018, y - 0.014, 0.068, 0.08, looks.skin)
-    pen.poly(
-        [
-            (x - 0.08, y + 0.03),
-            (x + 0.06, y + 0.05),
-            (x + 0.075, y + 0.02),
-            (x + 0.03, y + 0.09),
-            (x - 0.05, y + 0.09),
-        ],
-        looks.hair,
-    )
+    pen.poly(around(_FRINGE), looks.hair)
     for eye in (0.0, 0.048):
         pen.oval(x + eye + 0.005, y - 0.005, 0.01, 0.013, (40, 30, 30))
-    pen.line([(x + 0.012, y - 0.05), (x + 0.045, y - 0.05)], (170, 70, 66), 0.012)
+    pen.line(around([(0.012, -0.05), (0.045, -0.05)]), (170, 70, 66), 0.012)
     if rng.uniform() < 0.25:
         hat = pick(rng, _CLOTH)
-        pen.poly(
-            [
-                (x - 0.13, y + 0.05),
-                (x + 0.14, y + 0.05),
-                (x + 0.07, y + 0.075),
-                (x - 0.07, y + 0.075),
-            ],
-            darker(hat, 0.2),
-        )
+        pen.poly(around(_BRIM), darker(hat, 0.2))
         pen.box((x - 0.075, x + 0.08), (y + 0.06, y + 0.125), hat, 0.03)
 
 
 def seated_person(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Somebody who sits and looks at you, to be put on a sofa; `size` is the standing height."""
+    """Draw somebody who sits and looks at you, as on a sofa; `size` is the standing height."""
     pen = Pen(canvas, spot)
     looks = _looks(rng)
     for x in (-0.08, 0.08):

@@ -110,42 +110,28 @@ def trunk(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
     bark = pick(rng, ((96, 74, 58), (112, 88, 66), (84, 72, 66), (214, 208, 198)), 10)
     wide = rng.uniform(0.035, 0.05)
     pen.shadow(0.14, 0.03)
-    pen.poly(
-        [
-            (-wide * 2, 0),
-            (-wide, 0.06),
-            (-wide * 0.85, 1.6),
-            (wide * 0.85, 1.6),
-            (wide, 0.06),
-            (wide * 2, 0),
-        ],
-        bark,
-    )
-    away = -pen.side
-    pen.poly(
-        [
-            (away * wide * 2, 0),
-            (away * wide, 0.06),
-            (away * wide * 0.85, 1.6),
-            (away * wide * 0.2, 1.6),
-            (away * wide * 0.3, 0.05),
-        ],
-        darker(bark, 0.4),
-    )
+    top = max(1.6, spot.y / spot.size + 0.05)
+    stem = [(-2, 0), (-1, 0.06), (-0.85, top), (0.85, top), (1, 0.06), (2, 0)]
+    pen.poly([(x * wide, y) for x, y in stem], bark)
+    shaded = [(2, 0), (1, 0.06), (0.85, top), (0.2, top), (0.3, 0.05)]
+    pen.poly([(-pen.side * x * wide, y) for x, y in shaded], darker(bark, 0.4))
     for _ in range(9):
         y, x = rng.uniform(0.05, 1.1), rng.uniform(-0.7, 0.4) * wide
-        pen.line(
-            [(x, y), (x + wide * 0.3, y + rng.uniform(-0.01, 0.03))], darker(bark, 0.55), 0.006
-        )
+        crack = [(x, y), (x + wide * 0.3, y + rng.uniform(-0.01, 0.03))]
+        pen.line(crack, darker(bark, 0.55), 0.006)
     leaves = pick(rng, _LEAVES)
     for _ in range(3):
-        y, turn = rng.uniform(0.55, 0.95), rng.choice([-1, 1])
-        tip = (turn * rng.uniform(0.12, 0.2), y + 0.08)
-        pen.line([(0, y), tip], darker(bark, 0.2), 0.012)
-        for _ in range(7):
-            dx, dy = rng.normal(0, 0.05, 2)
-            shade = mix(darker(leaves, 0.3), lighter(leaves, 0.25), rng.uniform())
-            pen.oval(tip[0] + dx, tip[1] + dy * 0.6, 0.035, 0.022, shade)
+        _bough(pen, rng, bark, leaves)
+
+
+def _bough(pen: Pen, rng: np.random.Generator, bark: Colour, leaves: Colour) -> None:
+    y, turn = rng.uniform(0.55, 0.95), rng.choice([-1, 1])
+    tip = (turn * rng.uniform(0.12, 0.2), y + 0.08)
+    pen.line([(0, y), tip], darker(bark, 0.2), 0.012)
+    for _ in range(7):
+        dx, dy = rng.normal(0, 0.05, 2)
+        shade = mix(darker(leaves, 0.3), lighter(leaves, 0.25), rng.uniform())
+        pen.oval(tip[0] + dx, tip[1] + dy * 0.6, 0.035, 0.022, shade)
 
 
 def palm(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
@@ -202,8 +188,6 @@ def cactus(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
         _rib(pen, (0, x), (low - 0.055, low + 0.055), green)
         _rib(pen, (x - 0.055, x + 0.055), (low - 0.05, top), green)
     _rib(pen, (-0.085, 0.085), (0.0, 1.0), green)
-    if rng.uniform() < 0.4:
-        pen.oval(0, 1.0, 0.05, 0.035, (236, 110, 150))
 
 
 def _rib(pen: Pen, x: tuple[float, float], y: tuple[float, float], green: Colour) -> None:

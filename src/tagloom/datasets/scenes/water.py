@@ -90,7 +90,8 @@ def river(
     y = horizon + (canvas.height + 4 - horizon) * share
     _ribbon(canvas, middle, half + 2 + 4 * share, y, light.tone((122, 104, 72), 0.1))
     left, right = np.column_stack([middle - half, y]), np.column_stack([middle + half, y])
-    near = mix(light.tone((46, 124, 164)), light.zenith, 0.25)
+    blue: Colour = (46, 124, 164)
+    near = mix(light.tone(blue), blue, 0.0 if light.night else 0.5)
     far = mix(light.tone((110, 172, 204)), light.horizon, 0.45)
     dark, bright = (far, darker(near, 0.3)), (lighter(far, 0.2), lighter(near, 0.28))
     canvas.textured(np.vstack([left, right[::-1]]), dark, bright, ripples(), rng)

@@ -4,7 +4,7 @@ import csv
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ MANIFEST_FILE = "scenes.json"
 _QUALITY = 90
 # Fewer pictures than this are drawn before a second process would have started.
 _WORTH_PROCESSES = 150
+# What a kill can cost: scenes whose pictures are there but are not in the table yet.
+_SCENES_PER_TABLE = 200
 
 Tags = dict[str, frozenset[str]]
 
@@ -132,18 +134,22 @@ def _check_series(manifest: Path, series: dict[str, int]) -> None:
 def _draw_missing(
     folder: Path, missing: list[int], random_state: int, tags: Tags, show_progress: bool
 ) -> None:
-    """Draw scenes and add them to the table, which is also written if the work is interrupted."""
+    """Draw scenes and add them to the table, which is written now and then and at the end."""
     bar = progress_bar(len(missing), "drawing", show=show_progress, unit="scenes")
     try:
         with bar as advance, _written(folder, missing, random_state) as finished:
-            for name, labels in finished:
+            for count, (name, labels) in enumerate(finished, 1):
                 tags[name] = labels
                 advance()
+                if count % _SCENES_PER_TABLE == 0:
+                    _write_tags(folder, tags)
     finally:
         _write_tags(folder, tags)
 
 
 def _write_tags(folder: Path, tags: Tags) -> None:
+    # Somebody else may be drawing into the same folder: what they have entered stays.
+    tags = read_tags(folder) | tags
     with (
         written_whole(folder / LABELS_FILE) as part,
         part.open("w", newline="", encoding="utf-8") as opened,
@@ -165,7 +171,9 @@ def _written(
     from joblib import Parallel, delayed
 
     workers = Parallel(n_jobs=-1, batch_size=16, return_as="generator")
-    yield workers(delayed(_write_scene)(folder, number, random_state) for number in numbers)
+    tasks = (delayed(_write_scene)(folder, number, random_state) for number in numbers)
+    with closing(workers(tasks)) as finished:
+        yield finished
 
 
 def _write_scene(folder: Path, number: int, random_state: int) -> tuple[str, frozenset[str]]:
