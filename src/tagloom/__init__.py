@@ -7,9 +7,11 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from tagloom.labels import PartialLabels as PartialLabels
+    from tagloom.models import APGDiffusion as APGDiffusion
     from tagloom.models import APGGraph as APGGraph
     from tagloom.models import BinaryRelevance as BinaryRelevance
     from tagloom.models import FastTag as FastTag
+    from tagloom.models import LabelPropagation as LabelPropagation
     from tagloom.models import LeastSquares as LeastSquares
     from tagloom.models import Maxide as Maxide
     from tagloom.models import NeighbourTagger as NeighbourTagger
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
 # Names are fetched on first use: `import tagloom` costs nothing, and the program's --help needs
 # none of the numerical libraries.
 _HOME = {
+    "APGDiffusion": "tagloom.models",
     "APGGraph": "tagloom.models",
     "BinaryRelevance": "tagloom.models",
     "FastTag": "tagloom.models",
+    "LabelPropagation": "tagloom.models",
     "LeastSquares": "tagloom.models",
     "Maxide": "tagloom.models",
     "NeighbourTagger": "tagloom.models",
@@ -33,9 +37,11 @@ _HOME = {
 }
 
 __all__ = [
+    "APGDiffusion",
     "APGGraph",
     "BinaryRelevance",
     "FastTag",
+    "LabelPropagation",
     "LeastSquares",
     "Maxide",
     "NeighbourTagger",

@@ -1,9 +1,11 @@
 """Every learner, as the common suite runs it: to join, a learner adds one line."""
 
 from tagloom.models import (
+    APGDiffusion,
     APGGraph,
     BinaryRelevance,
     FastTag,
+    LabelPropagation,
     LeastSquares,
     Maxide,
     NeighbourTagger,
@@ -22,6 +24,9 @@ LEARNERS = [
     FastTag(noise=0.1, beta=0.1),
     FastTag(noise=0.1, beta=0.1, n_layers=2),
     NeighbourTagger(n_neighbors=15),
+    LabelPropagation(n_neighbors=10),
+    APGDiffusion(ridge=1.0),
+    APGDiffusion(lam=0.3, n_passes=1),
 ]
 
 

@@ -56,6 +56,14 @@ _Unlisted = Annotated[
     str | None,
     typer.Option(help="Protocol presences: unlisted tags are absent, unknown, or a weight."),
 ]
+_Transductive = Annotated[
+    bool | None,
+    typer.Option(
+        "--transductive/--inductive",
+        help="Whether unlabelled test items are there while learners learn.",
+        show_default="transductive",
+    ),
+]
 _Seed = Annotated[int | None, typer.Option(help="The first seed.", show_default="0")]
 _Folds = Annotated[int | None, typer.Option(help="Folds of the search.", show_default="2")]
 _Jobs = Annotated[int | None, typer.Option(help="Cells worked on at once; else one per core.")]
@@ -90,6 +98,7 @@ def benchmark(
     energy: _Energy = None,
     standardize: _Standardize = None,
     unlisted: _Unlisted = None,
+    transductive: _Transductive = None,
     seed: _Seed = None,
     folds: _Folds = None,
     jobs: _Jobs = None,
@@ -117,6 +126,7 @@ def benchmark(
         "energy": energy,
         "standardize": standardize,
         "unlisted": _name_or_number(unlisted),
+        "transductive": transductive,
         "seed": seed,
         "folds": folds,
         "jobs": jobs,

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tagloom.experiments.cells_learning import Learned, learn
 from tagloom.experiments.cells_memory import PeakMemory
 from tagloom.experiments.cells_quality import examples, per_label, quality
-from tagloom.experiments.hiding import read_pattern
+from tagloom.experiments.hiding import read_pattern, with_unlabelled
 from tagloom.experiments.inputs_files import read_graph, read_pair
 from tagloom.experiments.methods import Method
 from tagloom.experiments.store import Cell, CellStore, as_text
@@ -23,6 +25,7 @@ class Task:
 
     `pattern` is the file of what stayed known, `features` the folder of the features that all
     learners see, `semantics` that of the graph and of the descriptors, which depend on the labels.
+    `transductive` says that the test items, unlabelled, are there when the learner learns.
     """
 
     cell: Cell
@@ -31,6 +34,7 @@ class Task:
     features: Path
     semantics: Path
     folds: int
+    transductive: bool = False
 
 
 def run_cell(task: Task, truth: PartialLabels, store: CellStore) -> tuple[Cell, str | None]:
@@ -56,11 +60,19 @@ def _record(task: Task, truth: PartialLabels) -> dict[str, Any]:
     known = read_pattern(task.pattern)
     inputs = task.method.inputs
     X = read_pair(task.features if inputs == "features" else task.semantics, inputs)
-    graph = read_graph(task.semantics) if task.method.needs_graph else None
+    graph = (
+        read_graph(task.semantics, of_all=task.transductive) if task.method.needs_graph else None
+    )
+    rows = X.training
+    if task.transductive:
+        rows, known = np.concatenate(X), with_unlabelled(known, len(X.test))
     with PeakMemory() as memory:
-        learned = learn(task.method, X.training, known, graph, task.folds, task.cell.seed)
+        learned = learn(task.method, rows, known, graph, task.folds, task.cell.seed)
         start = time.perf_counter()
-        scores = learned.model.scores(X.test)
+        if task.transductive:
+            scores = learned.model.training_scores(rows)[len(X.training) :]
+        else:
+            scores = learned.model.scores(X.test)
         score_seconds = time.perf_counter() - start
     row = task.cell.columns() | quality(truth, scores) | _effort(learned)
     row |= {"score_seconds": score_seconds, "peak_memory_mib": memory.mib}

@@ -47,6 +47,9 @@ class Benchmark:
     unlisted : "absent", "unknown" or float
         What a tag that is not listed means in the protocol "presences"; a number is the weight with
         which it is absent.
+    transductive : bool
+        Whether the test items, without their labels, are there when a learner that can use
+        unlabelled items learns: a collection is completed. Else they are new to every learner.
     validate_descriptors : bool
         Whether to judge the semantic descriptors by themselves, too.
     figures : bool
@@ -68,6 +71,7 @@ class Benchmark:
     energy: float = 0.9
     standardize: bool = False
     unlisted: str | float = "absent"
+    transductive: bool = True
     validate_descriptors: bool = False
     figures: bool = True
     out: Path = Path("tagloom-benchmark")
@@ -153,6 +157,7 @@ def _check_choices(config: Benchmark) -> None:
     check_choice("features", config.features, FEATURES)
     checked_names(config.methods)
     check_flag("validate-descriptors", config.validate_descriptors)
+    check_flag("transductive", config.transductive)
     check_flag("figures", config.figures)
     check_flag("standardize", config.standardize)
     if isinstance(config.unlisted, str):

@@ -66,6 +66,28 @@ def read_pattern(path: str | os.PathLike[str]) -> PartialLabels:
         )
 
 
+def with_unlabelled(known: PartialLabels, n_items: int) -> PartialLabels:
+    """Return what is known with further items at the end, of which nothing is known."""
+    entries = known.entries()
+    joined = PartialLabels.from_entries(
+        entries.rows,
+        entries.columns,
+        entries.present,
+        shape=(known.n_items + n_items, known.n_labels),
+        weights=entries.weights,
+        labels=known.labels,
+        unlisted_weight=known.unlisted_weight,
+    )
+    if not known.unlisted_weight:
+        return joined
+    rows, columns = known.hidden_entries()
+    new = np.arange(known.n_items, joined.n_items)
+    return joined.with_hidden(
+        np.concatenate([rows, np.repeat(new, known.n_labels)]),
+        np.concatenate([columns, np.tile(np.arange(known.n_labels), n_items)]),
+    )
+
+
 def _with_absences_listed(truth: PartialLabels) -> PartialLabels:
     """List each absence of a set whose makers say that what is not listed is absent.
 

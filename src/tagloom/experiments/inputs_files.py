@@ -12,6 +12,7 @@ from scipy import sparse
 
 from tagloom.experiments.hiding import read_pattern
 from tagloom.experiments.inputs import (
+    Array,
     Pair,
     scaled,
     semantic_descriptors,
@@ -25,22 +26,27 @@ from tagloom.vision import Features
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked of the labels of one setting: features, the graph, descriptors alone."""
+    """What is asked of the labels of one setting: features, graphs, descriptors alone.
+
+    One graph joins the training items, the other those and the test items.
+    """
 
     features: bool = False
     graph: bool = False
+    graph_of_all: bool = False
     descriptors: bool = False
 
     def missing(self, folder: Path) -> "Wanted":
         """Return what of it the folder does not hold yet."""
         return Wanted(
             self.features and not has_pair(folder, "features"),
-            self.graph and not (folder / "graph.npz").exists(),
+            self.graph and not _graph_path(folder, False).exists(),
+            self.graph_of_all and not _graph_path(folder, True).exists(),
             self.descriptors and not all(has_pair(folder, name) for name in _PARTS),
         )
 
     def __bool__(self) -> bool:
-        return self.features or self.graph or self.descriptors
+        return self.features or self.graph or self.graph_of_all or self.descriptors
 
 
 _PARTS = ("global", "local", "both")
@@ -53,7 +59,12 @@ def prepare_visual(training: Features, test: Features, energy: float, folder: Pa
 
 
 def prepare_semantic(
-    training: Features, test: Features, pattern: Path, energy: float, folder: Path, wanted: Wanted
+    training: Features,
+    test: Features,
+    pattern: Path,
+    energy: float,
+    folder: Path,
+    wanted: Wanted,
 ) -> None:
     """Write what depends on the labels that stayed known."""
     missing = wanted.missing(folder)
@@ -66,7 +77,9 @@ def prepare_semantic(
     else:
         S = semantic_descriptors(training, test, known)
     if missing.graph:
-        _write_graph(folder, S)
+        _write_graph(_graph_path(folder, False), S.training)
+    if missing.graph_of_all:
+        _write_graph(_graph_path(folder, True), np.concatenate(S))
     if missing.descriptors:
         n_global = S.training.shape[1] - known.n_labels
         columns = (slice(0, n_global), slice(n_global, None), slice(None))
@@ -93,15 +106,19 @@ def read_pair(folder: Path, name: str) -> Pair:
     return Pair(*(np.asarray(table) for table in mapped))
 
 
-def read_graph(folder: Path) -> sparse.csr_array:
-    """Read the semantic graph of the training items."""
-    return sparse.csr_array(sparse.load_npz(folder / "graph.npz"))
+def read_graph(folder: Path, *, of_all: bool) -> sparse.csr_array:
+    """Read the semantic graph of the training items, or of all."""
+    return sparse.csr_array(sparse.load_npz(_graph_path(folder, of_all)))
 
 
-def _write_graph(folder: Path, S: Pair) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with written_whole(folder / "graph.npz") as path, path.open("wb") as stream:
-        sparse.save_npz(stream, semantic_graph(S.training))
+def _graph_path(folder: Path, of_all: bool) -> Path:
+    return folder / ("graph-of-all.npz" if of_all else "graph.npz")
+
+
+def _write_graph(path: Path, S: Array) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as part, part.open("wb") as stream:
+        sparse.save_npz(stream, semantic_graph(S))
 
 
 def _paths(folder: Path, name: str) -> list[Path]:

@@ -32,7 +32,10 @@ class Method:
     ours : bool
         Whether it is what this library proposes; all others are baselines.
     needs_graph : bool
-        Whether `fit` takes the semantic graph of the training items.
+        Whether `fit` takes the semantic graph of the items.
+    sees_unlabelled : bool
+        Whether items of which nothing is known teach it something. Where a benchmark is
+        transductive, such a learner is given the test items, too, without their labels.
     inputs : {"features", "global", "local", "both"}
         What it learns from: the features all learners share, or a semantic descriptor alone.
     """
@@ -44,6 +47,7 @@ class Method:
     not_searched: tuple[str, ...] = ()
     ours: bool = False
     needs_graph: bool = False
+    sees_unlabelled: bool = False
     inputs: str = "features"
 
     def facts(self) -> dict[str, Any]:
@@ -53,6 +57,7 @@ class Method:
             "parameters": dict(self.parameters),
             "not_searched": list(self.not_searched),
             "needs_graph": self.needs_graph,
+            "sees_unlabelled": self.sees_unlabelled,
             "inputs": self.inputs,
         }
 
@@ -63,7 +68,12 @@ METHODS = (
     Method("maxide", "Maxide", "tagloom.models:Maxide"),
     Method("fasttag", "FastTag", "tagloom.models:FastTag"),
     Method("neighbours", "Neighbour vote", "tagloom.models:NeighbourTagger"),
-    Method("propagation", "Label propagation", "tagloom.models:LabelPropagation"),
+    Method(
+        "propagation",
+        "Label propagation",
+        "tagloom.models:LabelPropagation",
+        sees_unlabelled=True,
+    ),
     # The paper searches lambda and gamma alone and knows no ridge.
     Method(
         "apg-graph-paper",
@@ -73,8 +83,15 @@ METHODS = (
         not_searched=("ridge",),
         ours=True,
         needs_graph=True,
+        sees_unlabelled=True,
     ),
-    Method("apg-graph", "APG-Graph", "tagloom.models:APGDiffusion", ours=True, needs_graph=True),
+    Method(
+        "apg-graph",
+        "APG-Graph",
+        "tagloom.models:APGDiffusion",
+        ours=True,
+        sees_unlabelled=True,
+    ),
 )
 
 DESCRIPTORS = tuple(

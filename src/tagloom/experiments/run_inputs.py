@@ -68,13 +68,19 @@ def _wanted(tasks: Sequence[Task], on_labels: bool) -> Wanted:
     methods = [task.method for task in tasks]
     return Wanted(
         features=on_labels and any(method.inputs == "features" for method in methods),
-        graph=any(method.needs_graph for method in methods),
+        graph=any(task.method.needs_graph and not task.transductive for task in tasks),
+        graph_of_all=any(task.method.needs_graph and task.transductive for task in tasks),
         descriptors=any(method.inputs != "features" for method in methods),
     )
 
 
 def _prepared(
-    training: Features, test: Features, pattern: Path, energy: float, folder: Path, wanted: Wanted
+    training: Features,
+    test: Features,
+    pattern: Path,
+    energy: float,
+    folder: Path,
+    wanted: Wanted,
 ) -> Unprepared | None:
     """Prepare one setting; one thread, so that the numbers do not depend on how many jobs run."""
     try:

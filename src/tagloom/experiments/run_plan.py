@@ -80,7 +80,11 @@ def _descriptors(dataset: Dataset, notes: list[str]) -> tuple[Method, ...]:
 def _tasks(
     config: Benchmark, name: str, identity: str, methods: Sequence[Method]
 ) -> Iterator[Task]:
-    made = {"energy": config.energy, "standardize": config.standardize}
+    made = {
+        "energy": config.energy,
+        "standardize": config.standardize,
+        "transductive": config.transductive,
+    }
     code = {"results": RESULTS_PROTOCOL, "version": __version__, "code": code_digest()}
     visual = made | {"set": identity, "features": "visual"}
     for seed, protocol, rate in product(config.seeds, config.protocols, config.rates):
@@ -99,6 +103,7 @@ def _tasks(
                 features=semantics if on_labels else config.out / "work" / digest_of(**visual),
                 semantics=semantics,
                 folds=config.folds,
+                transductive=config.transductive and method.sees_unlabelled,
             )
 
 

@@ -14,6 +14,9 @@ _LAM_SHARES = (0.1, 0.03, 0.01, 0.003)
 _RIDGE_SHARES = (0.1, 1.0, 10.0)
 _GAMMA_SHARES = (0.0, 0.1, 1.0)
 _RIDGE_ALONE_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)
+_DOUBTS = (0.01, 0.03, 0.1, 1.0)
+_DOUBTS_OF_PRESENCES = (0.3, 1.0, 3.0, 10.0)
+_SMOOTHINGS = (0.0, 0.3, 0.6)
 _LAM_ALONE_SHARES = (0.08, 0.04, 0.02, 0.01, 0.005)
 
 
@@ -44,6 +47,20 @@ def ridge_grid(X: Any, known: PartialLabels, fit_intercept: bool) -> list[float]
     rows = np.asarray(X, dtype=np.float64)
     curvature = _mean_weight(known) * energy(rows, fit_intercept) / rows.shape[1]
     return [share * curvature for share in _RIDGE_ALONE_SHARES]
+
+
+def diffusion_stages(X: Any, known: PartialLabels) -> list[dict[str, list[Any]]]:
+    """Return ridge for the linear part alone, then doubt and smoothing on top of it.
+
+    The weakest ridge of least squares is left out, that all learners search about as long. Where
+    absence is only presumed, nobody but presences is heard, and their mean is always high: there
+    the doubt must be large.
+    """
+    doubts = _DOUBTS_OF_PRESENCES if known.unlisted_weight else _DOUBTS
+    return [
+        {"ridge": ridge_grid(X, known, True)[1:], "doubt": [np.inf], "smoothing": [0.0]},
+        {"doubt": list(doubts), "smoothing": list(_SMOOTHINGS)},
+    ]
 
 
 def lam_grid(lam_max: float) -> list[float]:

@@ -8,19 +8,19 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tagloom.checks import check_choice, check_flag, check_number, check_whole
-from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
-from tagloom.models.base import Array, PartialLabelLearner
+from tagloom.models.base import Array
 from tagloom.models.parameters import check_on_unlearnable, parameter
+from tagloom.models.remembering import RememberingLearner, refuse_single
 from tagloom.models.targets import check_learnable
 from tagloom.neighbours import METHODS, METRICS, Neighbours, nearest_neighbours
 from tagloom.semantics.evidence import Evidence, Floats, as_dense, evidence_by_labels
 
 WEIGHTINGS = ("distance", "rank", "uniform")
 
-_NUMBERS = (50, 100)
+_NUMBERS = (50, 100, 200, 400)
 _BANDWIDTHS = (0.1, 0.25, 0.6)
-_PRIORS = (0.1, 1.0)
+_PRIORS = (0.1,)
 # Tables of so many entries are multiplied as dense ones where more than this share is stored.
 _DENSE_ENTRIES = 1 << 25
 _DENSE_SHARE = 0.03
@@ -28,7 +28,7 @@ _DENSE_SHARE = 0.03
 _ENTRIES_AT_ONCE = 1 << 22
 
 
-class NeighbourTagger(PartialLabelLearner):
+class NeighbourTagger(RememberingLearner):
     """Score a label by the neighbours for whom it is known.
 
     With N(i) the nearest training items, pi_ik the weight of neighbour k, w_kj the observation
@@ -120,10 +120,7 @@ class NeighbourTagger(PartialLabelLearner):
         self._check_parameters()
         rows, known = self._read(X, Y)
         self.learnable_ = check_learnable(known, self.on_unlearnable)
-        if len(rows) < 2:
-            raise InvalidInputError(
-                "At least 2 items are needed, for the only one of 1 sample has no neighbour."
-            )
+        refuse_single(rows)
         self._among_themselves = self._neighbours_of_each_other(rows)
         self._rows: Array = rows
         self._known: PartialLabels = known
@@ -132,16 +129,6 @@ class NeighbourTagger(PartialLabelLearner):
             [_rates(evidence) for _, evidence in evidence_by_labels(known)]
         )
         return self
-
-    def training_scores(self, X: Any) -> Any:
-        """Return the scores of the very rows that `fit` was given; none votes for itself."""
-        rows = self._checked_rows(X)
-        if not np.array_equal(rows, self._rows):
-            raise InvalidInputError(
-                "training_scores takes the rows that the model was fitted with, and these are "
-                "others. For new rows call scores."
-            )
-        return self._dress(self._votes(self._among_themselves), X)
 
     def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return how many neighbours, how fast their votes fade, and the prior's strength."""
@@ -173,6 +160,9 @@ class NeighbourTagger(PartialLabelLearner):
                 )
         self._found_how = how
         return nearest_neighbours(rows, k, metric=self.metric, method=self.method)
+
+    def _training_scores(self) -> Array:
+        return self._votes(self._among_themselves)
 
     def _scores(self, X: Array) -> Array:
         k = min(self.n_neighbors, len(self._rows))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tagloom.checks import check_choice, is_whole
+from tagloom.checks import check_choice, check_number, is_whole
 from tagloom.errors import InvalidInputError
 
 ON_UNLEARNABLE = ("raise", "warn", "ignore")
@@ -20,6 +20,14 @@ def check_n_jobs(model: Any) -> None:
         raise InvalidInputError(
             f"{name} must be None or a whole number other than 0; got {given!r}."
         )
+
+
+def check_share_below_one(model: Any, name: str) -> None:
+    """Refuse what is not a number in [0, 1)."""
+    what, given = parameter(model, name)
+    check_number(what, given, low=0, high=1)
+    if given == 1:
+        raise InvalidInputError(f"{what} must be a number in [0, 1); got {given!r}.")
 
 
 def check_on_unlearnable(model: Any) -> None:

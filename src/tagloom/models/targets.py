@@ -134,6 +134,14 @@ def check_learnable(known: PartialLabels, on_unlearnable: str) -> npt.NDArray[np
     return np.asarray((counts.present > 0) & (counts.absent > 0))
 
 
+def informed_rows(known: PartialLabels) -> npt.NDArray[np.int64]:
+    """Return the items of which something is known, be it by presumption."""
+    if not known.unlisted_weight:
+        return np.unique(known.entries().rows)
+    n_hidden = np.bincount(known.hidden_entries()[0], minlength=known.n_items)
+    return np.flatnonzero(n_hidden < known.n_labels)
+
+
 def _complain(
     known: PartialLabels, which: npt.NDArray[np.bool_], what: str, on_unlearnable: str
 ) -> None:

@@ -104,8 +104,8 @@ def tune(
     X, Y, graph, label_graph
         As for `fit`. Y is two-dimensional.
     grid : mapping from parameter to values, or a sequence of such mappings, optional
-        Several are stages of one search: each keeps what was best before it. By default the
-        `search_space` of the model.
+        Several are stages of one search: each keeps what was best in the stage before, and the best
+        of the last is chosen. By default the `search_space` of the model.
     n_splits : int, default=3
         Into how many folds the known entries are split.
     criterion : {"mean_average_precision", "squared_error"} or callable, default: the first
@@ -132,12 +132,13 @@ def tune(
     with progress_bar(n_fits, "tuning", show=progress) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         run = partial(_run_chain, model, X, given, judge, advance)
+        found: Params = {}
         for stage in stages:
-            found = _best(trials, n_splits).params if trials else {}
             chains = _chains(stage, found, model._carried_along)
             tasks = [(chain, fold) for chain in chains for fold in folds]
-            trials += _collect(chains, _in_parallel(run, tasks, n_jobs), len(folds))
-    best = _best(trials, n_splits)
+            tried = _collect(chains, _in_parallel(run, tasks, n_jobs), len(folds))
+            best = _best(tried, n_splits)
+            found, trials = best.params, trials + tried
     fitted = clone(model).set_params(**best.params)
     return Tuning(best, trials, fitted.fit(X, Y, **given))
 

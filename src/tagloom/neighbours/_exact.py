@@ -12,8 +12,10 @@ from tagloom.neighbours._result import Floats, Matrix, Positions
 # A tile of this shape (8 MiB in single precision) stays in cache through the passes made over it.
 _TILE_QUERIES = 512
 _TILE_ROWS = 4096
-# Neighbouring rows share one minimum in groups of this many: fewer numbers to select from.
+# Rows share one minimum in groups of at most this many: fewer numbers to select from. Many
+# neighbours need small groups, for k of the minima are to be a good bound on the k-th neighbour.
 _GROUP = 32
+_GROUPS_PER_NEIGHBOUR = 4
 # Differences are formed for this many numbers at a time.
 _DIFFERENCE_ENTRIES = 1 << 17
 
@@ -100,7 +102,7 @@ class _Screen:
         best = np.full((len(x), k), np.inf, dtype=x.dtype)
         found: list[tuple[Positions, Positions, Matrix]] = []
         for start, lower, upper in self._tiles(sides):
-            best = _smallest(np.hstack([best, _group_minima(upper)]), k)
+            best = _smallest(np.hstack([best, _group_minima(upper, k)]), k)
             flat = np.flatnonzero(lower <= (best.max(axis=1) + own)[:, None])
             i, j = np.divmod(flat, lower.shape[1])
             found.append((i, j + start, lower[i, j]))
@@ -133,13 +135,14 @@ def _largest(base: Matrix, centre: Matrix) -> float:
     return largest if largest > 0 else 1.0
 
 
-def _group_minima(values: Matrix) -> Matrix:
+def _group_minima(values: Matrix, k: int) -> Matrix:
     """Return minima over disjoint groups of columns: each is the value of another row."""
-    n_groups = values.shape[1] // _GROUP
-    if n_groups < 2:
+    size = min(_GROUP, values.shape[1] // (_GROUPS_PER_NEIGHBOUR * k))
+    if size < 2:
         return values
-    whole = values[:, : n_groups * _GROUP].reshape(len(values), _GROUP, n_groups)
-    return np.hstack([whole.min(axis=1), values[:, n_groups * _GROUP :]])
+    n_groups = values.shape[1] // size
+    whole = values[:, : n_groups * size].reshape(len(values), size, n_groups)
+    return np.hstack([whole.min(axis=1), values[:, n_groups * size :]])
 
 
 def _smallest(values: Matrix, k: int) -> Matrix:

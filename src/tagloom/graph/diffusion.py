@@ -1,0 +1,175 @@
+"""Spread what is known over a graph of neighbours, and reach new items through it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from tagloom.checks import check_number, check_whole
+from tagloom.neighbours import Neighbours, nearest_neighbours
+
+Array = npt.NDArray[Any]
+
+# The neighbour whose distance is the scale of an item's surroundings.
+_SCALE_RANK = 7
+# Columns are diffused in blocks of about this many entries, to bound the memory of the search
+# directions.
+_ENTRIES_AT_ONCE = 1 << 23
+_MAX_ITER = 500
+
+
+@dataclass(frozen=True, eq=False)
+class AffinityGraph:
+    """Neighbours weighted by how close they are, normalised, open to new items.
+
+    Attributes
+    ----------
+    S : csr_array of shape (n_items, n_items)
+        D^{-1/2} A D^{-1/2} with the symmetric affinities A and their row sums D. Its eigenvalues
+        lie in [-1, 1].
+    rows : array of shape (n_items, n_features)
+        Where the items lie.
+    scales : array of shape (n_items,)
+        Size of each item's surroundings.
+    degrees : array of shape (n_items,)
+        The diagonal of D.
+    n_neighbors, metric, method
+        How neighbours are sought, see `tagloom.neighbours.nearest_neighbours`.
+    """
+
+    S: sparse.csr_array
+    rows: Array
+    scales: npt.NDArray[np.float64]
+    degrees: npt.NDArray[np.float64]
+    n_neighbors: int
+    metric: str
+    method: str
+
+    def joined(self, queries: Array) -> sparse.csr_array:
+        """Return the normalised affinities of new items to those of the graph, a row for each.
+
+        Each new item stands alone against the graph: others that are asked with it do not matter.
+        """
+        k = min(self.n_neighbors, len(self.rows))
+        found = nearest_neighbours(self.rows, k, queries, metric=self.metric, method=self.method)
+        weights = _affinities(found, _scales(found), self.scales)
+        own = weights.sum(axis=1, keepdims=True)
+        weights /= np.sqrt(_positive(own) * _positive(self.degrees[found.indices]))
+        return _as_rows(weights.astype(self.S.dtype), found, len(self.rows))
+
+
+def affinity_graph(
+    rows: Array, n_neighbors: int = 20, *, metric: str = "euclidean", method: str = "auto"
+) -> AffinityGraph:
+    r"""Join each item to its nearest others, close ones more.
+
+    a_ij = exp(-d_ij^2 / (sigma_i sigma_j)), where sigma_i is the distance of item i to its 7th
+    neighbour: near and far are judged by the surroundings, so that crowded and empty regions are
+    joined alike. An edge that only one of its ends chose counts in full.
+
+    Parameters
+    ----------
+    rows : array of shape (n_items, n_features), at least 2 items
+    n_neighbors : int, default=20
+        All others where there are fewer.
+    metric, method
+        See `tagloom.neighbours.nearest_neighbours`.
+    """
+    check_whole("n_neighbors", n_neighbors, at_least=1)
+    k = min(int(n_neighbors), len(rows) - 1)
+    found = nearest_neighbours(rows, k, metric=metric, method=method)
+    scales = _scales(found)
+    chosen = _as_rows(_affinities(found, scales, scales), found, len(rows))
+    A = sparse.csr_array(chosen.maximum(chosen.T))
+    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    turn = sparse.diags_array(1 / np.sqrt(_positive(degrees)))
+    dtype = rows.dtype if rows.dtype == np.float32 else np.float64
+    S = sparse.csr_array(turn @ A @ turn).astype(dtype)
+    return AffinityGraph(S, rows, scales, degrees, int(n_neighbors), metric, method)
+
+
+def diffuse(S: sparse.csr_array, R: Array, reach: float, *, tol: float = 1e-4) -> Array:
+    """Return (1 - a) (I - a S)^{-1} R, what R has become when it has spread with reach a.
+
+    It is the fixed point of G = a S G + (1 - a) R, and the minimiser of
+    ||G - R||_F^2 + a / (1 - a) tr(G'(I - S) G): near R, and smooth on the graph. Reach 0 leaves R
+    as it is.
+
+    Parameters
+    ----------
+    S : csr_array of shape (n_items, n_items)
+        Symmetric with eigenvalues in [-1, 1].
+    R : array of shape (n_items, n_columns)
+    reach : float in [0, 1)
+    tol : float, default=1e-4
+        Size of the residual of each column, relative to that column of R, at which to stop.
+    """
+    check_number("reach", reach, low=0, high=1)
+    if reach == 0:
+        return R.copy()
+    spread = np.empty_like(R)
+    step = max(1, _ENTRIES_AT_ONCE // max(1, len(R)))
+    for start in range(0, R.shape[1], step):
+        part = slice(start, start + step)
+        spread[:, part] = _conjugate_gradients(S, R[:, part], reach, tol)
+    return spread
+
+
+def _conjugate_gradients(S: sparse.csr_array, R: Array, a: float, tol: float) -> Array:
+    """Solve (I - a S) G = (1 - a) R for all columns side by side, each with steps of its own."""
+    b = np.asarray((1 - a) * R, dtype=R.dtype)
+    G: Array = b.copy()
+    residual = np.asarray(a * (S @ G), dtype=R.dtype)
+    direction = residual.copy()
+    size = _square_norms(residual)
+    enough = tol**2 * _square_norms(b)
+    for _ in range(_MAX_ITER):
+        if (size <= enough).all():
+            break
+        turned = direction - np.asarray(a * (S @ direction), dtype=R.dtype)
+        curvature = np.einsum("ij,ij->j", direction, turned)
+        step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0)
+        G += step * direction
+        residual -= step * turned
+        before, size = size, _square_norms(residual)
+        direction *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
+        direction += residual
+    return G
+
+
+def _square_norms(columns: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->j", columns, columns))
+
+
+def _scales(found: Neighbours) -> npt.NDArray[np.float64]:
+    """Return the distance of each query to its 7th neighbour, or to the last of fewer."""
+    rank = min(_SCALE_RANK, found.distances.shape[1]) - 1
+    return np.asarray(found.distances[:, rank], dtype=np.float64)
+
+
+def _affinities(
+    found: Neighbours, of: npt.NDArray[np.float64], among: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return exp(-d^2 / (sigma_i sigma_j)); equal rows are as close as can be."""
+    width = of[:, None] * among[found.indices]
+    ratio = np.divide(found.distances**2, width, out=np.full(width.shape, np.inf), where=width > 0)
+    ratio[found.distances == 0] = 0.0
+    return np.asarray(np.exp(-ratio))
+
+
+def _as_rows(weights: npt.NDArray[np.float64], found: Neighbours, n_items: int) -> sparse.csr_array:
+    n_queries, k = weights.shape
+    indptr = np.arange(0, n_queries * k + 1, k)
+    table = sparse.csr_array(
+        (weights.ravel(), found.indices.ravel(), indptr), shape=(n_queries, n_items)
+    )
+    table.eliminate_zeros()
+    table.sort_indices()
+    return table
+
+
+def _positive(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the values with 1 in the place of 0: an item nobody is near has no edge to scale."""
+    return np.where(values > 0, values, 1.0)

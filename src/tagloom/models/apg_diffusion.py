@@ -1,0 +1,272 @@
+"""APG-Graph beyond the paper: a linear part, and a part that is smooth on the semantic graph."""
+
+from hashlib import blake2b
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tagloom.checks import check_choice, check_flag, check_number, check_whole
+from tagloom.graph import affinity_graph
+from tagloom.labels import PartialLabels, as_partial_labels
+from tagloom.models.apg_graph import APGGraph
+from tagloom.models.base import Array
+from tagloom.models.grids import diffusion_stages
+from tagloom.models.least_squares import LeastSquares
+from tagloom.models.parameters import check_on_unlearnable, check_share_below_one, parameter
+from tagloom.models.remembering import RememberingLearner, refuse_single
+from tagloom.models.smooth_part import Joint, Said, Smoother
+from tagloom.models.targets import check_learnable, informed_rows
+from tagloom.neighbours import METHODS, METRICS
+
+# With these the scores are made that describe items in the next pass. They are not searched: a
+# search over the last pass would have to look for neighbours anew for every candidate.
+_FIRST = {"doubt": 0.1, "smoothing": 0.5}
+
+
+class APGDiffusion(RememberingLearner):
+    r"""Learn a linear model, then let the semantic graph say what it cannot express.
+
+    The paper's term gamma tr(M'X'LXM) asks the linear scores XM to be smooth on the graph; what M
+    cannot express, the graph cannot add. Here the scores may leave the span of X:
+
+        P = XM + b     from lambda ||M||_* + rho/2 ||M||_F^2 + 1/2 sum_known w (x'm + b - y)^2
+        G = (1 - a) (I - a S)^{-1} R_Omega(Y - P)  /  ((1 - a) (I - a S)^{-1} W + m)
+        F = (1 - s) (I - s S)^{-1} (P + G)
+
+    with the normalised affinities S of the graph and the weights W of what is known; the division
+    is entry by entry. What is known beyond P spreads over the graph: G is the mean of what reaches
+    an item, held back by the doubt m. Then the sum is smoothed. In a second pass items are
+    described by X joined with the scores F, like items are sought anew, and G and F are computed on
+    that graph: completed labels become the semantics.
+
+    Only what somebody has said is spread: an unlisted tag that is presumed absent teaches M, and no
+    neighbour hears of it. A new item x has one row in the equations of G and F, with its affinities
+    to the training items; so the model can be used as any other. Training items of which nothing is
+    known take part in the graph.
+
+    Parameters
+    ----------
+    lam : float, default=0.0
+        lambda. 0 is ridge regression, label by label, in closed form.
+    ridge : float, default=1.0
+        rho.
+    doubt : float, default=0.1
+        m, how much to hear before believing it. Infinity believes nothing: the scores are smoothed
+        only.
+    smoothing : float in [0, 1), default=0.5
+        s. 0 leaves scores as they are.
+    reach : float in [0, 1), default=0.8
+        a, how far the residuals go.
+    n_neighbors : int, default=20
+        Neighbours in the graph.
+    n_passes : int, default=2
+        1 seeks like items by X alone; every further pass by X joined with the scores so far.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+    method : {"auto", "exact", "ivf"}, default="auto"
+        How to search, see `tagloom.neighbours.nearest_neighbours`.
+    tol, max_iter
+        For lam > 0, as in `APGGraph`.
+    warm_start : bool, default=False
+        Whether `fit` takes over what the fit before found, where it was given the same data: M and
+        the graphs where only `doubt` and `smoothing` differ.
+    on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
+        What to do about labels with no known entry, or known only to be absent.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features, n_labels)
+        The paper's M.
+    intercept_ : array of shape (n_labels,)
+        b.
+    training_scores_ : array of shape (n_items, n_labels)
+        F.
+    graph_ : csr_array
+        S of the last pass.
+    classes_ : array
+        The names of the labels; for a one-dimensional y its two classes.
+    learnable_ : array of bool of shape (n_labels,)
+        False where known entries do not tell who has the label from who has not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> Y = np.array([[0, 1], [0, np.nan], [np.nan, 0], [1, 0]])
+    >>> APGDiffusion(ridge=0.1).fit(X, Y).complete(X, Y)
+    array([[0., 1.],
+           [0., 1.],
+           [1., 0.],
+           [1., 0.]])
+    """
+
+    _carried_along: ClassVar[tuple[str, ...]] = ("smoothing", "doubt")
+
+    def __init__(
+        self,
+        lam: float = 0.0,
+        *,
+        ridge: float = 1.0,
+        doubt: float = 0.1,
+        smoothing: float = 0.5,
+        reach: float = 0.8,
+        n_neighbors: int = 20,
+        n_passes: int = 2,
+        metric: str = "euclidean",
+        method: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        on_unlearnable: str = "raise",
+    ) -> None:
+        self.lam = lam
+        self.ridge = ridge
+        self.doubt = doubt
+        self.smoothing = smoothing
+        self.reach = reach
+        self.n_neighbors = n_neighbors
+        self.n_passes = n_passes
+        self.metric = metric
+        self.method = method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.on_unlearnable = on_unlearnable
+
+    learnable_: npt.NDArray[np.bool_]
+    linear_: APGGraph | LeastSquares
+    training_scores_: Array
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from what is known.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_items, n_features), float32 or float64
+        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
+            Items of which nothing is known are welcome: others are reached through them. A
+            one-dimensional y with two classes is one label.
+        """
+        self._check_parameters()
+        rows, known = self._read(X, Y)
+        self.learnable_ = check_learnable(known, self.on_unlearnable)
+        refuse_single(rows)
+        seen = self._seen(rows, known)
+        if not self.warm_start or getattr(self, "_learned_from", None) != seen:
+            self._learn(rows, known)
+            self._learned_from = seen
+        self._rows, self._known = rows, known
+        self.training_scores_ = self._smooth()
+        return self
+
+    @property
+    def coef_(self) -> Array:
+        """The paper's M."""
+        return np.asarray(self.linear_.coef_)
+
+    @property
+    def intercept_(self) -> Array:
+        """The intercept b."""
+        return np.asarray(self.linear_.intercept_)
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations made for M; 1 where it was found in closed form."""
+        return int(getattr(self.linear_, "n_iter_", 1))
+
+    @property
+    def graph_(self) -> Any:
+        """Normalised affinities of the training items in the last pass; None if none was asked."""
+        return self._passes[-1].graph.S if self._passes else None
+
+    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+        """Return first ridge, over a range that follows the scale of X, then the smooth part."""
+        return diffusion_stages(X, as_partial_labels(Y))
+
+    def _check_parameters(self) -> None:
+        for name in ("lam", "ridge", "tol"):
+            check_number(*parameter(self, name), low=0)
+        if self.doubt != np.inf:
+            check_number(*parameter(self, "doubt"), low=0, inclusive=False)
+        for name in ("smoothing", "reach"):
+            check_share_below_one(self, name)
+        for name in ("n_neighbors", "n_passes", "max_iter"):
+            check_whole(*parameter(self, name), at_least=1)
+        check_choice(*parameter(self, "metric"), METRICS)
+        check_choice(*parameter(self, "method"), METHODS)
+        check_flag(*parameter(self, "warm_start"))
+        check_on_unlearnable(self)
+
+    def _seen(self, rows: Array, known: PartialLabels) -> tuple[Any, ...]:
+        """Return what decides all but the last step: data and parameters."""
+        skipped = ("doubt", "smoothing", "warm_start", "on_unlearnable")
+        given = {name: value for name, value in self.get_params().items() if name not in skipped}
+        digest = blake2b(np.ascontiguousarray(rows).data).hexdigest()
+        return digest, rows.shape, rows.dtype, id(known), tuple(given.items())
+
+    def _learn(self, rows: Array, known: PartialLabels) -> None:
+        """Learn M from the items of which something is known."""
+        informed = informed_rows(known)
+        if len(informed) == len(rows):
+            self.linear_ = self._linear().fit(rows, known)
+        else:
+            self.linear_ = self._linear().fit(rows[informed], known.take(informed))
+        self._passes: list[Smoother] = []
+
+    def _smooth(self) -> Array:
+        """Return F; graphs are made when they are first asked for."""
+        if self._is_linear:
+            return self._linear_scores(self._rows)
+        if not self._passes:
+            self._make_passes()
+        return self._passes[-1].scores(self.doubt, self.smoothing)
+
+    def _make_passes(self) -> None:
+        """Find like items pass by pass, and spread the residuals among them."""
+        P = self._linear_scores(self._rows)
+        said = Said.of(self._known, P)
+        self._passes = [self._smoother(self._rows, P, said)]
+        self._joints: list[Joint] = []
+        self._steps: list[Array] = []
+        for _ in range(self.n_passes - 1):
+            F = self._passes[-1].scores(**_FIRST)
+            self._steps.append(F)
+            self._joints.append(Joint.of(self._rows, F))
+            self._passes.append(self._smoother(self._joints[-1](self._rows, F), P, said))
+
+    @property
+    def _is_linear(self) -> bool:
+        return self.doubt == np.inf and self.smoothing == 0
+
+    def _linear(self) -> APGGraph | LeastSquares:
+        if self.lam == 0:
+            return LeastSquares(self.ridge, on_unlearnable="ignore")
+        return APGGraph(
+            self.lam,
+            ridge=self.ridge,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            on_unlearnable="ignore",
+        )
+
+    def _linear_scores(self, rows: Array) -> Array:
+        return np.asarray(rows @ self.linear_.coef_ + self.linear_.intercept_)
+
+    def _smoother(self, described: Array, P: Array, said: Said) -> Smoother:
+        graph = affinity_graph(described, self.n_neighbors, metric=self.metric, method=self.method)
+        return Smoother.on(graph, P, said, self.reach)
+
+    def _training_scores(self) -> Array:
+        return self.training_scores_.copy()
+
+    def _scores(self, X: Array) -> Array:
+        rows = X.astype(self._rows.dtype, copy=False)
+        P = self._linear_scores(rows)
+        if self._is_linear:
+            return P
+        described = rows
+        for smoother, F, joint in zip(self._passes, self._steps, self._joints, strict=False):
+            scores = smoother.extended(described, P, F, **_FIRST)
+            described = joint(rows, scores)
+        last = self._passes[-1]
+        return last.extended(described, P, self.training_scores_, self.doubt, self.smoothing)

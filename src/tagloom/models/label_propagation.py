@@ -1,0 +1,160 @@
+"""Labels that spread over the graph of neighbours, with no model of the features."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tagloom.checks import check_choice, check_flag, check_number, check_whole
+from tagloom.graph import AffinityGraph, affinity_graph, diffuse
+from tagloom.labels import PartialLabels, State
+from tagloom.models.base import Array
+from tagloom.models.parameters import check_on_unlearnable, check_share_below_one, parameter
+from tagloom.models.remembering import RememberingLearner, refuse_single
+from tagloom.models.targets import check_learnable
+from tagloom.neighbours import METHODS, METRICS
+
+_REACHES = (0.5, 0.8, 0.95, 0.99)
+_NUMBERS = (10, 20, 50)
+
+
+class LabelPropagation(RememberingLearner):
+    """Let what is known spread over the graph of neighbours.
+
+    With the normalised affinities S, observation weights W (0: unknown), labels Y and the share of
+    presences rate_j among all that is known of label j,
+
+        votes = (1 - a) (I - a S)^{-1} (W o Y),    heard = (1 - a) (I - a S)^{-1} W,
+        F_ij = (votes_ij + m rate_j) / (heard_ij + m).
+
+    An unknown label spreads nothing; whom nothing reaches has the rate of the label.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=20
+        Neighbours in the graph.
+    reach : float in [0, 1), default=0.8
+        a, how far labels go.
+    prior_strength : float, default=0.01
+        m, in labels heard in full.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+    method : {"auto", "exact", "ivf"}, default="auto"
+        How to search, see `tagloom.neighbours.nearest_neighbours`.
+    warm_start : bool, default=False
+        Whether `fit` takes over the graph of the fit before, if it was given the same features and
+        asked for as many neighbours. The result is the same, and sooner there.
+    on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
+        What to do about labels with no known entry, or known only to be absent.
+
+    Attributes
+    ----------
+    rates_ : array of shape (n_labels,)
+        Share of presences among what is known of each label; 0 where nothing is.
+    graph_ : csr_array
+        S.
+    classes_ : array
+        The names of the labels; for a one-dimensional y its two classes.
+    learnable_ : array of bool of shape (n_labels,)
+        False where known entries do not tell who has the label from who has not.
+
+    Examples
+    --------
+    >>> X = [[0.0], [0.1], [5.0], [5.1]]
+    >>> Y = [[1, 0], [None, None], [0, 1], [None, None]]
+    >>> LabelPropagation(n_neighbors=1).fit(X, Y).predict([[0.05], [5.05]])
+    array([[1, 0],
+           [0, 1]])
+    """
+
+    _carried_along: ClassVar[tuple[str, ...]] = ("reach",)
+
+    rates_: Array
+    learnable_: npt.NDArray[np.bool_]
+
+    def __init__(
+        self,
+        n_neighbors: int = 20,
+        *,
+        reach: float = 0.8,
+        prior_strength: float = 0.01,
+        metric: str = "euclidean",
+        method: str = "auto",
+        warm_start: bool = False,
+        on_unlearnable: str = "raise",
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.reach = reach
+        self.prior_strength = prior_strength
+        self.metric = metric
+        self.method = method
+        self.warm_start = warm_start
+        self.on_unlearnable = on_unlearnable
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Join the items and let what is known of them spread.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_items, n_features), float32 or float64
+        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
+            Items of which nothing is known pass on what they hear. A one-dimensional y with two
+            classes is one label.
+        """
+        self._check_parameters()
+        rows, known = self._read(X, Y)
+        self.learnable_ = check_learnable(known, self.on_unlearnable)
+        refuse_single(rows)
+        self._graph = self._graph_of(rows)
+        self._rows = rows
+        W, told = _told(known, rows.dtype)
+        total = W.sum(axis=0)
+        self.rates_ = np.divide(told.sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
+        self._votes = diffuse(self._graph.S, told, self.reach)
+        self._heard = diffuse(self._graph.S, W, self.reach)
+        return self
+
+    @property
+    def graph_(self) -> Any:
+        """Normalised affinities of the training items."""
+        return self._graph.S
+
+    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+        """Return how many neighbours are joined and how far labels go."""
+        numbers = sorted({min(number, len(X) - 1) for number in _NUMBERS})
+        return [{"n_neighbors": numbers, "reach": list(_REACHES)}]
+
+    def _check_parameters(self) -> None:
+        check_whole(*parameter(self, "n_neighbors"), at_least=1)
+        check_share_below_one(self, "reach")
+        check_number(*parameter(self, "prior_strength"), low=0, inclusive=False)
+        check_choice(*parameter(self, "metric"), METRICS)
+        check_choice(*parameter(self, "method"), METHODS)
+        check_flag(*parameter(self, "warm_start"))
+        check_on_unlearnable(self)
+
+    def _graph_of(self, rows: Array) -> AffinityGraph:
+        how = (self.n_neighbors, self.metric, self.method)
+        if self.warm_start and hasattr(self, "_graph"):
+            before = self._graph
+            same = (before.n_neighbors, before.metric, before.method) == how
+            if same and np.array_equal(before.rows, rows):
+                return before
+        return affinity_graph(rows, self.n_neighbors, metric=self.metric, method=self.method)
+
+    def _training_scores(self) -> Array:
+        return self._shared(self._votes, self._heard)
+
+    def _scores(self, X: Array) -> Array:
+        s_x = self._graph.joined(X)
+        return self._shared(self.reach * (s_x @ self._votes), self.reach * (s_x @ self._heard))
+
+    def _shared(self, votes: Array, heard: Array) -> Array:
+        m = self.prior_strength
+        # Solved to a tolerance, sums of weights may fall short of 0 by a rounding.
+        return np.asarray((votes + m * self.rates_) / (np.maximum(heard, 0) + m))
+
+
+def _told(known: PartialLabels, dtype: Any) -> tuple[Array, Array]:
+    """Return W and W o Y."""
+    W = known.weights().astype(dtype, copy=False)
+    return W, np.where(known.states() == int(State.PRESENT), W, 0).astype(dtype, copy=False)
