@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tagloom.checks import check_number, check_whole
-from tagloom.neighbours import Neighbours, nearest_neighbours
+from tagloom.neighbours import Neighbours, nearest_neighbours, neighbour_table
 
 Array = npt.NDArray[Any]
 
@@ -57,7 +57,7 @@ class AffinityGraph:
         weights = _affinities(found, _scales(found), self.scales)
         own = weights.sum(axis=1, keepdims=True)
         weights /= np.sqrt(_positive(own) * _positive(self.degrees[found.indices]))
-        return _as_rows(weights.astype(self.S.dtype), found, len(self.rows))
+        return neighbour_table(weights.astype(self.S.dtype), found.indices, len(self.rows))
 
 
 def affinity_graph(
@@ -81,7 +81,7 @@ def affinity_graph(
     k = min(int(n_neighbors), len(rows) - 1)
     found = nearest_neighbours(rows, k, metric=metric, method=method)
     scales = _scales(found)
-    chosen = _as_rows(_affinities(found, scales, scales), found, len(rows))
+    chosen = neighbour_table(_affinities(found, scales, scales), found.indices, len(rows))
     A = sparse.csr_array(chosen.maximum(chosen.T))
     degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
     turn = sparse.diags_array(1 / np.sqrt(_positive(degrees)))
@@ -157,17 +157,6 @@ def _affinities(
     ratio = np.divide(found.distances**2, width, out=np.full(width.shape, np.inf), where=width > 0)
     ratio[found.distances == 0] = 0.0
     return np.asarray(np.exp(-ratio))
-
-
-def _as_rows(weights: npt.NDArray[np.float64], found: Neighbours, n_items: int) -> sparse.csr_array:
-    n_queries, k = weights.shape
-    indptr = np.arange(0, n_queries * k + 1, k)
-    table = sparse.csr_array(
-        (weights.ravel(), found.indices.ravel(), indptr), shape=(n_queries, n_items)
-    )
-    table.eliminate_zeros()
-    table.sort_indices()
-    return table
 
 
 def _positive(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tagloom.checks import check_choice, check_whole
-from tagloom.neighbours import nearest_neighbours
+from tagloom.neighbours import nearest_neighbours, neighbour_table
 
 WEIGHTS = ("dot", "cosine")
 SYMMETRIES = ("max", "mean", "min")
@@ -66,7 +66,7 @@ def semantic_graph(
     k = min(int(n_neighbors), len(rows) - 1)
     found = nearest_neighbours(rows, k, metric=metric, method=method)
     rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
-    chosen = _directed(found.indices, _edge_weights(rows, found.indices, weight))
+    chosen = neighbour_table(_edge_weights(rows, found.indices, weight), found.indices, len(rows))
     W: sparse.csr_array = _symmetrized(chosen, symmetrize).astype(rows.dtype)
     return W
 
@@ -87,17 +87,6 @@ def _edge_weights(
         products = np.multiply(S[part, None, :], S[near], dtype=np.float64).sum(axis=2)
         weights[part] = products * (scale[part, None] * scale[near])
     return np.maximum(weights, 0, out=weights)
-
-
-def _directed(
-    neighbours: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
-) -> sparse.csr_array:
-    n_items, k = neighbours.shape
-    indptr = np.arange(0, n_items * k + 1, k)
-    W = sparse.csr_array((weights.ravel(), neighbours.ravel(), indptr), shape=(n_items, n_items))
-    W.eliminate_zeros()
-    W.sort_indices()
-    return W
 
 
 def _symmetrized(W: sparse.csr_array, symmetrize: str) -> sparse.csr_array:

@@ -13,6 +13,7 @@ from tagloom.models.parameters import check_on_unlearnable, check_share_below_on
 from tagloom.models.remembering import RememberingLearner, refuse_single
 from tagloom.models.targets import check_learnable
 from tagloom.neighbours import METHODS, METRICS
+from tagloom.semantics.evidence import label_rates
 
 _REACHES = (0.5, 0.8, 0.95, 0.99)
 _NUMBERS = (10, 20, 50)
@@ -107,8 +108,7 @@ class LabelPropagation(RememberingLearner):
         self._graph = self._graph_of(rows)
         self._rows = rows
         W, told = _told(known, rows.dtype)
-        total = W.sum(axis=0)
-        self.rates_ = np.divide(told.sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
+        self.rates_ = label_rates(known)
         self._votes = diffuse(self._graph.S, told, self.reach)
         self._heard = diffuse(self._graph.S, W, self.reach)
         return self
@@ -151,7 +151,9 @@ class LabelPropagation(RememberingLearner):
     def _shared(self, votes: Array, heard: Array) -> Array:
         m = self.prior_strength
         # Solved to a tolerance, sums of weights may fall short of 0 by a rounding.
-        return np.asarray((votes + m * self.rates_) / (np.maximum(heard, 0) + m))
+        return np.asarray(
+            (votes + m * self.rates_.astype(votes.dtype)) / (np.maximum(heard, 0) + m)
+        )
 
 
 def _told(known: PartialLabels, dtype: Any) -> tuple[Array, Array]:

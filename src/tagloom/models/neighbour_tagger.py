@@ -13,8 +13,14 @@ from tagloom.models.base import Array
 from tagloom.models.parameters import check_on_unlearnable, parameter
 from tagloom.models.remembering import RememberingLearner, refuse_single
 from tagloom.models.targets import check_learnable
-from tagloom.neighbours import METHODS, METRICS, Neighbours, nearest_neighbours
-from tagloom.semantics.evidence import Evidence, Floats, as_dense, evidence_by_labels
+from tagloom.neighbours import METHODS, METRICS, Neighbours, nearest_neighbours, neighbour_table
+from tagloom.semantics.evidence import (
+    Evidence,
+    Floats,
+    as_dense,
+    evidence_by_labels,
+    label_rates,
+)
 
 WEIGHTINGS = ("distance", "rank", "uniform")
 
@@ -125,9 +131,7 @@ class NeighbourTagger(RememberingLearner):
         self._rows: Array = rows
         self._known: PartialLabels = known
         self.scale_ = float(self._among_themselves.distances[:, 0].mean())
-        self.rates_ = np.concatenate(
-            [_rates(evidence) for _, evidence in evidence_by_labels(known)]
-        )
+        self.rates_ = label_rates(known)
         return self
 
     def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
@@ -201,10 +205,7 @@ class NeighbourTagger(RememberingLearner):
             tiny = np.finfo(np.float64).tiny
             s = max(self.bandwidth * self.scale_, tiny)
             weights = np.exp(-(found.distances - found.distances[:, :1]) / s)
-        indptr = np.arange(0, n_queries * k + 1, k)
-        return sparse.csr_array(
-            (weights.ravel(), found.indices.ravel(), indptr), shape=(n_queries, len(self._rows))
-        )
+        return neighbour_table(weights, found.indices, len(self._rows))
 
 
 def _quick_to_multiply(evidence: Evidence) -> Evidence:
@@ -216,8 +217,3 @@ def _quick_to_multiply(evidence: Evidence) -> Evidence:
     if offset.nnz < _DENSE_SHARE * n_entries:
         return evidence
     return Evidence(evidence.present, as_dense(offset), evidence.background)
-
-
-def _rates(evidence: Evidence) -> Floats:
-    present, total = evidence.totals()
-    return np.divide(present, total, out=np.zeros_like(present), where=total > 0)

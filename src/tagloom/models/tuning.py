@@ -125,22 +125,33 @@ def tune(
     graphs = {"graph": graph, "label_graph": label_graph}
     given = {name: weights for name, weights in graphs.items() if weights is not None}
     stages = _checked_stages(model, grid if grid is not None else model.search_space(X, Y, graph))
-    judge = _judge(criterion)
     folds = list(split_known(known, n_splits, random_state))
     n_fits = len(folds) * sum(prod(map(len, stage.values())) for stage in stages)
-    trials: list[Trial] = []
     with progress_bar(n_fits, "tuning", show=progress) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        run = partial(_run_chain, model, X, given, judge, advance)
-        found: Params = {}
-        for stage in stages:
-            chains = _chains(stage, found, model._carried_along)
-            tasks = [(chain, fold) for chain in chains for fold in folds]
-            tried = _collect(chains, _in_parallel(run, tasks, n_jobs), len(folds))
-            best = _best(tried, n_splits)
-            found, trials = best.params, trials + tried
+        run = partial(_run_chain, model, X, given, _judge(criterion), advance)
+        best, trials = _search(run, stages, folds, model._carried_along, n_jobs)
     fitted = clone(model).set_params(**best.params)
     return Tuning(best, trials, fitted.fit(X, Y, **given))
+
+
+def _search(
+    run: Callable[..., list[float]],
+    stages: Sequence[Mapping[str, Sequence[Any]]],
+    folds: Sequence[Fold],
+    along: Sequence[str],
+    n_jobs: int | None,
+) -> tuple[Trial, list[Trial]]:
+    """Go through the stages, each from the best of the one before; return the last best and all."""
+    trials: list[Trial] = []
+    found: Params = {}
+    for stage in stages:
+        chains = _chains(stage, found, along)
+        tasks = [(chain, fold) for chain in chains for fold in folds]
+        tried = _collect(chains, _in_parallel(run, tasks, n_jobs), len(folds))
+        best = _best(tried, len(folds))
+        found, trials = best.params, trials + tried
+    return best, trials
 
 
 def _best(trials: Sequence[Trial], n_splits: int) -> Trial:

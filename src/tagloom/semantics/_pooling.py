@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from tagloom.labels import PartialLabels
-from tagloom.neighbours import Neighbours
+from tagloom.neighbours import Neighbours, neighbour_table
 from tagloom.semantics.evidence import Floats, as_dense, evidence_by_labels
 
 
@@ -40,17 +40,5 @@ def pool_known(known: PartialLabels, found: Neighbours, rates: Floats, prior: fl
     return np.clip(pooled, 0, 1, out=pooled)
 
 
-def label_rates(known: PartialLabels) -> Floats:
-    """Return the weighted share of presences among the known entries of each label; 0 if none."""
-    rates = np.zeros(known.n_labels)
-    for labels, evidence in evidence_by_labels(known):
-        present, total = evidence.totals()
-        rates[labels] = np.divide(present, total, out=np.zeros_like(present), where=total > 0)
-    return rates
-
-
 def _adjacency(found: Neighbours, n_items: int) -> sparse.csr_array:
-    n_queries, k = found.indices.shape
-    indptr = np.arange(0, n_queries * k + 1, k)
-    ones = np.ones(n_queries * k)
-    return sparse.csr_array((ones, found.indices.ravel(), indptr), shape=(n_queries, n_items))
+    return neighbour_table(np.ones(found.indices.shape), found.indices, n_items)

@@ -92,3 +92,12 @@ def _sparse(known: PartialLabels) -> Evidence:
 def as_dense(product: Any) -> Floats:
     """Return a product as an array, whatever its factors were."""
     return np.asarray(product if isinstance(product, np.ndarray) else product.toarray(), np.float64)
+
+
+def label_rates(known: PartialLabels) -> Floats:
+    """Return the weighted share of presences among the known entries of each label; 0 if none."""
+    rates = np.zeros(known.n_labels)
+    for labels, evidence in evidence_by_labels(known):
+        present, total = evidence.totals()
+        rates[labels] = np.divide(present, total, out=np.zeros_like(present), where=total > 0)
+    return rates

@@ -15,8 +15,8 @@ from tagloom.neighbours import METHODS, METRICS, Neighbours, nearest_neighbours
 from tagloom.semantics._checks import read_labels
 from tagloom.semantics._names import as_text
 from tagloom.semantics._pca import fitted_pca
-from tagloom.semantics._pooling import label_rates, pool_known, pool_observed
-from tagloom.semantics.evidence import Floats
+from tagloom.semantics._pooling import pool_known, pool_observed
+from tagloom.semantics.evidence import Floats, label_rates
 
 Array = npt.NDArray[Any]
 POOLINGS = ("known", "paper")
