@@ -24,6 +24,16 @@ def test_lists_dictionary_and_annotations(tmp_path, load):
     assert dataset.picture(3).is_file()
 
 
+def test_annotations_with_one_width_for_all(tmp_path):
+    lear(tmp_path, "espgame", SIDES, WORDS)
+    for side, of_entry in SIDES.items():
+        table = np.array(list(of_entry.values()), "<u2")
+        content = np.array([len(WORDS)], "<i4").tobytes() + table.tobytes()
+        (tmp_path / f"espgame_{side}_annot.hvecs").write_bytes(content)
+    dataset = load_espgame(tmp_path, check_counts=False)
+    assert dataset.truth.to_array().tolist() == [[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]]
+
+
 @pytest.mark.parametrize("given", [".", "ESP", "ESP/images"])
 def test_pictures_may_lie_deeper_or_flatter_than_listed(tmp_path, given):
     sides = {"train": {"images/abc": [1], "images/a.b": [0]}, "test": {"images/deep/c": [1]}}
@@ -99,7 +109,7 @@ def test_features_from_a_file_are_put_in_order(tmp_path):
     ("rows", "problem"),
     [
         ([[1, 0], [1, 1], [0, 0]], "3 rows of 2"),
-        ([[1, 0, 0]], "1 rows of 3"),
+        ([[1, 0, 0]], "expected 3 rows, found 1 rows of 3"),
         ([[1, 0, 0], [0, 2, 0], [0, 0, 0]], "vector 2, value 2: expected 0 or 1, found 2"),
     ],
 )

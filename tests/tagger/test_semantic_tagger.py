@@ -7,9 +7,9 @@ from sklearn.exceptions import NotFittedError
 
 from tagloom.datasets import small_scenes
 from tagloom.errors import InvalidInputError
-from tagloom.labels import PartialLabels, hide_per_class
+from tagloom.labels import PartialLabels, State, hide_per_class
 from tagloom.metrics import mean_average_precision
-from tagloom.models import APGGraph
+from tagloom.models import APGDiffusion, APGGraph, BinaryRelevance, NeighbourTagger
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Features
 
@@ -41,18 +41,45 @@ def tagger():
     return SemanticTagger(learner).fit(features_of(TRAIN), KNOWN)
 
 
-def test_recovers_hidden_labels_and_tags_new_pictures(tagger):
+@pytest.fixture(scope="module")
+def default():
+    return SemanticTagger().fit(features_of(TRAIN), KNOWN)
+
+
+@pytest.fixture(params=["tagger", "default"])
+def either(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_recovers_hidden_labels_and_tags_new_pictures(either):
     hidden = np.where(KNOWN.states() == -1, TRUTH[TRAIN], np.nan)
-    assert mean_average_precision(hidden, tagger.scores()) > 0.75
-    new = tagger.scores(features_of(NEW))
+    assert mean_average_precision(hidden, either.scores()) > 0.75
+    new = either.scores(features_of(NEW))
     assert new.shape == (60, 24)
     assert mean_average_precision(TRUTH[NEW], new) > 0.7
 
 
-def test_tunes_its_learner_unless_given_one():
-    tagger = SemanticTagger().fit(features_of(TRAIN), KNOWN)
-    assert set(tagger.tuning_.best.params) == {"lam", "ridge", "gamma"}
-    assert mean_average_precision(TRUTH[NEW], tagger.scores(features_of(NEW))) > 0.7
+def test_tunes_its_learner_unless_given_one(default, tagger):
+    assert isinstance(default.learner_, APGDiffusion)
+    assert set(default.tuning_.best.params) == {"ridge", "doubt", "smoothing"}
+    assert tagger.tuning_ is None
+
+
+def test_the_papers_form_is_a_word_away(tagger):
+    paper = SemanticTagger("paper").fit(features_of(TRAIN), KNOWN)
+    assert isinstance(paper.learner_, APGGraph)
+    assert set(paper.tuning_.best.params) == {"lam", "ridge", "gamma"}
+    assert mean_average_precision(TRUTH[NEW], paper.scores(features_of(NEW))) > 0.7
+    by_hand = APGGraph(**paper.tuning_.best.params).fit(
+        paper._training.X, KNOWN, graph=paper.graph_
+    )
+    np.testing.assert_array_equal(paper.scores(), by_hand.scores(paper._training.X))
+
+
+def test_no_training_picture_is_its_own_neighbour(default):
+    np.testing.assert_array_equal(default.scores(), default.learner_.training_scores_)
+    as_new = default.scores(features_of(TRAIN))
+    assert np.abs(as_new - default.scores()).max() > 0.01
 
 
 def test_same_random_state_same_bits():
@@ -76,24 +103,87 @@ def test_labels_are_matched_by_name(tagger):
     np.testing.assert_allclose(again.scores(), tagger.scores(), atol=1e-10)
 
 
-def test_pictures_without_labels_take_part():
-    learner = APGGraph(lam=1.0, gamma=0.01, ridge=1.0)
+@pytest.mark.parametrize("learner", [APGGraph(lam=1.0, gamma=0.01, ridge=1.0), "diffusion"])
+def test_pictures_without_labels_take_part(learner):
     both = SemanticTagger(learner).fit(features_of(slice(0, 300)), KNOWN)
     assert both.scores().shape == (300, 24)
     assert len(both.alignment_.without_labels) == 60
     assert mean_average_precision(TRUTH[NEW], both.scores()[NEW]) > 0.7
 
 
+PLACES = [(0, 0), (7, 5), (31, 23)]
+
+
 @pytest.mark.parametrize("new", [False, True])
-def test_explanation_adds_up_to_the_score(tagger, new):
+def test_explanation_adds_up_to_the_score(either, new):
     pictures = features_of(NEW) if new else None
-    items = features_of(NEW).items if new else tagger.items_
-    table = tagger.scores(pictures)
-    for row, column in [(0, 0), (7, 5), (31, 23)]:
-        why = tagger.explain(items[row], tagger.classes_[column], pictures)
+    items = features_of(NEW).items if new else either.items_
+    table = either.scores(pictures)
+    for row, column in PLACES:
+        why = either.explain(items[row], either.classes_[column], pictures)
         assert why.score == pytest.approx(table[row, column], abs=1e-4)
-        parts = why.base + why.visual + why.concepts_total + why.pooled_total
-        assert parts == pytest.approx(why.score, abs=1e-6)
+        linear = why.base + why.visual + why.concepts_total + why.pooled_total
+        assert linear + why.like_pictures == pytest.approx(why.score, abs=1e-12)
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_what_like_pictures_add_is_what_the_linear_part_lacks(default, new):
+    pictures = features_of(NEW) if new else None
+    described = default._described(pictures)
+    linear = described.X @ default.learner_.coef_ + default.learner_.intercept_
+    beyond = default.scores(pictures) - linear
+    assert np.abs(beyond).max() > 0.05
+    for row, column in PLACES:
+        why = default.explain(described.items[row], default.classes_[column], pictures)
+        assert why.like_pictures == pytest.approx(beyond[row, column], abs=1e-4)
+        assert f"like pictures: {why.like_pictures:+.2f}" in str(why)
+
+
+def test_like_pictures_add_nothing_to_a_linear_learner(tagger):
+    why = tagger.explain(tagger.items_[0], "boat")
+    assert why.like_pictures == 0
+    linear = APGDiffusion(doubt=np.inf, smoothing=0.0)
+    alone = SemanticTagger(linear).fit(features_of(TRAIN), KNOWN)
+    why = alone.explain(alone.items_[0], "boat")
+    assert why.like_pictures == 0
+    assert why.n_neighbours == 10
+
+
+def test_neighbours_are_those_of_the_learners_graph(default):
+    row, column = 7, 5
+    why = default.explain(default.items_[row], default.classes_[column])
+    joined = default.learner_.graph_.toarray()[row]
+    states, table = KNOWN.states(), default.scores()
+    assert why.n_neighbours == np.count_nonzero(joined) >= 20
+    assert why.n_neighbours > len(why.carriers) + why.n_known_absent
+    assert [one.affinity for one in why.neighbours] == sorted(joined[joined > 0], reverse=True)
+    for one in why.neighbours:
+        other = default.items_.index(one.item)
+        assert one.affinity == joined[other]
+        assert one.state == State(states[other, column])
+        assert one.score == table[other, column]
+
+
+def test_new_pictures_are_explained_by_the_training_pictures_they_join(default):
+    again = features_of(slice(0, 5))
+    twins = Features([f"new {i}" for i in range(5)], again.visual, again.posteriors, again.concepts)
+    for row in range(5):
+        why = default.explain(f"new {row}", "boat", twins)
+        assert why.n_neighbours == 20
+        assert default.items_[row] in [one.item for one in why.neighbours[:3]]
+
+
+@pytest.mark.parametrize("n_passes", [1, 2, 3])
+def test_scores_follow_from_the_neighbours_that_are_named(n_passes):
+    """Without residuals f = (1 - s) p + s (sum of affinity times score) over the last graph."""
+    learner = APGDiffusion(doubt=np.inf, smoothing=0.6, n_passes=n_passes)
+    smoothed = SemanticTagger(learner).fit(features_of(TRAIN), KNOWN)
+    for pictures in (None, features_of(NEW)):
+        items = smoothed.items_ if pictures is None else pictures.items
+        why = smoothed.explain(items[3], "boat", pictures)
+        heard = sum(one.affinity * one.score for one in why.neighbours)
+        linear = why.score - why.like_pictures
+        assert why.score == pytest.approx(0.4 * linear + 0.6 * heard, abs=1e-4)
 
 
 def test_explanation_names_neighbours_that_carry_the_label(tagger):
@@ -150,11 +240,13 @@ def test_unknown_names_and_folders_are_refused(tagger):
         SemanticTagger().scores()
 
 
-def test_learners_that_are_not_linear_cannot_be_explained(tagger):
-    copied = SemanticTagger(clone(tagger.learner)).fit(features_of(TRAIN), KNOWN)
-    del copied.learner_.coef_
-    with pytest.raises(InvalidInputError, match="Only linear learners"):
-        copied.explain(copied.items_[0], "boat")
+def test_learners_without_a_linear_part_cannot_be_explained():
+    votes = SemanticTagger(NeighbourTagger()).fit(features_of(TRAIN), KNOWN)
+    with pytest.raises(InvalidInputError, match=r"linear part.*NeighbourTagger has no coef_"):
+        votes.explain(votes.items_[0], "boat")
+    logistic = SemanticTagger(BinaryRelevance()).fit(features_of(TRAIN), KNOWN)
+    with pytest.raises(InvalidInputError, match="Only scores that are a linear part"):
+        logistic.explain(logistic.items_[0], "boat")
 
 
 def test_a_folder_of_pictures(tmp_path):
@@ -200,5 +292,7 @@ def test_features_of_one_kind_only(side):
 def test_what_is_no_picture_and_no_learner_is_refused():
     with pytest.raises(InvalidInputError, match="Features or the path of a folder; got ndarray"):
         SemanticTagger().fit(np.ones((3, 2)), KNOWN)
-    with pytest.raises(InvalidInputError, match="learner must be a learner"):
+    with pytest.raises(InvalidInputError, match="'diffusion', 'paper' or a learner of"):
         SemanticTagger("ridge").fit(features_of(TRAIN), KNOWN)
+    with pytest.raises(InvalidInputError, match="weight must be"):
+        SemanticTagger(weight="sum").fit(features_of(TRAIN), KNOWN)

@@ -94,7 +94,11 @@ def load_lear(
         np.arange(n_training),
         np.arange(n_training, len(entries)),
         folder=folder,
-        features=None if features is None else _read_features(files, features, entries),
+        features=(
+            None
+            if features is None
+            else _read_features(files, features, entries, [len(side) for side in listed])
+        ),
         notes=notes,
     )
     return of_expected_size(dataset, _SIZES[name], check_counts)
@@ -125,12 +129,10 @@ def _read_side(
 ) -> tuple[list[str], NDArray[np.uint16]]:
     listed = [line for _, line in numbered_lines(files.file(f"{side}_list.txt"))]
     path = files.file(f"{side}_annot.hvecs")
-    table = read_vectors(path)
-    expected = (len(listed), len(labels))
-    if table.shape != expected:
+    table = read_vectors(path, len(listed))
+    if table.shape[1] != len(labels):
         raise InvalidInputError(
-            f"{path} must have a row for each of the {expected[0]:,} entries of "
-            f"{files.name}_{side}_list.txt and a value for each of the {expected[1]:,} words of "
+            f"{path} must have a value for each of the {len(labels):,} words of "
             f"{files.name}_dictionary.txt; it has {table.shape[0]:,} rows of {table.shape[1]:,}."
         )
     if table.size and table.max() > 1:
@@ -157,23 +159,21 @@ def _picture_folder(
     return None
 
 
-def _read_features(files: _Files, features: Location, items: Sequence[str]) -> Features:
+def _read_features(
+    files: _Files, features: Location, items: Sequence[str], sizes: Sequence[int]
+) -> Features:
+    """Read what describes the items, of which each side has its size."""
     path = Path(features)
     if path.is_file():
         return features_of(path, items)
-    parts = [_descriptor(files, name.strip()) for name in str(features).split(",")]
+    parts = [_descriptor(files, name.strip(), sizes) for name in str(features).split(",")]
     where = f"The descriptors {features} in {files.folder}"
-    for part in parts:
-        if len(part) != len(items):
-            raise InvalidInputError(
-                f"{where}: expected {len(items):,} rows, one for each picture, found {len(part):,}."
-            )
     return numbers_only(items, np.hstack(parts), where)
 
 
-def _descriptor(files: _Files, name: str) -> NDArray[np.float32]:
+def _descriptor(files: _Files, name: str, sizes: Sequence[int]) -> NDArray[np.float32]:
     sides = []
-    for side in _SIDES:
+    for side, size in zip(_SIDES, sizes, strict=True):
         stem = f"{files.name}_{side}_{name}"
         there = [files.folder / f"{stem}.{ending}" for ending in ENDINGS]
         found = next((path for path in there if path.is_file()), None)
@@ -181,7 +181,7 @@ def _descriptor(files: _Files, name: str) -> NDArray[np.float32]:
             raise files.layout.missing(
                 f"The file {files.folder / stem} with one of the endings {', '.join(ENDINGS)}"
             )
-        sides.append(np.asarray(read_vectors(found), dtype=np.float32))
+        sides.append(np.asarray(read_vectors(found, size), dtype=np.float32))
     if sides[0].shape[1] != sides[1].shape[1]:
         raise InvalidInputError(
             f"The descriptor {name} in {files.folder} has {sides[0].shape[1]} values in training "

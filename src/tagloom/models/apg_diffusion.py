@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from tagloom.checks import check_choice, check_flag, check_number, check_whole
 from tagloom.graph import affinity_graph
@@ -178,6 +179,20 @@ class APGDiffusion(RememberingLearner):
     def graph_(self) -> Any:
         """Normalised affinities of the training items in the last pass; None if none was asked."""
         return self._passes[-1].graph.S if self._passes else None
+
+    def affinities(self, X: Any) -> Any:
+        """Return the normalised affinities of new items to the training items in the last pass.
+
+        A csr_array with a row s_x for each item, empty if no graph was asked. Every row of X is
+        taken for a new item; the training items are joined among themselves by `graph_`.
+        """
+        rows = self._checked_rows(X).astype(self._rows.dtype, copy=False)
+        if not self._passes:
+            return sparse.csr_array((len(rows), len(self._rows)), dtype=rows.dtype)
+        P, described = self._linear_scores(rows), rows
+        for smoother, F, joint in zip(self._passes, self._steps, self._joints, strict=False):
+            described = joint(rows, smoother.extended(described, P, F, **_FIRST))
+        return self._passes[-1].graph.joined(described)
 
     def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return first ridge, over a range that follows the scale of X, then the smooth part."""

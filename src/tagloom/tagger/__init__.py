@@ -1,14 +1,14 @@
 """The whole way: pictures and what is known of them in; scored labels, with reasons, out."""
 
 from tagloom.tagger.alignment import Aligned, align
-from tagloom.tagger.explanation import Carrier, Concept, Explanation, Reason
+from tagloom.tagger.explanation import Concept, Explanation, Neighbour, Reason
 from tagloom.tagger.semantic_tagger import SemanticTagger, Suggestion
 
 __all__ = [
     "Aligned",
-    "Carrier",
     "Concept",
     "Explanation",
+    "Neighbour",
     "Reason",
     "SemanticTagger",
     "Suggestion",

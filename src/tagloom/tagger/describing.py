@@ -22,6 +22,11 @@ class Described(NamedTuple):
     columns: Array
     X: Array
 
+    def row(self, row: int) -> "Described":
+        """Return one picture alone."""
+        one = slice(row, row + 1)
+        return Described(self.items[one], self.S[one], self.columns[one], self.X[one])
+
 
 class Describer:
     """Describes training pictures once, and new pictures the way those went."""

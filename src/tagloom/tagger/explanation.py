@@ -7,17 +7,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tagloom.errors import InvalidInputError
 from tagloom.labels import State
 
 Array = npt.NDArray[Any]
 
+# Features are reduced in the precision they came in, and taken apart in double precision.
+_ROUNDING = 1e-2
 
-class Carrier(NamedTuple):
-    """A picture of like meaning that is known to carry the label."""
+
+class Neighbour(NamedTuple):
+    """A training picture that is like the one explained."""
 
     item: str
-    likeness: float
-    """s_i's_j, the weight of the edge between the two in the semantic graph."""
+    affinity: float
+    """In the learner's last graph; for a linear learner s_i's_j, the edge of the semantic graph."""
+    state: State
+    """What is known of the label there."""
+    score: float
+    """Of the label there."""
 
 
 class Concept(NamedTuple):
@@ -41,19 +49,17 @@ class Reason(NamedTuple):
 class Explanation:
     """The score of one label for one picture, taken apart.
 
-    The score is `base` + `visual` + `concepts_total` + `pooled_total`: what the features taken from
-    the picture's looks, from its concepts and from the labels of its visual neighbours add.
+    The score is `base` + `visual` + `concepts_total` + `pooled_total` + `like_pictures`: what the
+    features taken from the picture's looks, from its concepts and from the labels of its visual
+    neighbours add in the linear part, and what the graph adds to that.
     """
 
     item: str
     label: Any
     score: float
-    carriers: tuple[Carrier, ...]
-    """Nearest pictures in semantic space that are known to carry the label, most alike first."""
-    n_neighbours: int
-    """Among how many of the nearest the carriers were sought."""
-    n_known_absent: int
-    """How many of those are known not to have the label; the others are unknown."""
+    neighbours: tuple[Neighbour, ...]
+    """Those that the learner's last graph joins to the picture, closest first; for a linear learner
+    the nearest pictures in semantic space."""
     concepts: tuple[Concept, ...]
     """What is seen in the picture and goes with the label, by posterior times correlation."""
     pooled: tuple[Reason, ...]
@@ -62,6 +68,23 @@ class Explanation:
     pooled_total: float
     visual: float
     base: float
+    like_pictures: float
+    """The score less its linear part: what the graph adds or takes; 0 for a linear learner."""
+
+    @property
+    def carriers(self) -> tuple[Neighbour, ...]:
+        """Neighbours that are known to carry the label, closest first."""
+        return tuple(one for one in self.neighbours if one.state == State.PRESENT)
+
+    @property
+    def n_neighbours(self) -> int:
+        """Among how many pictures the carriers were sought."""
+        return len(self.neighbours)
+
+    @property
+    def n_known_absent(self) -> int:
+        """How many of those are known not to have the label; the others are unknown."""
+        return sum(one.state == State.ABSENT for one in self.neighbours)
 
     def __str__(self) -> str:
         carriers = ", ".join(carrier.item for carrier in self.carriers) or "none"
@@ -69,37 +92,25 @@ class Explanation:
         pooled = ", ".join(f"{r.name} {r.amount:+.3f}" for r in self.pooled) or "none"
         return (
             f"{self.label!r} for {self.item}: score {self.score:.3f}\n"
-            f"  of {self.n_neighbours} pictures of like meaning carry it: {carriers} "
-            f"({self.n_known_absent} known not to)\n"
+            f"  like pictures: {self.like_pictures:+.2f}; of {self.n_neighbours}, these carry it: "
+            f"{carriers} ({self.n_known_absent} known not to)\n"
             f"  concepts that go with it: {concepts}\n"
             f"  labels of visual neighbours: {pooled}\n"
             f"  base {self.base:.3f}, looks {self.visual:+.3f}, concepts "
-            f"{self.concepts_total:+.3f}, labels of neighbours {self.pooled_total:+.3f}"
+            f"{self.concepts_total:+.3f}, labels of neighbours {self.pooled_total:+.3f}, "
+            f"like pictures {self.like_pictures:+.3f}"
         )
 
 
-class Neighbourhood(NamedTuple):
-    """What the nearest pictures in semantic space say about a label."""
-
-    carriers: tuple[Carrier, ...]
-    n_neighbours: int
-    n_known_absent: int
-
-
-def ask_neighbours(
-    items: Sequence[str],
-    likeness: Array,
-    states: npt.NDArray[np.int8],
-) -> Neighbourhood:
-    """Sort out who carries the label, given the neighbours' names, likeness and states."""
-    carriers = [
-        Carrier(item, float(alike))
-        for item, alike, state in zip(items, likeness, states, strict=True)
-        if state == int(State.PRESENT)
-    ]
-    carriers.sort(key=lambda carrier: -carrier.likeness)
-    n_absent = int((states == int(State.ABSENT)).sum())
-    return Neighbourhood(tuple(carriers), len(items), n_absent)
+def neighbours_of(
+    items: Sequence[str], affinities: Array, states: npt.NDArray[np.int8], scores: Array
+) -> tuple[Neighbour, ...]:
+    """Put neighbours in order, closest first."""
+    order = np.argsort(-affinities, kind="stable")
+    return tuple(
+        Neighbour(items[i], float(affinities[i]), State(int(states[i])), float(scores[i]))
+        for i in order
+    )
 
 
 def concepts_behind(
@@ -128,33 +139,47 @@ def explain_score(
     item: str,
     label: Any,
     *,
+    score: float,
     amounts: Array,
     names: Array,
     base: float,
     concepts: tuple[Concept, ...],
-    around: Neighbourhood,
+    neighbours: tuple[Neighbour, ...],
+    has_graph: bool,
     n_reasons: int,
 ) -> Explanation:
     """Join what each column of [visual; s] adds with what concepts and neighbours say.
 
-    `names` are those of the columns of s, which are the last of `amounts`.
+    `names` are those of the columns of s, which are the last of `amounts`. Without a graph the
+    score must be that of the linear part, and is given as the sum of its parts.
     """
     of_s = amounts[len(amounts) - len(names) :]
     is_concept = are_concepts(names)
+    linear = float(amounts.sum() + base)
+    if not has_graph:
+        _refuse_not_linear(score, linear)
+        score = linear
     return Explanation(
         item=item,
         label=label,
-        score=float(amounts.sum() + base),
-        carriers=around.carriers,
-        n_neighbours=around.n_neighbours,
-        n_known_absent=around.n_known_absent,
+        score=score,
+        neighbours=neighbours,
         concepts=concepts,
         pooled=_strongest(names[~is_concept], of_s[~is_concept], n_reasons),
         concepts_total=float(of_s[is_concept].sum()),
         pooled_total=float(of_s[~is_concept].sum()),
         visual=float(amounts.sum() - of_s.sum()),
         base=base,
+        like_pictures=score - linear,
     )
+
+
+def _refuse_not_linear(score: float, linear: float) -> None:
+    if abs(score - linear) > _ROUNDING * (1 + abs(score)):
+        raise InvalidInputError(
+            f"Only scores that are a linear part, or that and what a graph adds, can be explained; "
+            f"this learner makes a score of {score:.3f} out of {linear:.3f}."
+        )
 
 
 def are_concepts(names: Array) -> npt.NDArray[np.bool_]:

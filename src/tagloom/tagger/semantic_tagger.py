@@ -8,15 +8,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.checks import check_whole, some_of
+from tagloom.checks import check_choice, check_whole, some_of
 from tagloom.errors import InvalidInputError
 from tagloom.graph import semantic_graph
+from tagloom.graph.semantic import WEIGHTS
 from tagloom.labels import PartialLabels, as_partial_labels
-from tagloom.models import APGGraph, PartialLabelLearner, Tuning, tune
-from tagloom.neighbours import Neighbours, nearest_neighbours
+from tagloom.models import PartialLabelLearner, Tuning
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.tagger.alignment import Aligned, align
 from tagloom.tagger.describing import Described, Describer
@@ -24,10 +24,12 @@ from tagloom.tagger.explanation import (
     Concept,
     Explanation,
     are_concepts,
-    ask_neighbours,
     concepts_behind,
     explain_score,
+    neighbours_of,
 )
+from tagloom.tagger.learning import check_learner, learned, takes_graph
+from tagloom.tagger.surroundings import asks_graph, check_explainable, joined, nearest
 from tagloom.vision import Backbone, EmbedReport, Features, embed
 
 Array = npt.NDArray[Any]
@@ -43,22 +45,24 @@ class Suggestion(NamedTuple):
 
 
 class SemanticTagger(BaseEstimator):
-    """Tag pictures as the paper does: descriptor, semantic graph, APG-Graph.
+    """Tag pictures by what they look like, what they mean and what is known of like ones.
 
     Pictures become visual descriptors and class posteriors; these and what is known of the labels
-    become semantic descriptors s = [g; l]; pictures of like meaning are joined in a graph; the
-    learner's features are the principal components of [visual; s]. Pictures of which nothing is
-    known may take part: they are tagged, and they bind others through the graph.
+    become semantic descriptors s = [g; l]; the learner's features are the principal components of
+    [visual; s]. Pictures of like features, or as in the paper of like s, are joined in a graph.
+    Pictures of which nothing is known may take part: they are tagged, and they bind others through
+    the graph.
 
     Parameters
     ----------
-    learner : PartialLabelLearner, optional
-        Fitted as it is. By default APGGraph, its lam, gamma and ridge chosen by hiding part of what
-        is known.
+    learner : {"diffusion", "paper"} or PartialLabelLearner, default="diffusion"
+        A name is a learner whose parameters are chosen by hiding part of what is known:
+        "diffusion" is `APGDiffusion`, which makes its own graphs; "paper" is `APGGraph` on the
+        semantic graph. A learner is fitted as it is; an `APGGraph` with the semantic graph.
     n_neighbors : int, default=10
         The paper's k_s, neighbours in the semantic graph.
     weight : {"dot", "cosine"}, default="dot"
-        Weight of an edge of the graph.
+        Weight of an edge of the semantic graph.
     descriptor : SemanticDescriptor, optional
         How to describe; its `n_visual` and `concept_names` are set from the pictures.
     energy : float, default=0.9
@@ -86,14 +90,15 @@ class SemanticTagger(BaseEstimator):
         What became of each file, where pictures came as a folder.
     descriptor_, pca_, learner_ : the fitted parts
     graph_ : sparse array
-        The weights of the semantic graph.
+        The weights of the semantic graph, made when a learner or you ask for it. The graph of
+        "diffusion" is `learner_.graph_`.
     tuning_ : Tuning or None
         What was tried, where the learner was tuned.
     """
 
     def __init__(
         self,
-        learner: PartialLabelLearner | None = None,
+        learner: PartialLabelLearner | str = "diffusion",
         *,
         n_neighbors: int = 10,
         weight: str = "dot",
@@ -120,7 +125,6 @@ class SemanticTagger(BaseEstimator):
     alignment_: Aligned
     report_: EmbedReport | None
     learner_: Any
-    graph_: sparse.csr_array
     tuning_: Tuning | None
 
     def fit(self, pictures: Pictures, Y: Any) -> Self:
@@ -133,20 +137,30 @@ class SemanticTagger(BaseEstimator):
             Rows are matched to pictures by name where they have names, else by position.
         """
         check_whole("n_neighbors", self.n_neighbors, at_least=1)
-        if self.learner is not None and not isinstance(self.learner, PartialLabelLearner):
-            raise InvalidInputError(
-                f"learner must be a learner of tagloom.models; got {self.learner!r}."
-            )
+        check_choice("weight", self.weight, WEIGHTS)
+        check_learner(self.learner)
         features, self.report_ = self._seen(pictures)
         self.alignment_ = align(as_partial_labels(Y), features.items)
         self.known_ = self.alignment_.known
         self.items_, self.classes_ = features.items, self.known_.labels
         self._describer = Describer(self.descriptor, self.energy)
         self._training = self._describer.describe_training(features, self.known_)
-        self._neighbours: Neighbours | None = None
-        self.graph_ = semantic_graph(self._training.S, self.n_neighbors, weight=self.weight)
-        self.tuning_, self.learner_ = self._learn()
+        self._graph: sparse.csr_array | None = None
+        self.tuning_, self.learner_ = learned(
+            self.learner,
+            self._training.X,
+            self.known_,
+            self._made_graph() if takes_graph(self.learner) else None,
+            random_state=self.random_state,
+            progress=self.progress,
+        )
         return self
+
+    @property
+    def graph_(self) -> sparse.csr_array:
+        """The weights of the semantic graph."""
+        check_is_fitted(self)
+        return self._made_graph()
 
     @property
     def descriptor_(self) -> SemanticDescriptor:
@@ -161,18 +175,17 @@ class SemanticTagger(BaseEstimator):
     def scores(self, pictures: Pictures | None = None) -> Array:
         """Return estimated labels, one row for each picture and one column for each label.
 
-        Without `pictures`, of the training pictures; these are never described by their own labels.
-        A training picture that is passed again is taken for a new one, whose likest neighbour is
-        itself.
+        Without `pictures`, of the training pictures; these are never described by their own labels,
+        and none is its own neighbour. A training picture that is passed again is taken for a new
+        one, whose likest neighbour is itself.
         """
-        described = self._described(pictures)
-        return np.asarray(self.learner_.scores(described.X))
+        return self._scores_of(self._described(pictures))
 
     def suggest(self, pictures: Pictures | None = None, n_labels: int = 5) -> list[Suggestion]:
         """Return for each picture the labels of highest score of which nobody has said anything."""
         check_whole("n_labels", n_labels, at_least=1)
         described = self._described(pictures)
-        table = np.asarray(self.learner_.scores(described.X), dtype=np.float64)
+        table = self._scores_of(described).astype(np.float64)
         if pictures is None:
             said = self.known_.entries()
             table[said.rows, said.columns] = -np.inf
@@ -187,43 +200,49 @@ class SemanticTagger(BaseEstimator):
     def explain(
         self, item: str, label: Any, pictures: Pictures | None = None, *, n_reasons: int = 5
     ) -> Explanation:
-        """Say why `label` has its score for `item`, a training picture or one of `pictures`."""
+        """Say why `label` has its score for `item`, a training picture or one of `pictures`.
+
+        The learner must have a linear part, to which a graph may add.
+        """
         check_whole("n_reasons", n_reasons, at_least=1)
         described = self._described(pictures)
-        if not hasattr(self.learner_, "coef_"):
-            raise InvalidInputError(
-                f"Only linear learners can be explained; {type(self.learner_).__name__} has no "
-                "coef_."
-            )
+        check_explainable(self.learner_)
         row, column = _position(item, described.items), _position(label, self.classes_)
-        near = self._nearest(described, row)
+        own, training_scores = described.row(row), self.scores()[:, column]
+        new = described is not self._training
+        score = self._scores_of(own)[0, column] if new else training_scores[row]
+        if asks_graph(self.learner_):
+            near = joined(self.learner_, own.X, None if new else row)
+        else:
+            near = nearest(self._training.S, own.S, self.n_neighbors, None if new else row)
         return explain_score(
             item,
             label,
-            amounts=self._describer.contributions(
-                described.columns[row], self.learner_.coef_[:, column]
-            ),
+            score=float(score),
+            amounts=self._describer.contributions(own.columns[0], self.learner_.coef_[:, column]),
             names=self.descriptor_.get_feature_names_out(),
             base=float(self.learner_.intercept_[column]),
-            concepts=self._concepts_behind(described.S[row], column, n_reasons),
-            around=ask_neighbours(
-                [self.items_[j] for j in near],
-                self._training.S[near] @ described.S[row],
-                self.known_.take(near).states()[:, column],
+            concepts=self._concepts_behind(own.S[0], training_scores, n_reasons),
+            neighbours=neighbours_of(
+                [self.items_[j] for j in near.rows],
+                near.affinities,
+                self.known_.take(near.rows).states()[:, column],
+                training_scores[near.rows],
             ),
+            has_graph=asks_graph(self.learner_),
             n_reasons=n_reasons,
         )
 
-    def _concepts_behind(self, s: Array, column: int, count: int) -> tuple[Concept, ...]:
+    def _concepts_behind(self, s: Array, scores: Array, count: int) -> tuple[Concept, ...]:
         names = self.descriptor_.get_feature_names_out()
         chosen = are_concepts(names)
         if not chosen.any():
             return ()
         bare = [str(name).removeprefix("concept:") for name in names[chosen]]
         scale = self.descriptor_.scales_[0]  # the global part comes first
-        scores = self.scores()[:, column].astype(np.float64)
         training = scale * self._training.S[:, chosen].astype(np.float64)
-        return concepts_behind(np.array(bare), scale * s[chosen], training, scores, count)
+        own = scale * s[chosen]
+        return concepts_behind(np.array(bare), own, training, scores.astype(np.float64), count)
 
     def _seen(self, pictures: Pictures) -> tuple[Features, EmbedReport | None]:
         """Return what a backbone saw, now or before."""
@@ -246,33 +265,16 @@ class SemanticTagger(BaseEstimator):
             return self._training
         return self._describer.describe(self._seen(pictures)[0])
 
-    def _learn(self) -> tuple[Tuning | None, Any]:
-        X = self._training.X
-        if self.learner is not None:
-            # Learners without a graph term take no graph.
-            given = {"graph": self.graph_} if isinstance(self.learner, APGGraph) else {}
-            return None, clone(self.learner).fit(X, self.known_, **given)
-        model = APGGraph(on_unlearnable="warn")
-        tuning = tune(
-            model,
-            X,
-            self.known_,
-            self.graph_,
-            random_state=self.random_state,
-            progress=self.progress,
-        )
-        return tuning, tuning.model
+    def _scores_of(self, described: Described) -> Array:
+        """Return scores; those of the training pictures as such, not as new ones."""
+        if described is self._training:
+            return np.asarray(self.learner_.training_scores(described.X))
+        return np.asarray(self.learner_.scores(described.X))
 
-    def _nearest(self, described: Described, row: int) -> npt.NDArray[np.int64]:
-        """Return the nearest training pictures in semantic space, never the picture itself."""
-        base = self._training.S
-        if described is not self._training:
-            k = min(self.n_neighbors, len(base))
-            found = nearest_neighbours(base, k, described.S[row : row + 1])
-            return np.asarray(found.indices[0])
-        if self._neighbours is None:
-            self._neighbours = nearest_neighbours(base, min(self.n_neighbors, len(base) - 1))
-        return np.asarray(self._neighbours.indices[row])
+    def _made_graph(self) -> sparse.csr_array:
+        if self._graph is None:
+            self._graph = semantic_graph(self._training.S, self.n_neighbors, weight=self.weight)
+        return self._graph
 
 
 def _position(name: Any, names: Sequence[Any]) -> int:
