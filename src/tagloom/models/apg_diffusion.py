@@ -189,9 +189,7 @@ class APGDiffusion(RememberingLearner):
         rows = self._checked_rows(X).astype(self._rows.dtype, copy=False)
         if not self._passes:
             return sparse.csr_array((len(rows), len(self._rows)), dtype=rows.dtype)
-        P, described = self._linear_scores(rows), rows
-        for smoother, F, joint in zip(self._passes, self._steps, self._joints, strict=False):
-            described = joint(rows, smoother.extended(described, P, F, **_FIRST))
+        described = self._described(rows, self._linear_scores(rows))
         return self._passes[-1].graph.joined(described)
 
     def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
@@ -279,9 +277,12 @@ class APGDiffusion(RememberingLearner):
         P = self._linear_scores(rows)
         if self._is_linear:
             return P
-        described = rows
-        for smoother, F, joint in zip(self._passes, self._steps, self._joints, strict=False):
-            scores = smoother.extended(described, P, F, **_FIRST)
-            described = joint(rows, scores)
-        last = self._passes[-1]
+        last, described = self._passes[-1], self._described(rows, P)
         return last.extended(described, P, self.training_scores_, self.doubt, self.smoothing)
+
+    def _described(self, rows: Array, P: Array) -> Array:
+        """Describe new items as those of the last graph are: by X, or joined with scores."""
+        described = rows
+        for smoother, F, joint in zip(self._passes[:-1], self._steps, self._joints, strict=True):
+            described = joint(rows, smoother.extended(described, P, F, **_FIRST))
+        return described
