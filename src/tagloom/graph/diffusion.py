@@ -8,6 +8,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tagloom.checks import check_number, check_whole
+from tagloom.errors import InvalidInputError
 from tagloom.neighbours import Neighbours, nearest_neighbours
 
 Array = npt.NDArray[Any]
@@ -66,8 +67,9 @@ def affinity_graph(
     r"""Join each item to its nearest others, close ones more.
 
     a_ij = exp(-d_ij^2 / (sigma_i sigma_j)), where sigma_i is the distance of item i to its 7th
-    neighbour: near and far are judged by the surroundings, so that crowded and empty regions are
-    joined alike. An edge that only one of its ends chose counts in full.
+    neighbour (the last, where fewer are sought): near and far are judged by the surroundings, so
+    that crowded and empty regions are joined alike. An edge that only one of its ends chose counts
+    in full.
 
     Parameters
     ----------
@@ -78,6 +80,9 @@ def affinity_graph(
         See `tagloom.neighbours.nearest_neighbours`.
     """
     check_whole("n_neighbors", n_neighbors, at_least=1)
+    rows = np.asarray(rows)
+    if len(rows) < 2:
+        raise InvalidInputError(f"A graph needs at least 2 items to join; got {len(rows)}.")
     k = min(int(n_neighbors), len(rows) - 1)
     found = nearest_neighbours(rows, k, metric=metric, method=method)
     scales = _scales(found)
@@ -104,9 +109,15 @@ def diffuse(S: sparse.csr_array, R: Array, reach: float, *, tol: float = 1e-4) -
     R : array of shape (n_items, n_columns)
     reach : float in [0, 1)
     tol : float, default=1e-4
-        Size of the residual of each column, relative to that column of R, at which to stop.
+        Size of the residual of each column, relative to that column of (1 - a) R, at which to stop.
+        Then G is wrong by at most tol ||r|| in each column r of R.
     """
     check_number("reach", reach, low=0, high=1)
+    if reach == 1:
+        raise InvalidInputError(f"reach must be a number in [0, 1); got {reach!r}.")
+    if R.dtype.kind != "f":
+        # Shares of whole numbers and truth values are no whole numbers.
+        R = R.astype(np.float64)
     if reach == 0:
         return R.copy()
     spread = np.empty_like(R)
