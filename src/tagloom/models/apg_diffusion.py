@@ -151,11 +151,12 @@ class APGDiffusion(RememberingLearner):
         rows, known = self._read(X, Y)
         self.learnable_ = check_learnable(known, self.on_unlearnable)
         refuse_single(rows)
-        seen = self._seen(rows, known)
-        if not self.warm_start or getattr(self, "_learned_from", None) != seen:
+        seen = self._seen(rows)
+        if not (self.warm_start and self._has_learned_from(seen, known)):
+            self._learned_from = None
             self._learn(rows, known)
-            self._learned_from = seen
-        self._rows, self._known = rows, known
+            self._known, self._learned_from = known, seen
+        self._rows = rows
         self.training_scores_ = self._smooth()
         return self
 
@@ -197,12 +198,17 @@ class APGDiffusion(RememberingLearner):
         check_flag(*parameter(self, "warm_start"))
         check_on_unlearnable(self)
 
-    def _seen(self, rows: Array, known: PartialLabels) -> tuple[Any, ...]:
-        """Return what decides all but the last step: data and parameters."""
+    def _seen(self, rows: Array) -> tuple[Any, ...]:
+        """Return what beside the labels decides all but the last step: rows and parameters."""
         skipped = ("doubt", "smoothing", "warm_start", "on_unlearnable")
         given = {name: value for name, value in self.get_params().items() if name not in skipped}
         digest = blake2b(np.ascontiguousarray(rows).data).hexdigest()
-        return digest, rows.shape, rows.dtype, id(known), tuple(given.items())
+        return digest, rows.shape, rows.dtype, tuple(given.items())
+
+    def _has_learned_from(self, seen: tuple[Any, ...], known: PartialLabels) -> bool:
+        if getattr(self, "_learned_from", None) != seen:
+            return False
+        return known is self._known or known == self._known
 
     def _learn(self, rows: Array, known: PartialLabels) -> None:
         """Learn M from the items of which something is known."""
@@ -225,14 +231,16 @@ class APGDiffusion(RememberingLearner):
         """Find like items pass by pass, and spread the residuals among them."""
         P = self._linear_scores(self._rows)
         said = Said.of(self._known, P)
-        self._passes = [self._smoother(self._rows, P, said)]
+        passes = [self._smoother(self._rows, P, said)]
         self._joints: list[Joint] = []
         self._steps: list[Array] = []
         for _ in range(self.n_passes - 1):
-            F = self._passes[-1].scores(**_FIRST)
+            F = passes[-1].scores(**_FIRST)
             self._steps.append(F)
             self._joints.append(Joint.of(self._rows, F))
-            self._passes.append(self._smoother(self._joints[-1](self._rows, F), P, said))
+            passes.append(self._smoother(self._joints[-1](self._rows, F), P, said))
+        # Not before all are there: a fit that is broken off must leave nothing to take over.
+        self._passes = passes
 
     @property
     def _is_linear(self) -> bool:
