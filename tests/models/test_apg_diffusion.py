@@ -303,6 +303,14 @@ def test_the_only_item_has_no_neighbour():
         APGDiffusion(on_unlearnable="ignore").fit([[1.0]], [[1]])
 
 
+@pytest.mark.parametrize("fitted", [{}, {"doubt": np.inf, "smoothing": 0.0}])
+def test_parameters_count_from_the_next_fit_on(fitted):
+    model = APGDiffusion(**fitted).fit(TOY.X, TOY.known)
+    before = model.scores(NEW)
+    for changes in ({"doubt": 3.0}, {"smoothing": 0.2}, {"doubt": np.inf, "smoothing": 0.0}):
+        np.testing.assert_array_equal(model.set_params(**changes).scores(NEW), before)
+
+
 def test_a_pickled_model_gives_the_same_answers():
     model = APGDiffusion().fit(TOY.X, TOY.known)
     again = pickle.loads(pickle.dumps(model))

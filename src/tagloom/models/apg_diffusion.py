@@ -21,6 +21,8 @@ from tagloom.neighbours import METHODS, METRICS
 # With these the scores are made that describe items in the next pass. They are not searched: a
 # search over the last pass would have to look for neighbours anew for every candidate.
 _FIRST = {"doubt": 0.1, "smoothing": 0.5}
+# With these nothing is left of the graph.
+_LINEAR = {"doubt": np.inf, "smoothing": 0}
 
 
 class APGDiffusion(RememberingLearner):
@@ -156,6 +158,7 @@ class APGDiffusion(RememberingLearner):
             self._learn(rows, known)
             self._known, self._learned_from = known, seen
         self._rows = rows
+        self._last = {"doubt": self.doubt, "smoothing": self.smoothing}
         self.training_scores_ = self._smooth()
         return self
 
@@ -219,11 +222,11 @@ class APGDiffusion(RememberingLearner):
 
     def _smooth(self) -> Array:
         """Return F; graphs are made when they are first asked for."""
-        if self._is_linear:
+        if self._last == _LINEAR:
             return self._linear_scores(self._rows)
         if not self._passes:
             self._make_passes()
-        return self._passes[-1].scores(self.doubt, self.smoothing)
+        return self._passes[-1].scores(**self._last)
 
     def _make_passes(self) -> None:
         """Find like items pass by pass, and spread the residuals among them."""
@@ -239,10 +242,6 @@ class APGDiffusion(RememberingLearner):
             passes.append(self._smoother(self._joints[-1](self._rows, F), P, said))
         # Not before all are there: a fit that is broken off must leave nothing to take over.
         self._passes = passes
-
-    @property
-    def _is_linear(self) -> bool:
-        return self.doubt == np.inf and self.smoothing == 0
 
     def _linear(self) -> APGGraph | LeastSquares:
         if self.lam == 0:
@@ -268,11 +267,10 @@ class APGDiffusion(RememberingLearner):
     def _scores(self, X: Array) -> Array:
         rows = X.astype(self._rows.dtype, copy=False)
         P = self._linear_scores(rows)
-        if self._is_linear:
+        if self._last == _LINEAR:
             return P
         described = rows
         for smoother, F, joint in zip(self._passes, self._steps, self._joints, strict=False):
             scores = smoother.extended(described, P, F, **_FIRST)
             described = joint(rows, scores)
-        last = self._passes[-1]
-        return last.extended(described, P, self.training_scores_, self.doubt, self.smoothing)
+        return self._passes[-1].extended(described, P, self.training_scores_, **self._last)
