@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.errors import InvalidInputError
 from tagloom.graph import affinity_graph, diffuse
@@ -135,6 +136,12 @@ def test_whole_numbers_and_truth_values_spread_like_the_numbers_they_are():
     expected = diffuse(S, R, 0.8)
     for dtype in (np.int64, np.int8, bool):
         np.testing.assert_array_equal(diffuse(S, R.astype(dtype), 0.8), expected)
+
+
+def test_a_reach_too_far_for_the_iterations_is_said():
+    S = affinity_graph(np.linspace(0, 1, 2000)[:, None], 2).S
+    with pytest.warns(ConvergenceWarning, match="Lower the reach"):
+        diffuse(S, np.eye(2000)[:, :1], 0.999999)
 
 
 @pytest.mark.parametrize("reach", [1, 1.0, -0.1, 1.5, np.nan, "far", True])

@@ -1,11 +1,13 @@
 """Spread what is known over a graph of neighbours, and reach new items through it."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.checks import check_number, check_whole
 from tagloom.errors import InvalidInputError
@@ -147,6 +149,13 @@ def _conjugate_gradients(S: sparse.csr_array, R: Array, a: float, tol: float) ->
         before, size = size, _square_norms(residual)
         direction *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
         direction += residual
+    if not (size <= enough).all():
+        warnings.warn(
+            f"What spreads with reach {a:g} was not found in {_MAX_ITER} iterations, and the "
+            "result is less exact than asked for. Lower the reach, or raise tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     return G
 
 
