@@ -1,7 +1,7 @@
 """A linear part and a smooth part, against the equations solved densely."""
 
-import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,8 +10,8 @@ from sklearn.base import clone
 from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError
-from tagloom.graph import affinity_graph
-from tagloom.labels import PartialLabels, hide_per_class, keep_presences
+from tagloom.graph import affinity_graph, diffuse
+from tagloom.labels import PartialLabels, keep_presences
 from tagloom.metrics import mean_average_precision
 from tagloom.models import APGDiffusion, APGGraph, LeastSquares
 
@@ -57,6 +57,11 @@ def dense_scores(X, known, new, *, ridge, m, s, a, k, n_passes):
     return F, f
 
 
+def exactly(monkeypatch):
+    """Let what spreads be solved to the last digits."""
+    monkeypatch.setattr("tagloom.models.smooth_part.diffuse", partial(diffuse, tol=1e-12))
+
+
 @pytest.mark.parametrize("known", [TOY.known, WEIGHTED], ids=["plain", "weighted"])
 @pytest.mark.parametrize("n_passes", [1, 2, 3])
 def test_scores_solve_the_equations(known, n_passes, monkeypatch):
@@ -67,15 +72,6 @@ def test_scores_solve_the_equations(known, n_passes, monkeypatch):
     F, f = dense_scores(TOY.X, known, NEW, m=0.03, s=0.3, a=0.7, k=8, **given)
     np.testing.assert_allclose(model.training_scores(TOY.X), F, atol=1e-7)
     np.testing.assert_allclose(model.scores(NEW), f, atol=1e-7)
-
-
-def exactly(monkeypatch):
-    """Let what spreads be solved to the last digits."""
-    from functools import partial
-
-    from tagloom.graph import diffuse
-
-    monkeypatch.setattr("tagloom.models.smooth_part.diffuse", partial(diffuse, tol=1e-12))
 
 
 def test_the_usual_tolerance_is_close_to_the_equations():
@@ -131,79 +127,6 @@ def test_training_scores_know_the_rows_again_and_scores_take_them_for_new():
     for other in (TOY.X + 1, TOY.X[:10], TOY.X[::-1]):
         with pytest.raises(InvalidInputError, match="For new rows call scores"):
             model.training_scores(other)
-
-
-def assert_as_if_cold(warm, X, known):
-    cold = clone(warm).set_params(warm_start=False).fit(X, known)
-    np.testing.assert_array_equal(warm.training_scores(X), cold.training_scores(X))
-    np.testing.assert_array_equal(warm.scores(NEW), cold.scores(NEW))
-
-
-def test_a_warm_start_gives_the_same_bits_whatever_changes():
-    X = TOY.X.copy()
-    other = hide_per_class(PartialLabels.from_array(TOY.truth), 0.4, 5)
-    warm = APGDiffusion(doubt=np.inf, smoothing=0.0, warm_start=True).fit(X, TOY.known)
-    for changes in (
-        {"doubt": 1.0},
-        {"smoothing": 0.6},
-        {"smoothing": 0.0, "doubt": 0.01},
-        {"smoothing": 0.6},
-        {"ridge": 5.0},
-        {"reach": 0.5},
-        {"n_neighbors": 5},
-        {"n_passes": 1},
-        {"n_passes": 2, "metric": "cosine"},
-        {"lam": 0.2},
-        {"lam": 0.0, "doubt": np.inf, "smoothing": 0.0},
-    ):
-        warm.set_params(**changes).fit(X, TOY.known)
-        assert_as_if_cold(warm, X, TOY.known)
-    warm.set_params(doubt=0.1, smoothing=0.5).fit(X, other)
-    assert_as_if_cold(warm, X, other)
-    X[3] += 1.0
-    assert_as_if_cold(warm.fit(X, other), X, other)
-    single = X.astype(np.float32)
-    assert_as_if_cold(warm.fit(single, other), single, other)
-
-
-@pytest.mark.parametrize("as_given", [lambda known: known, lambda known: known.to_array()])
-def test_a_warm_start_looks_for_no_neighbours_twice(monkeypatch, as_given):
-    made = []
-
-    def counted(*args, **kwargs):
-        made.append(args)
-        return affinity_graph(*args, **kwargs)
-
-    monkeypatch.setattr("tagloom.models.apg_diffusion.affinity_graph", counted)
-    model = APGDiffusion(warm_start=True)
-    for doubt in (1.0, 0.1):
-        model.set_params(doubt=doubt).fit(TOY.X, as_given(TOY.known))
-    assert len(made) == 2
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
-def test_a_copy_does_not_mistake_new_labels_for_those_it_was_taught(copied, monkeypatch):
-    # Labels that are gone leave their place in memory to others: where they lay tells nothing.
-    monkeypatch.setattr("tagloom.models.apg_diffusion.id", lambda _: 0, raising=False)
-    other = hide_per_class(PartialLabels.from_array(TOY.truth), 0.4, 5)
-    model = copied(APGDiffusion(warm_start=True).fit(TOY.X, TOY.known))
-    assert_as_if_cold(model.fit(TOY.X, other), TOY.X, other)
-
-
-def test_a_fit_that_was_broken_off_is_not_taken_over(monkeypatch):
-    calls = []
-
-    def second_fails(*args, **kwargs):
-        calls.append(args)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return affinity_graph(*args, **kwargs)
-
-    monkeypatch.setattr("tagloom.models.apg_diffusion.affinity_graph", second_fails)
-    model = APGDiffusion(warm_start=True)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(TOY.X, TOY.known)
-    assert_as_if_cold(model.fit(TOY.X, TOY.known), TOY.X, TOY.known)
 
 
 def moons(n=120, seed=0):

@@ -3,7 +3,7 @@ import pytest
 from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels import PartialLabels, keep_presences
+from tagloom.labels import PartialLabels, keep_presences, split_known
 from tagloom.metrics import mean_average_precision
 from tagloom.models import APGDiffusion, APGGraph, LeastSquares, regularization_path, tune
 
@@ -128,16 +128,12 @@ def test_every_stage_sees_the_same_hidden_entries():
 
 def test_stages_of_a_warm_learner_are_judged_as_candidates_fitted_alone():
     """Each trial of a chain has the score of that candidate fitted by itself on the fold."""
-    from sklearn.base import clone
-
-    from tagloom.labels import split_known
-
     tuning = tune(APGDiffusion(), TOY.X, TOY.known, n_splits=2)
     folds = list(split_known(TOY.known, 2, 0))
     assert len(tuning.trials) == 4 + 12
     for trial in tuning.trials[::3]:
         for fold, score in zip(folds, trial.scores, strict=True):
-            alone = clone(APGDiffusion(on_unlearnable="ignore")).set_params(**trial.params)
+            alone = APGDiffusion(on_unlearnable="ignore", **trial.params)
             scores = alone.fit(TOY.X, fold.training).training_scores(TOY.X)
             assert mean_average_precision(fold.held_out, scores) == score
 
