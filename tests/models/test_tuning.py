@@ -3,9 +3,9 @@ import pytest
 from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels import PartialLabels, keep_presences
+from tagloom.labels import PartialLabels, keep_presences, split_known
 from tagloom.metrics import mean_average_precision
-from tagloom.models import APGGraph, regularization_path, tune
+from tagloom.models import APGDiffusion, APGGraph, LeastSquares, regularization_path, tune
 
 TOY = low_rank_toy()
 
@@ -60,6 +60,96 @@ def test_squared_error_is_smaller_for_the_better():
     tuning = tune(APGGraph(), TOY.X, TOY.known, grid=grid, criterion="squared_error")
     assert tuning.best.params == {"lam": 0.3}
     assert tuning.best.mean < 0
+
+
+class Marked(LeastSquares):
+    """Scores by its parameters, to tell in the judge which candidate is judged."""
+
+    def __init__(self, ridge=1.0, *, power=0.0, on_unlearnable="raise"):
+        super().__init__(ridge, on_unlearnable=on_unlearnable)
+        self.power = power
+
+    def training_scores(self, X):
+        return np.full((len(X), 8), 100 * self.power + self.ridge)
+
+
+def judged_by(values):
+    """Judge a candidate by what the table says of (ridge, power)."""
+
+    def judge(held_out, scores):
+        power, ridge = divmod(scores[0, 0], 100)
+        return values[ridge, power]
+
+    return judge
+
+
+def test_a_stage_keeps_what_the_stage_before_found():
+    values = {(1, 0): 0.2, (2, 0): 0.5, (3, 0): 0.3, (2, 1): 0.6, (2, 2): 0.7}
+    stages = [{"ridge": [1, 2, 3]}, {"power": [1, 2]}]
+    tuning = tune(Marked(), TOY.X, TOY.known, grid=stages, criterion=judged_by(values))
+    assert tuning.best.params == {"ridge": 2, "power": 2}
+    assert (tuning.model.ridge, tuning.model.power) == (2, 2)
+    assert [trial.params for trial in tuning.trials] == [
+        {"ridge": 1},
+        {"ridge": 2},
+        {"ridge": 3},
+        {"ridge": 2, "power": 1},
+        {"ridge": 2, "power": 2},
+    ]
+
+
+def test_the_best_of_the_last_stage_is_chosen_even_if_an_earlier_one_was_better():
+    values = {(1, 0): 0.9, (2, 0): 0.5, (1, 1): 0.3, (1, 2): 0.4}
+    stages = [{"ridge": [1, 2]}, {"power": [1, 2]}]
+    tuning = tune(Marked(), TOY.X, TOY.known, grid=stages, criterion=judged_by(values))
+    assert tuning.best.params == {"ridge": 1, "power": 2}
+    assert tuning.best.mean == pytest.approx(0.4)
+    assert tuning.to_frame()["mean"].iloc[0] == pytest.approx(0.9)
+
+
+def test_a_later_stage_may_search_a_parameter_again():
+    values = {(1, 0): 0.1, (5, 0): 0.2, (4, 0): 0.3, (6, 0): 0.1}
+    stages = [{"ridge": [1, 5]}, {"ridge": [4, 6]}]
+    tuning = tune(Marked(), TOY.X, TOY.known, grid=stages, criterion=judged_by(values))
+    assert tuning.best.params == {"ridge": 4}
+
+
+def test_every_stage_sees_the_same_hidden_entries():
+    seen = []
+
+    def note(held_out, scores):
+        seen.append(held_out)
+        return 0.0
+
+    stages = [{"ridge": [1.0]}, {"power": [1.0]}]
+    tune(Marked(), TOY.X, TOY.known, grid=stages, criterion=note, n_splits=2)
+    assert seen[0] == seen[2] != seen[1] == seen[3]
+
+
+def test_stages_of_a_warm_learner_are_judged_as_candidates_fitted_alone():
+    """Each trial of a chain has the score of that candidate fitted by itself on the fold."""
+    tuning = tune(APGDiffusion(), TOY.X, TOY.known, n_splits=2)
+    folds = list(split_known(TOY.known, 2, 0))
+    assert len(tuning.trials) == 4 + 12
+    for trial in tuning.trials[::3]:
+        for fold, score in zip(folds, trial.scores, strict=True):
+            alone = APGDiffusion(on_unlearnable="ignore", **trial.params)
+            scores = alone.fit(TOY.X, fold.training).training_scores(TOY.X)
+            assert mean_average_precision(fold.held_out, scores) == score
+
+
+def test_a_candidate_that_cannot_be_judged_is_not_the_best():
+    values = {(1, 0): np.nan, (2, 0): 0.2, (3, 0): np.nan}
+    for order in ([1, 2, 3], [2, 1, 3], [3, 1, 2]):
+        grid = {"ridge": order}
+        tuning = tune(Marked(), TOY.X, TOY.known, grid=grid, criterion=judged_by(values))
+        assert tuning.best.params == {"ridge": 2}
+
+
+@pytest.mark.parametrize("grid", [[], [{"ridge": [1.0]}, "power"], "ridge"])
+def test_stages_that_are_none_are_refused(grid):
+    with pytest.raises(InvalidInputError, match="grid must be a mapping"):
+        tune(LeastSquares(), TOY.X, TOY.known, grid=grid)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.neighbours import nearest_neighbours
+from tagloom.neighbours._exact import _group_minima
 
 
 def slow_neighbours(base, k, queries=None, metric="euclidean"):
@@ -54,6 +55,42 @@ def test_small_whole_numbers_with_many_ties_are_ordered_by_position(data):
     np.testing.assert_array_equal(
         nearest_neighbours(X, k, queries).indices, slow_neighbours(X, k, queries)[0]
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [2, 9, 33, 70])
+def test_every_number_of_neighbours_up_to_all_is_found(n, dtype):
+    X = np.random.default_rng(n).standard_normal((n, 3)).astype(dtype)
+    expected = slow_neighbours(X, n - 1)
+    for k in range(1, n):
+        found = nearest_neighbours(X, k)
+        np.testing.assert_array_equal(found.indices, expected[0][:, :k])
+        np.testing.assert_allclose(found.distances, expected[1][:, :k], rtol=1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 15, 16, 31, 32, 63, 64, 125, 250, 499])
+def test_groups_of_rows_of_any_size_lose_no_neighbour(k, monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((500, 4)).astype(np.float32)
+    queries = rng.standard_normal((20, 4)).astype(np.float32)
+    expected, _ = slow_neighbours(X, k, queries)
+    np.testing.assert_array_equal(nearest_neighbours(X, k, queries).indices, expected)
+    # The last tile holds fewer rows than neighbours are sought.
+    monkeypatch.setattr("tagloom.neighbours._exact._TILE_ROWS", 166)
+    np.testing.assert_array_equal(nearest_neighbours(X, k, queries).indices, expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 300), k=st.integers(1, 80), seed=st.integers(0, 2**32 - 1))
+def test_minima_of_groups_bound_the_kth_smallest_and_are_values_of_other_rows(n, k, seed):
+    values = np.random.default_rng(seed).permuted(np.tile(np.arange(n), (3, 1)), axis=1)
+    minima = _group_minima(values.astype(np.float32), k)
+    assert minima.shape[1] >= min(n, k)
+    for row in minima:
+        assert len(set(row)) == len(row)
+        assert row.min() == 0
+        if n >= k:
+            assert np.sort(row)[k - 1] >= k - 1
 
 
 def test_far_from_the_origin_single_precision_still_finds_the_true_order():

@@ -1,13 +1,16 @@
 """Spread what is known over a graph of neighbours, and reach new items through it."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.checks import check_number, check_whole
+from tagloom.errors import InvalidInputError
 from tagloom.neighbours import Neighbours, nearest_neighbours, neighbour_table
 
 Array = npt.NDArray[Any]
@@ -56,7 +59,9 @@ class AffinityGraph:
         found = nearest_neighbours(self.rows, k, queries, metric=self.metric, method=self.method)
         weights = _affinities(found, _scales(found), self.scales)
         own = weights.sum(axis=1, keepdims=True)
-        weights /= np.sqrt(_positive(own) * _positive(self.degrees[found.indices]))
+        # The edge to the new item counts in the degree of its neighbour, as it would had it been
+        # there: beside an item that nobody else is near, affinities would grow beyond all bounds.
+        weights /= np.sqrt(_positive(own) * _positive(self.degrees[found.indices] + weights))
         return neighbour_table(weights.astype(self.S.dtype), found.indices, len(self.rows))
 
 
@@ -66,8 +71,9 @@ def affinity_graph(
     r"""Join each item to its nearest others, close ones more.
 
     a_ij = exp(-d_ij^2 / (sigma_i sigma_j)), where sigma_i is the distance of item i to its 7th
-    neighbour: near and far are judged by the surroundings, so that crowded and empty regions are
-    joined alike. An edge that only one of its ends chose counts in full.
+    neighbour (the last, where fewer are sought): near and far are judged by the surroundings, so
+    that crowded and empty regions are joined alike. An edge that only one of its ends chose counts
+    in full.
 
     Parameters
     ----------
@@ -78,6 +84,9 @@ def affinity_graph(
         See `tagloom.neighbours.nearest_neighbours`.
     """
     check_whole("n_neighbors", n_neighbors, at_least=1)
+    rows = np.asarray(rows)
+    if len(rows) < 2:
+        raise InvalidInputError(f"A graph needs at least 2 items to join; got {len(rows)}.")
     k = min(int(n_neighbors), len(rows) - 1)
     found = nearest_neighbours(rows, k, metric=metric, method=method)
     scales = _scales(found)
@@ -104,9 +113,15 @@ def diffuse(S: sparse.csr_array, R: Array, reach: float, *, tol: float = 1e-4) -
     R : array of shape (n_items, n_columns)
     reach : float in [0, 1)
     tol : float, default=1e-4
-        Size of the residual of each column, relative to that column of R, at which to stop.
+        Size of the residual of each column, relative to that column of (1 - a) R, at which to stop.
+        Then G is wrong by at most tol ||r|| in each column r of R.
     """
     check_number("reach", reach, low=0, high=1)
+    if reach == 1:
+        raise InvalidInputError(f"reach must be a number in [0, 1); got {reach!r}.")
+    if R.dtype.kind != "f":
+        # Shares of whole numbers and truth values are no whole numbers.
+        R = R.astype(np.float64)
     if reach == 0:
         return R.copy()
     spread = np.empty_like(R)
@@ -136,6 +151,13 @@ def _conjugate_gradients(S: sparse.csr_array, R: Array, a: float, tol: float) ->
         before, size = size, _square_norms(residual)
         direction *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
         direction += residual
+    if not (size <= enough).all():
+        warnings.warn(
+            f"What spreads with reach {a:g} was not found in {_MAX_ITER} iterations, and the "
+            "result is less exact than asked for. Lower the reach, or raise tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     return G
 
 

@@ -1,6 +1,5 @@
 """APG-Graph beyond the paper: a linear part, and a part that is smooth on the semantic graph."""
 
-from hashlib import blake2b
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from tagloom.models.base import Array
 from tagloom.models.grids import diffusion_stages
 from tagloom.models.least_squares import LeastSquares
 from tagloom.models.parameters import check_on_unlearnable, check_share_below_one, parameter
-from tagloom.models.remembering import RememberingLearner, refuse_single
+from tagloom.models.remembering import RememberingLearner, known_again_by, refuse_single
 from tagloom.models.smooth_part import Joint, Said, Smoother
 from tagloom.models.targets import check_learnable, informed_rows
 from tagloom.neighbours import METHODS, METRICS
@@ -23,6 +22,8 @@ from tagloom.neighbours import METHODS, METRICS
 # With these the scores are made that describe items in the next pass. They are not searched: a
 # search over the last pass would have to look for neighbours anew for every candidate.
 _FIRST = {"doubt": 0.1, "smoothing": 0.5}
+# With these nothing is left of the graph.
+_LINEAR = {"doubt": np.inf, "smoothing": 0}
 
 
 class APGDiffusion(RememberingLearner):
@@ -152,11 +153,13 @@ class APGDiffusion(RememberingLearner):
         rows, known = self._read(X, Y)
         self.learnable_ = check_learnable(known, self.on_unlearnable)
         refuse_single(rows)
-        seen = self._seen(rows, known)
-        if not self.warm_start or getattr(self, "_learned_from", None) != seen:
+        seen = self._seen(rows)
+        if not (self.warm_start and self._has_learned_from(seen, known)):
+            self._learned_from = None
             self._learn(rows, known)
-            self._learned_from = seen
-        self._rows, self._known = rows, known
+            self._known, self._learned_from = known, seen
+        self._rows = rows
+        self._last = {"doubt": self.doubt, "smoothing": self.smoothing}
         self.training_scores_ = self._smooth()
         return self
 
@@ -210,12 +213,16 @@ class APGDiffusion(RememberingLearner):
         check_flag(*parameter(self, "warm_start"))
         check_on_unlearnable(self)
 
-    def _seen(self, rows: Array, known: PartialLabels) -> tuple[Any, ...]:
-        """Return what decides all but the last step: data and parameters."""
+    def _seen(self, rows: Array) -> tuple[Any, ...]:
+        """Return what beside the labels decides all but the last step: rows and parameters."""
         skipped = ("doubt", "smoothing", "warm_start", "on_unlearnable")
         given = {name: value for name, value in self.get_params().items() if name not in skipped}
-        digest = blake2b(np.ascontiguousarray(rows).data).hexdigest()
-        return digest, rows.shape, rows.dtype, id(known), tuple(given.items())
+        return *known_again_by(rows), *given.items()
+
+    def _has_learned_from(self, seen: tuple[Any, ...], known: PartialLabels) -> bool:
+        if getattr(self, "_learned_from", None) != seen:
+            return False
+        return known is self._known or known == self._known
 
     def _learn(self, rows: Array, known: PartialLabels) -> None:
         """Learn M from the items of which something is known."""
@@ -228,28 +235,26 @@ class APGDiffusion(RememberingLearner):
 
     def _smooth(self) -> Array:
         """Return F; graphs are made when they are first asked for."""
-        if self._is_linear:
+        if self._last == _LINEAR:
             return self._linear_scores(self._rows)
         if not self._passes:
             self._make_passes()
-        return self._passes[-1].scores(self.doubt, self.smoothing)
+        return self._passes[-1].scores(**self._last)
 
     def _make_passes(self) -> None:
         """Find like items pass by pass, and spread the residuals among them."""
         P = self._linear_scores(self._rows)
         said = Said.of(self._known, P)
-        self._passes = [self._smoother(self._rows, P, said)]
+        passes = [self._smoother(self._rows, P, said)]
         self._joints: list[Joint] = []
         self._steps: list[Array] = []
         for _ in range(self.n_passes - 1):
-            F = self._passes[-1].scores(**_FIRST)
+            F = passes[-1].scores(**_FIRST)
             self._steps.append(F)
             self._joints.append(Joint.of(self._rows, F))
-            self._passes.append(self._smoother(self._joints[-1](self._rows, F), P, said))
-
-    @property
-    def _is_linear(self) -> bool:
-        return self.doubt == np.inf and self.smoothing == 0
+            passes.append(self._smoother(self._joints[-1](self._rows, F), P, said))
+        # Not before all are there: a fit that is broken off must leave nothing to take over.
+        self._passes = passes
 
     def _linear(self) -> APGGraph | LeastSquares:
         if self.lam == 0:
@@ -275,10 +280,10 @@ class APGDiffusion(RememberingLearner):
     def _scores(self, X: Array) -> Array:
         rows = X.astype(self._rows.dtype, copy=False)
         P = self._linear_scores(rows)
-        if self._is_linear:
+        if self._last == _LINEAR:
             return P
-        last, described = self._passes[-1], self._described(rows, P)
-        return last.extended(described, P, self.training_scores_, self.doubt, self.smoothing)
+        described = self._described(rows, P)
+        return self._passes[-1].extended(described, P, self.training_scores_, **self._last)
 
     def _described(self, rows: Array, P: Array) -> Array:
         """Describe new items as those of the last graph are: by X, or joined with scores."""

@@ -10,7 +10,7 @@ from tagloom.graph import AffinityGraph, affinity_graph, diffuse
 from tagloom.labels import PartialLabels, State
 from tagloom.models.base import Array
 from tagloom.models.parameters import check_on_unlearnable, check_share_below_one, parameter
-from tagloom.models.remembering import RememberingLearner, refuse_single
+from tagloom.models.remembering import RememberingLearner, known_again_by, refuse_single
 from tagloom.models.targets import check_learnable
 from tagloom.neighbours import METHODS, METRICS
 from tagloom.semantics.evidence import label_rates
@@ -133,13 +133,12 @@ class LabelPropagation(RememberingLearner):
         check_on_unlearnable(self)
 
     def _graph_of(self, rows: Array) -> AffinityGraph:
-        how = (self.n_neighbors, self.metric, self.method)
-        if self.warm_start and hasattr(self, "_graph"):
-            before = self._graph
-            same = (before.n_neighbors, before.metric, before.method) == how
-            if same and np.array_equal(before.rows, rows):
-                return before
-        return affinity_graph(rows, self.n_neighbors, metric=self.metric, method=self.method)
+        made_of = (*known_again_by(rows), self.n_neighbors, self.metric, self.method)
+        if self.warm_start and getattr(self, "_graph_made_of", None) == made_of:
+            return self._graph
+        graph = affinity_graph(rows, self.n_neighbors, metric=self.metric, method=self.method)
+        self._graph_made_of = made_of
+        return graph
 
     def _training_scores(self) -> Array:
         return self._shared(self._votes, self._heard)

@@ -11,7 +11,7 @@ from tagloom.checks import check_choice, check_flag, check_number, check_whole
 from tagloom.labels import PartialLabels
 from tagloom.models.base import Array
 from tagloom.models.parameters import check_on_unlearnable, parameter
-from tagloom.models.remembering import RememberingLearner, refuse_single
+from tagloom.models.remembering import RememberingLearner, known_again_by, refuse_single
 from tagloom.models.targets import check_learnable
 from tagloom.neighbours import METHODS, METRICS, Neighbours, nearest_neighbours, neighbour_table
 from tagloom.semantics.evidence import (
@@ -155,15 +155,16 @@ class NeighbourTagger(RememberingLearner):
     def _neighbours_of_each_other(self, rows: Array) -> Neighbours:
         """Search, or take over the nearest of those that the fit before found."""
         k = min(self.n_neighbors, len(rows) - 1)
-        how = (self.metric, self.method)
-        if self.warm_start and getattr(self, "_found_how", None) == how:
+        found_by = (*known_again_by(rows), self.metric, self.method)
+        if self.warm_start and getattr(self, "_found_by", None) == found_by:
             before = self._among_themselves
-            if before.indices.shape[1] >= k and np.array_equal(rows, self._rows):
+            if before.indices.shape[1] >= k:
                 return replace(
                     before, indices=before.indices[:, :k], distances=before.distances[:, :k]
                 )
-        self._found_how = how
-        return nearest_neighbours(rows, k, metric=self.metric, method=self.method)
+        found = nearest_neighbours(rows, k, metric=self.metric, method=self.method)
+        self._found_by = found_by
+        return found
 
     def _training_scores(self) -> Array:
         return self._votes(self._among_themselves)

@@ -156,12 +156,13 @@ def _search(
 
 def _best(trials: Sequence[Trial], n_splits: int) -> Trial:
     """Return the trial of highest mean; where none could be judged there is no best."""
-    if not any(np.isfinite(trial.mean) for trial in trials):
+    judged = [trial for trial in trials if np.isfinite(trial.mean)]
+    if not judged:
         raise InvalidInputError(
             f"No candidate could be judged in any of {n_splits} folds: too few presences are "
             "known. Pass criterion='squared_error', or more labels."
         )
-    return max(trials, key=lambda trial: trial.mean)
+    return max(judged, key=lambda trial: trial.mean)
 
 
 def _checked_stages(

@@ -1,0 +1,283 @@
+"""Spreading against dense solves, affinities against loops."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from tagloom.errors import InvalidInputError
+from tagloom.graph import affinity_graph, diffuse
+from tagloom.graph import diffusion as module
+
+
+def rows_of(n=40, d=3, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def solved(S, R, reach):
+    """(1 - a) (I - a S)^{-1} R by a dense solve."""
+    dense = S.toarray().astype(np.float64)
+    return (1 - reach) * np.linalg.solve(np.eye(len(dense)) - reach * dense, R)
+
+
+def slow_scales(rows, k, queries=None):
+    """Distance to the 7th other item, or to the last where fewer are sought."""
+    asked = rows if queries is None else queries
+    scales = []
+    for i, x in enumerate(asked):
+        others = np.delete(rows, i, axis=0) if queries is None else rows
+        distances = np.sort(np.sqrt(((others - x) ** 2).sum(axis=1)))
+        scales.append(distances[min(7, k, len(distances)) - 1])
+    return np.array(scales)
+
+
+def slow_affinity(x, y, own, other):
+    d2 = float(((x - y) ** 2).sum())
+    if d2 == 0:
+        return 1.0
+    return float(np.exp(-d2 / (own * other))) if own * other > 0 else 0.0
+
+
+def slow_affinities(rows, k):
+    """Loop over all pairs: joined where one of the two chose the other."""
+    n, scales = len(rows), slow_scales(rows, k)
+    A = np.zeros((n, n))
+    for i in range(n):
+        d2 = ((rows - rows[i]) ** 2).sum(axis=1)
+        chosen = [j for j in np.lexsort((np.arange(n), d2)) if j != i][:k]
+        for j in chosen:
+            A[i, j] = A[j, i] = slow_affinity(rows[i], rows[j], scales[i], scales[j])
+    return A
+
+
+def normalised(A):
+    degrees = A.sum(axis=1)
+    turn = 1 / np.sqrt(np.where(degrees > 0, degrees, 1))
+    return turn[:, None] * A * turn
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 40),
+    k=st.integers(1, 25),
+    columns=st.integers(1, 5),
+    reach=st.floats(0.01, 0.99),
+)
+def test_what_spreads_is_the_dense_solution_and_a_fixed_point(seed, n, k, columns, reach):
+    rng = np.random.default_rng(seed)
+    S = affinity_graph(rng.normal(size=(n, 3)), k).S
+    R = rng.normal(size=(n, columns))
+    G = diffuse(S, R, reach, tol=1e-10)
+    np.testing.assert_allclose(G, solved(S, R, reach), atol=1e-7)
+    np.testing.assert_allclose(G, reach * (S @ G) + (1 - reach) * R, atol=1e-7)
+
+
+def test_it_minimises_distance_and_roughness():
+    S, R, a = affinity_graph(rows_of(), 6).S, rows_of(d=2, seed=1), 0.7
+    smoothness = np.eye(40) - S.toarray()
+
+    def objective(G):
+        return ((G - R) ** 2).sum() + a / (1 - a) * np.trace(G.T @ smoothness @ G)
+
+    best = objective(diffuse(S, R, a, tol=1e-10))
+    for seed in range(20):
+        moved = diffuse(S, R, a, tol=1e-10) + 1e-3 * rows_of(d=2, seed=seed)
+        assert objective(moved) > best
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("reach", [0.5, 0.99])
+def test_the_tolerance_bounds_the_error_in_either_precision(dtype, reach):
+    graph = affinity_graph(rows_of(300).astype(dtype), 8)
+    R = rows_of(300, 4, seed=1).astype(dtype)
+    G = diffuse(graph.S, R, reach)
+    assert graph.S.dtype == G.dtype == dtype
+    error = np.linalg.norm(G - solved(graph.S, R.astype(float), reach), axis=0)
+    # The residual is at most tol (1 - a) ||R||, and (I - a S)^{-1} stretches by at most 1/(1 - a).
+    assert (error <= 1.1e-4 * np.linalg.norm(R, axis=0)).all()
+
+
+def test_reach_zero_leaves_everything_as_it_is_in_an_array_of_its_own():
+    S, R = affinity_graph(rows_of(), 5).S, rows_of(d=2, seed=1)
+    G = diffuse(S, R, 0)
+    np.testing.assert_array_equal(G, R)
+    assert not np.shares_memory(G, R)
+
+
+def test_nothing_becomes_nothing_and_does_not_disturb_other_columns():
+    S, R = affinity_graph(rows_of(), 5).S, rows_of(d=3, seed=1)
+    R[:, 1] = 0
+    G = diffuse(S, R, 0.8, tol=1e-10)
+    assert not G[:, 1].any()
+    np.testing.assert_allclose(G, solved(S, R, 0.8), atol=1e-8)
+    assert not diffuse(S, np.zeros((40, 2)), 0.8).any()
+
+
+def test_columns_of_very_different_sizes_are_each_solved_to_the_tolerance():
+    S, R = affinity_graph(rows_of(), 5).S, rows_of(d=3, seed=1) * [1e-12, 1.0, 1e12]
+    G, expected = diffuse(S, R, 0.9), solved(S, R, 0.9)
+    error = np.linalg.norm(G - expected, axis=0) / np.linalg.norm(R, axis=0)
+    assert (error <= 1.1e-4).all()
+
+
+def test_blocks_of_columns_make_no_difference(monkeypatch):
+    S, R = affinity_graph(rows_of(), 5).S, rows_of(d=7, seed=1)
+    whole = diffuse(S, R, 0.9, tol=1e-12)
+    for entries in (1, 80, 120):
+        monkeypatch.setattr(module, "_ENTRIES_AT_ONCE", entries)
+        np.testing.assert_allclose(diffuse(S, R, 0.9, tol=1e-12), whole, atol=1e-10)
+
+
+def test_whole_numbers_and_truth_values_spread_like_the_numbers_they_are():
+    S, R = affinity_graph(rows_of(), 5).S, np.eye(40)[:, :3]
+    expected = diffuse(S, R, 0.8)
+    for dtype in (np.int64, np.int8, bool):
+        np.testing.assert_array_equal(diffuse(S, R.astype(dtype), 0.8), expected)
+
+
+def test_a_reach_too_far_for_the_iterations_is_said():
+    S = affinity_graph(np.linspace(0, 1, 2000)[:, None], 2).S
+    with pytest.warns(ConvergenceWarning, match="Lower the reach"):
+        diffuse(S, np.eye(2000)[:, :1], 0.999999)
+
+
+@pytest.mark.parametrize("reach", [1, 1.0, -0.1, 1.5, np.nan, "far", True])
+def test_a_reach_without_a_solution_is_refused(reach):
+    with pytest.raises(InvalidInputError, match="reach must be"):
+        diffuse(sparse.csr_array(np.zeros((3, 3))), np.ones((3, 1)), reach)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 30),
+    d=st.integers(1, 4),
+    k=st.integers(1, 35),
+    coarse=st.booleans(),
+)
+def test_affinities_are_those_of_a_loop(seed, n, d, k, coarse):
+    rows = np.random.default_rng(seed).normal(size=(n, d))
+    if coarse:
+        rows = np.round(rows)  # many equal rows and equal distances
+    graph = affinity_graph(rows, k)
+    A = slow_affinities(rows, min(k, n - 1))
+    np.testing.assert_allclose(graph.scales, slow_scales(rows, k), atol=1e-12)
+    np.testing.assert_allclose(graph.degrees, A.sum(axis=1), atol=1e-9)
+    S = graph.S.toarray()
+    np.testing.assert_allclose(S, normalised(A), atol=1e-12)
+    np.testing.assert_allclose(S, S.T, rtol=1e-14)
+    assert (np.diag(S) == 0).all()
+    assert (S >= 0).all()
+    assert np.abs(np.linalg.eigvalsh(S)).max() <= 1 + 1e-12
+
+
+def test_few_items_are_all_joined():
+    assert affinity_graph(rows_of(5), 20).S.nnz == 5 * 4
+    np.testing.assert_allclose(
+        affinity_graph(np.array([[0.0], [3.0]]), 20).S.toarray(), 1 - np.eye(2)
+    )
+
+
+def test_scale_and_place_of_the_features_make_no_difference():
+    rows = rows_of()
+    near, far = affinity_graph(rows, 6), affinity_graph(1e3 * rows + 1e4, 6)
+    np.testing.assert_allclose(far.S.toarray(), near.S.toarray(), atol=1e-8)
+
+
+def test_cosine_sees_directions_alone():
+    rows = rows_of()
+    lengths = np.random.default_rng(1).uniform(0.1, 10, size=(40, 1))
+    near, far = (affinity_graph(table, 6, metric="cosine") for table in (rows, lengths * rows))
+    np.testing.assert_allclose(far.S.toarray(), near.S.toarray(), atol=1e-6)
+
+
+def test_equal_rows_are_as_close_as_can_be():
+    rows = np.vstack([np.zeros((3, 2)), rows_of(20, 2) + 5])
+    A = slow_affinities(rows, 10)
+    graph = affinity_graph(rows, 10)
+    assert A[0, 1] == A[1, 2] == 1
+    np.testing.assert_allclose(graph.S.toarray(), normalised(A), atol=1e-12)
+
+
+def test_many_equal_rows_know_only_each_other():
+    rows = np.vstack([np.zeros((9, 2)), rows_of(20, 2)])
+    S = affinity_graph(rows, 12).S.toarray()
+    assert np.isfinite(S).all()
+    np.testing.assert_allclose(S[:9, :9], (1 - np.eye(9)) / 8)
+    assert not S[:9, 9:].any()
+    np.testing.assert_allclose(
+        affinity_graph(np.ones((6, 2)), 5).S.toarray(), (1 - np.eye(6)) / 5, rtol=1e-12
+    )
+
+
+def test_an_item_nobody_is_near_is_alone_and_keeps_its_share():
+    rows = np.vstack([1e-6 * rows_of(20, 2), [[1.0, 0.0]]])
+    graph = affinity_graph(rows, 8)
+    assert graph.degrees[20] == 0
+    assert not graph.S.toarray()[20].any()
+    assert not graph.S.toarray()[:, 20].any()
+    R = rows_of(21, 2, seed=1)
+    G = diffuse(graph.S, R, 0.8, tol=1e-10)
+    np.testing.assert_allclose(G[20], 0.2 * R[20], atol=1e-9)
+    assert graph.joined(np.array([[1e3, 1e3]])).nnz == 0
+
+
+def slow_joined(rows, k, x):
+    """One new item: its affinities to its k nearest, by both ends' sums of affinities."""
+    A = slow_affinities(rows, min(k, len(rows) - 1))
+    scales, (own,) = slow_scales(rows, k), slow_scales(rows, k, x[None])
+    d2 = ((rows - x) ** 2).sum(axis=1)
+    weights = np.zeros(len(rows))
+    for j in np.lexsort((np.arange(len(rows)), d2))[:k]:
+        weights[j] = slow_affinity(x, rows[j], own, scales[j])
+    degrees = A.sum(axis=1) + weights
+    total = weights.sum() or 1.0
+    return weights / np.sqrt(total * np.where(degrees > 0, degrees, 1))
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40), k=st.integers(1, 45))
+def test_a_new_item_is_joined_as_in_a_loop(seed, n, k):
+    rng = np.random.default_rng(seed)
+    rows, new = rng.normal(size=(n, 2)), rng.normal(size=(4, 2))
+    new[0] = rows[0]  # one that is there already
+    joined = affinity_graph(rows, k).joined(new).toarray()
+    expected = np.array([slow_joined(rows, k, x) for x in new])
+    np.testing.assert_allclose(joined, expected, atol=1e-12)
+
+
+def test_affinities_of_a_new_item_are_no_larger_than_those_of_an_item_of_the_graph():
+    rows = np.vstack([0.1 * rows_of(60, 2), [[5.0, 5.0]]])
+    graph = affinity_graph(rows, 10)
+    assert graph.S.max() <= 1
+    assert graph.joined(np.array([[5.0, 5.01]])).max() <= 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_whom_else_is_asked_for_makes_no_difference_to_the_last_bit(dtype):
+    graph = affinity_graph(rows_of(200, 5).astype(dtype), 10)
+    new = rows_of(60, 5, seed=1).astype(dtype)
+    together = graph.joined(new)
+    assert together.dtype == dtype
+    for i in (0, 17, 59):
+        alone = graph.joined(new[i : i + 1])
+        np.testing.assert_array_equal(alone.toarray()[0], together.toarray()[i])
+    assert graph.joined(new[:0]).shape == (0, 200)
+
+
+def test_plain_lists_are_rows_too():
+    listed = affinity_graph([[0.0], [1.0], [3.0]], 2)
+    np.testing.assert_array_equal(
+        listed.S.toarray(), affinity_graph(np.array([[0.0], [1.0], [3.0]]), 2).S.toarray()
+    )
+    assert affinity_graph(np.array([[0], [1], [3]]), 2).S.dtype == np.float64
+
+
+def test_what_cannot_be_joined_is_refused():
+    with pytest.raises(InvalidInputError, match="n_neighbors must be a whole number of at least 1"):
+        affinity_graph(rows_of(), 0)
+    with pytest.raises(InvalidInputError, match="at least 2 items"):
+        affinity_graph(rows_of(1), 3)

@@ -1,0 +1,89 @@
+"""A warm start is sooner there, and there alone lies the difference."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from toys import low_rank_toy
+
+from tagloom.graph import affinity_graph
+from tagloom.labels import PartialLabels, hide_per_class
+from tagloom.models import APGDiffusion
+
+TOY = low_rank_toy(n=60, d=4, c=3)
+NEW = np.random.default_rng(9).normal(size=(7, 4))
+
+
+def assert_as_if_cold(warm, X, known):
+    cold = clone(warm).set_params(warm_start=False).fit(X, known)
+    np.testing.assert_array_equal(warm.training_scores(X), cold.training_scores(X))
+    np.testing.assert_array_equal(warm.scores(NEW), cold.scores(NEW))
+
+
+def test_a_warm_start_gives_the_same_bits_whatever_changes():
+    X = TOY.X.copy()
+    other = hide_per_class(PartialLabels.from_array(TOY.truth), 0.4, 5)
+    warm = APGDiffusion(doubt=np.inf, smoothing=0.0, warm_start=True).fit(X, TOY.known)
+    for changes in (
+        {"doubt": 1.0},
+        {"smoothing": 0.6},
+        {"smoothing": 0.0, "doubt": 0.01},
+        {"smoothing": 0.6},
+        {"ridge": 5.0},
+        {"reach": 0.5},
+        {"n_neighbors": 5},
+        {"n_passes": 1},
+        {"n_passes": 2, "metric": "cosine"},
+        {"lam": 0.2},
+        {"lam": 0.0, "doubt": np.inf, "smoothing": 0.0},
+    ):
+        warm.set_params(**changes).fit(X, TOY.known)
+        assert_as_if_cold(warm, X, TOY.known)
+    warm.set_params(doubt=0.1, smoothing=0.5).fit(X, other)
+    assert_as_if_cold(warm, X, other)
+    X[3] += 1.0
+    assert_as_if_cold(warm.fit(X, other), X, other)
+    single = X.astype(np.float32)
+    assert_as_if_cold(warm.fit(single, other), single, other)
+
+
+@pytest.mark.parametrize("as_given", [lambda known: known, lambda known: known.to_array()])
+def test_a_warm_start_looks_for_no_neighbours_twice(monkeypatch, as_given):
+    made = []
+
+    def counted(*args, **kwargs):
+        made.append(args)
+        return affinity_graph(*args, **kwargs)
+
+    monkeypatch.setattr("tagloom.models.apg_diffusion.affinity_graph", counted)
+    model = APGDiffusion(warm_start=True)
+    for doubt in (1.0, 0.1):
+        model.set_params(doubt=doubt).fit(TOY.X, as_given(TOY.known))
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_a_copy_does_not_mistake_new_labels_for_those_it_was_taught(copied, monkeypatch):
+    # Labels that are gone leave their place in memory to others: where they lay tells nothing.
+    monkeypatch.setattr("tagloom.models.apg_diffusion.id", lambda _: 0, raising=False)
+    other = hide_per_class(PartialLabels.from_array(TOY.truth), 0.4, 5)
+    model = copied(APGDiffusion(warm_start=True).fit(TOY.X, TOY.known))
+    assert_as_if_cold(model.fit(TOY.X, other), TOY.X, other)
+
+
+def test_a_fit_that_was_broken_off_is_not_taken_over(monkeypatch):
+    calls = []
+
+    def second_fails(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return affinity_graph(*args, **kwargs)
+
+    monkeypatch.setattr("tagloom.models.apg_diffusion.affinity_graph", second_fails)
+    model = APGDiffusion(warm_start=True)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(TOY.X, TOY.known)
+    assert_as_if_cold(model.fit(TOY.X, TOY.known), TOY.X, TOY.known)
