@@ -152,3 +152,10 @@ def test_real_sets_have_their_known_sizes(data_folder, name, sizes):
     found = (len(dataset.training), len(dataset.test), dataset.truth.n_labels)
     assert (*found, dataset.features.visual.shape[1]) == sizes
     assert dataset.truth.is_complete
+
+
+def test_a_split_of_other_words_is_refused_and_not_redrawn(tmp_path):
+    arrays = {"X": np.eye(4), "Y": np.array([[1], [0], [1], [0]])}
+    path = save(tmp_path / "set.npz", **arrays, split=np.array(["train", "val", "test", "test"]))
+    with pytest.raises(InvalidInputError, match="val"):
+        load_mulan(path)

@@ -52,3 +52,13 @@ def test_tags_that_are_not_the_whole_truth_are_refused():
     truth = PartialLabels.from_tags([["sea"], ["sky"]], unlisted=0.3)
     with pytest.raises(InvalidInputError, match="presumed absent with weight"):
         hidden(truth, "per-class", 0.5, 0)
+
+
+def test_what_the_makers_left_open_stays_unknown(tmp_path):
+    truth = PartialLabels.from_array([[1, 0], [np.nan, 1], [0, np.nan], [1, 0]])
+    known = hidden(truth, "presences", 1.0, 0, unlisted="absent")
+    save_pattern(tmp_path / "pattern.npz", known, np.array([7, 3, 5, 1]))
+    for one in (known, read_pattern(tmp_path / "pattern.npz")):
+        np.testing.assert_array_equal(
+            one.states() == int(State.UNKNOWN), [[0, 0], [1, 0], [0, 1], [0, 0]]
+        )

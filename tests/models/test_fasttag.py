@@ -142,3 +142,10 @@ def test_without_search_every_tag_gets_the_given_parameters():
 def test_labels_known_only_as_present_are_no_trouble():
     listed = keep_presences(PartialLabels.from_array(TOY.truth), 0.5, unlisted="unknown")
     assert FastTag().fit(TOY.X, listed).learnable_.all()
+
+
+def test_collinear_features_of_large_size_are_fitted():
+    rng = np.random.default_rng(0)
+    X = 1e7 * rng.normal(size=(40, 3)) @ rng.normal(size=(3, 6))
+    Y = (rng.random((40, 4)) < 0.4).astype(float)
+    assert np.isfinite(FastTag().fit(X, Y).scores(X)).all()

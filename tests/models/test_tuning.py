@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from toys import low_rank_toy
 
-from tagloom.errors import InvalidInputError
+from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels, keep_presences, split_known
 from tagloom.metrics import mean_average_precision
 from tagloom.models import APGDiffusion, APGGraph, LeastSquares, regularization_path, tune
@@ -210,3 +210,11 @@ def test_what_cannot_be_learned_is_said_before_the_work():
     Y[:, 2] = 0
     with pytest.raises(InvalidInputError, match="known only to be absent"):
         tune(APGGraph(), TOY.X, Y, grid={"lam": [1.0]}, criterion=lambda truth, scores: 1 / 0)
+
+
+def test_presences_alone_choose_nothing_and_the_user_is_told():
+    toy = low_rank_toy()
+    truth = PartialLabels.from_array(toy.truth)
+    known = keep_presences(truth, 0.8, unlisted="unknown", random_state=0)
+    with pytest.warns(TagloomWarning, match="No absence is known"):
+        tune(LeastSquares(on_unlearnable="ignore"), toy.X, known, n_splits=2)

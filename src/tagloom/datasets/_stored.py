@@ -1,6 +1,7 @@
 """Arrays and features that somebody has stored: read without pickles, put in order."""
 
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,18 @@ from tagloom.checks import some_of
 from tagloom.errors import InvalidInputError
 from tagloom.vision import Features, load_features
 
+# Encrypted archives and unheard-of compressions raise RuntimeError and NotImplementedError.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
 
 def read_npz(path: Path, needed: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return the arrays of a `.npz` file; arrays of objects, which are pickles, are refused."""
@@ -22,7 +35,7 @@ def read_npz(path: Path, needed: Sequence[str]) -> dict[str, NDArray[Any]]:
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as problem:
+    except _UNREADABLE as problem:
         raise InvalidInputError(
             f"{path} cannot be read as a .npz file of plain arrays: {problem}."
         ) from problem

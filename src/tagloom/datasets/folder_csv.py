@@ -64,6 +64,8 @@ def load_folder(
     listed = given.items()
     items, notes = located(PictureIndex.of(folder), listed, csv_path.name)
     given = given.renamed(dict(zip(listed, items, strict=True)))
+    if not separator:
+        raise InvalidInputError("separator must be at least one character; it is empty.")
     truth = read_form(given, form_of(given) if form == "auto" else form, unlisted, separator)
     split = _split_of(given)
     if split is None:

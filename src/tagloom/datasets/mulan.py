@@ -60,7 +60,8 @@ def load_mulan(
     items = [str(row) for row in range(len(table.Y))]
     truth = PartialLabels.from_array(table.Y, labels=table.labels, items=items)
     features = numbers_only(items, table.X, str(source))
-    if table.side is not None and len(set(table.side)) == 2:
+    # A split that puts all rows on one side is none; one of other words is refused, not redrawn.
+    if table.side is not None and len(set(table.side)) > 1:
         training, test = rows_of_words(table.side, str(source))
         return Dataset(name, truth, training, test, features=features)
     training, test = seeded_split(truth, test_share, random_state)

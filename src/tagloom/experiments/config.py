@@ -173,6 +173,8 @@ def _check_numbers(config: Benchmark) -> None:
     check_number("energy", config.energy, low=0, high=1, inclusive=False)
     check_whole("repeats", config.repeats, at_least=1)
     check_whole("seed", config.seed, at_least=0)
+    if config.seed + config.repeats > 2**32:
+        raise InvalidInputError(f"seed must be below 2^32; got {config.seed}.")
     check_whole("folds", config.folds, at_least=2)
     if config.jobs is not None:
         check_whole("jobs", config.jobs, at_least=1)

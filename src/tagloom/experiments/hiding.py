@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.files import written_whole
-from tagloom.labels import PartialLabels, hide_per_class, hide_uniformly, keep_presences
+from tagloom.labels import PartialLabels, State, hide_per_class, hide_uniformly, keep_presences
 
 
 def hidden(
@@ -15,14 +15,16 @@ def hidden(
 ) -> PartialLabels:
     """Return what stays known under a protocol.
 
-    For one seed the patterns of different rates are nested where labels are hidden per class: what
-    is known at 10% is known at 20%.
+    What the makers of a set left open stays unknown. For one seed the patterns of different rates
+    are nested where labels are hidden per class: what is known at 10% is known at 20%.
     """
     truth = _with_absences_listed(truth)
     if protocol == "per-class":
         return hide_per_class(truth, rate, seed)
     if protocol == "presences":
-        return keep_presences(truth, rate, unlisted=unlisted, random_state=seed)
+        known = keep_presences(truth, rate, unlisted=unlisted, random_state=seed)
+        open_entries = np.nonzero(truth.states() == int(State.UNKNOWN))
+        return known.with_hidden(*open_entries) if known.unlisted_weight else known
     return hide_uniformly(truth, rate, seed)
 
 
@@ -33,9 +35,11 @@ def save_pattern(
 
     `training` holds the rows of the set that are trained on. The known entry k is at row `rows[k]`
     of the set and column `columns[k]` and says `present[k]`, with weight `weights[k]`. All other
-    entries of training rows are unknown where `unlisted_weight` is 0, else absent with that weight.
+    entries of training rows are unknown where `unlisted_weight` is 0, else absent with that weight,
+    but for those at `open_rows` and `open_columns`, which are unknown.
     """
     entries = known.entries()
+    open_rows, open_columns = known.hidden_entries()
     with written_whole(path) as part, part.open("wb") as stream:
         np.savez_compressed(
             stream,
@@ -45,6 +49,8 @@ def save_pattern(
             present=entries.present,
             weights=entries.weights if np.any(entries.weights != 1) else np.ones(1),
             unlisted_weight=np.float64(known.unlisted_weight),
+            open_rows=training[open_rows].astype(np.int32),
+            open_columns=open_columns.astype(np.int32),
             labels=np.array([str(label) for label in known.labels], dtype=np.str_),
         )
 
@@ -55,7 +61,7 @@ def read_pattern(path: str | os.PathLike[str]) -> PartialLabels:
         training, rows = stored["training"], stored["rows"]
         place = np.zeros(int(training.max(initial=-1)) + 1, dtype=np.int64)
         place[training] = np.arange(len(training))
-        return PartialLabels.from_entries(
+        known = PartialLabels.from_entries(
             place[rows],
             stored["columns"],
             stored["present"],
@@ -64,6 +70,9 @@ def read_pattern(path: str | os.PathLike[str]) -> PartialLabels:
             labels=stored["labels"].tolist(),
             unlisted_weight=float(stored["unlisted_weight"]),
         )
+        if not known.unlisted_weight:
+            return known
+        return known.with_hidden(place[stored["open_rows"]], stored["open_columns"])
 
 
 def with_unlabelled(known: PartialLabels, n_items: int) -> PartialLabels:

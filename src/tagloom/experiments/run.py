@@ -1,14 +1,17 @@
 """Run a benchmark: prepare what learners share, work on the cells, keep each at once."""
 
+import json
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import groupby
+from pathlib import Path
 
 from tagloom import __version__
 from tagloom.errors import UnwritableFileError
 from tagloom.experiments.cells import Task, run_cell
 from tagloom.experiments.run_inputs import prepare, uses
-from tagloom.experiments.run_plan import Plan
+from tagloom.experiments.run_plan import WORK_FOLDER, Plan
 from tagloom.experiments.run_workers import Workers
 from tagloom.experiments.store import Cell
 from tagloom.progress import progress_bar
@@ -30,7 +33,10 @@ def run_plan(plan: Plan, *, show_progress: bool = False) -> Failures:
     with progress_bar(len(pending), "cells", show=show_progress) as advance:
         for _, tasks in groupby(pending, key=lambda task: task.cell.seed):
             failures |= _run_repetition(plan, list(tasks), workers, advance)
-    shutil.rmtree(plan.config.out / "work", ignore_errors=True)
+    for folder in {task.features for task in plan.tasks}:
+        shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):  # another run may be at work there
+        (plan.config.out / WORK_FOLDER).rmdir()
     return failures
 
 
@@ -60,11 +66,32 @@ def _run_repetition(
     return failures
 
 
+def _refuse_foreign(out: Path) -> None:
+    """Refuse a folder in which others keep things: tables and folders of ours could replace them.
+
+    A folder of ours is known by the fingerprint in its configuration.
+    """
+    try:
+        if not out.exists() or not any(out.iterdir()):
+            return
+        ours = "fingerprint" in json.loads((out / "config.json").read_text(encoding="utf-8"))
+    except NotADirectoryError:
+        raise UnwritableFileError(f"{out} is a file; --out must be a folder.") from None
+    except (OSError, ValueError, TypeError):
+        ours = False
+    if not ours:
+        raise UnwritableFileError(
+            f"The folder {out} is not empty and no benchmark has written to it. Give --out a new "
+            "or an empty folder, or one of an earlier run."
+        )
+
+
 def _make_folders(plan: Plan) -> None:
     out = plan.config.out
+    _refuse_foreign(out)
     try:
         plan.store.make()
-        for name in ("patterns", "work"):
+        for name in ("patterns", WORK_FOLDER):
             (out / name).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UnwritableFileError(f"The folder {out} cannot be written: {error}.") from None

@@ -15,6 +15,9 @@ from tagloom.experiments.methods import DESCRIPTORS, Method, learner_class, meth
 from tagloom.experiments.store import RESULTS_PROTOCOL, Cell, CellStore, digest_of, fingerprint
 from tagloom.experiments.store_code import code_digest
 
+# Inputs that learners share lie here until a run is complete.
+WORK_FOLDER = "work"
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -84,14 +87,15 @@ def _tasks(
         "energy": config.energy,
         "standardize": config.standardize,
         "transductive": config.transductive,
+        "code": code_digest(),
     }
-    code = {"results": RESULTS_PROTOCOL, "version": __version__, "code": code_digest()}
+    code = {"results": RESULTS_PROTOCOL, "version": __version__}
     visual = made | {"set": identity, "features": "visual"}
     for seed, protocol, rate in product(config.seeds, config.protocols, config.rates):
         pattern = _pattern_facts(config, identity, protocol, rate, seed)
         setting = f"{protocol}_{rate:g}_seed{seed}"
         semantic = made | {"pattern": pattern, "features": config.features}
-        semantics = config.out / "work" / f"{setting}_{digest_of(**semantic)}"
+        semantics = config.out / WORK_FOLDER / f"{setting}_{digest_of(**semantic)}"
         on_labels = config.features == "semantic"
         for method in methods:
             facts = {"inputs": semantic, "method": method.facts(), "folds": config.folds}
@@ -100,7 +104,7 @@ def _tasks(
                 cell=Cell(name, protocol, method.name, rate, seed, digest),
                 method=method,
                 pattern=_pattern_path(config.out, setting, digest_of(**pattern)),
-                features=semantics if on_labels else config.out / "work" / digest_of(**visual),
+                features=semantics if on_labels else config.out / WORK_FOLDER / digest_of(**visual),
                 semantics=semantics,
                 folds=config.folds,
                 transductive=config.transductive and method.sees_unlabelled,
@@ -112,7 +116,7 @@ def _pattern_facts(
 ) -> dict[str, object]:
     unlisted = config.unlisted if protocol == "presences" else None
     facts = {"set": identity, "protocol": protocol, "rate": rate, "seed": seed}
-    return facts | {"unlisted": unlisted}
+    return facts | {"unlisted": unlisted, "code": code_digest()}
 
 
 def _pattern_path(out: Path, setting: str, digest: str) -> Path:

@@ -1,12 +1,13 @@
 """FastTag's closed forms: tags enriched by tags, and predicted from features."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, pinvh
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,11 +42,11 @@ class Features:
         self.X = X64 - self.origin
         K = self.X.T @ self.X / len(X)
         K.flat[:: len(K) + 1] += beta
-        self._factor = cho_factor(K, lower=True)
+        self._solve = _positive_solver(K)
 
     def solve(self, right: Floats) -> Floats:
         """Return (K + beta I)^-1 times the right-hand side."""
-        return np.asarray(cho_solve(self._factor, right))
+        return np.asarray(self._solve(right))
 
 
 class Moments(NamedTuple):
@@ -104,16 +105,16 @@ def _enriching(moments: Moments, H: Floats, settings: Settings) -> Floats:
     S, alpha = moments.S, settings.alpha
     P, Q = corrupted_moments(moments.squares, S, settings.noise)
     eye = np.eye(len(S))
-    factor = cho_factor(alpha * Q + S + settings.ridge * eye, lower=True)
+    solve = _positive_solver(alpha * Q + S + settings.ridge * eye)
     curvature = S - H + alpha * Q + settings.ridge * eye
 
     def objective(B: Floats) -> float:
         return float(np.vdot(B @ curvature - 2 * alpha * P, B) + alpha * np.trace(S))
 
-    B = cho_solve(cho_factor(Q + settings.ridge * eye, lower=True), P).T
+    B = _positive_solver(Q + settings.ridge * eye)(P).T
     value = objective(B)
     for _ in range(settings.max_rounds):
-        B = cho_solve(factor, (alpha * P + B @ H).T).T
+        B = solve((alpha * P + B @ H).T).T
         before, value = value, objective(B)
         if before - value <= settings.tol * abs(before):
             break
@@ -143,3 +144,11 @@ def _blocks(tags: sparse.csr_array, layers: list[Enrichment]) -> Iterator[tuple[
         for layer in layers:
             Y = np.tanh(Y @ layer.B.T + layer.b)
         yield rows, Y
+
+
+def _positive_solver(S: Floats) -> Callable[[Floats], Floats]:
+    """Return what multiplies by S^-1, or by the pseudo-inverse where S is singular to rounding."""
+    try:
+        return partial(cho_solve, cho_factor(S, lower=True))
+    except LinAlgError:
+        return partial(np.matmul, pinvh(S))

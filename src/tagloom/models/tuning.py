@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from tagloom.checks import check_choice, check_whole, is_whole
-from tagloom.errors import InvalidInputError
+from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels, as_partial_labels, split_known
 from tagloom.labels.folds import Fold
 from tagloom.metrics import mean_average_precision, squared_error
@@ -125,6 +125,13 @@ def tune(
     graphs = {"graph": graph, "label_graph": label_graph}
     given = {name: weights for name, weights in graphs.items() if weights is not None}
     stages = _checked_stages(model, grid if grid is not None else model.search_space(X, Y, graph))
+    if not known.unlisted_weight and not known.counts().absent.any():
+        warnings.warn(
+            "No absence is known: whatever is held out is ranked first by every candidate, and the "
+            "search chooses nothing. Say what an unlisted tag means, e.g. a weight of 0.1.",
+            TagloomWarning,
+            stacklevel=2,
+        )
     folds = list(split_known(known, n_splits, random_state))
     n_fits = len(folds) * sum(prod(map(len, stage.values())) for stage in stages)
     with progress_bar(n_fits, "tuning", show=progress) as advance, warnings.catch_warnings():

@@ -171,3 +171,16 @@ def test_pictures_can_be_read_by_whom_the_user_allows(tmp_path):
     folder = write_scenes(tmp_path / "scenes", 1)
     modes = {path.stat().st_mode & 0o444 for path in folder.iterdir()}
     assert len(modes) == 1
+
+
+def test_a_damaged_table_is_told_and_an_empty_line_is_not_damage(tmp_path):
+    write_scenes(tmp_path, 1)
+    table = tmp_path / "labels.csv"
+    whole = table.read_bytes()
+    table.write_bytes(whole + b"\n")
+    write_scenes(tmp_path, 1)
+    table.write_bytes(whole + b"\xff")
+    with pytest.raises(InvalidInputError, match="damaged"):
+        write_scenes(tmp_path, 1)
+    with pytest.raises(InvalidInputError, match="at most"):
+        write_scenes(tmp_path / "many", 10**20)

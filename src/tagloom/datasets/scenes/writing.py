@@ -18,6 +18,8 @@ from tagloom.progress import progress_bar
 LABELS_FILE = "labels.csv"
 MANIFEST_FILE = "scenes.json"
 _QUALITY = 90
+# Names of files have room for a few more; a larger number is a slip of the finger.
+_MOST = 1_000_000
 # Fewer pictures than this are drawn before a second process would have started.
 _WORTH_PROCESSES = 150
 # What a kill can cost: scenes whose pictures are there but are not in the table yet.
@@ -57,6 +59,8 @@ def write_scenes(
         The folder.
     """
     check_whole("n", n, at_least=1)
+    if n > _MOST:
+        raise InvalidInputError(f"n must be at most {_MOST:,} scenes; got {n:,}.")
     check_whole("random_state", random_state, at_least=0)
     place = Path(folder)
     _claim(place, {"drawing": DRAWING_VERSION, "random_state": int(random_state)})
@@ -81,8 +85,11 @@ def read_tags(folder: Path) -> Tags:
     path = folder / LABELS_FILE
     if not path.exists():
         return {}
-    with path.open(newline="", encoding="utf-8") as opened:
-        rows = list(csv.reader(opened))
+    try:
+        with path.open(newline="", encoding="utf-8") as opened:
+            rows = [row for row in csv.reader(opened) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInputError(f"{path} is damaged: {error}. Remove it to draw anew.") from None
     if not rows or tuple(rows[0]) != ("picture", *LABELS):
         raise InvalidInputError(f"The first row of {path} must be 'picture' and the labels.")
     return {row[0]: _present(row, path) for row in rows[1:]}
