@@ -125,13 +125,8 @@ def tune(
     graphs = {"graph": graph, "label_graph": label_graph}
     given = {name: weights for name, weights in graphs.items() if weights is not None}
     stages = _checked_stages(model, grid if grid is not None else model.search_space(X, Y, graph))
-    if not known.unlisted_weight and not known.counts().absent.any():
-        warnings.warn(
-            "No absence is known: whatever is held out is ranked first by every candidate, and the "
-            "search chooses nothing. Say what an unlisted tag means, e.g. a weight of 0.1.",
-            TagloomWarning,
-            stacklevel=2,
-        )
+    if criterion != "squared_error":
+        _warn_of_presences_alone(known)
     folds = list(split_known(known, n_splits, random_state))
     n_fits = len(folds) * sum(prod(map(len, stage.values())) for stage in stages)
     with progress_bar(n_fits, "tuning", show=progress) as advance, warnings.catch_warnings():
@@ -140,6 +135,17 @@ def tune(
         best, trials = _search(run, stages, folds, model._carried_along, n_jobs)
     fitted = clone(model).set_params(**best.params)
     return Tuning(best, trials, fitted.fit(X, Y, **given))
+
+
+def _warn_of_presences_alone(known: PartialLabels) -> None:
+    if known.unlisted_weight or known.counts().absent.any():
+        return
+    warnings.warn(
+        "No absence is known: whatever is held out is ranked first by every candidate, and the "
+        "search chooses nothing. Say what an unlisted tag means, e.g. a weight of 0.1.",
+        TagloomWarning,
+        stacklevel=3,
+    )
 
 
 def _search(
