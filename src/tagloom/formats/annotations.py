@@ -1,0 +1,156 @@
+"""What a file, a folder of files or a run of ours says about pictures and tags."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels
+
+
+class Annotation(NamedTuple):
+    """One thing that is said: this picture has this tag, or has it not."""
+
+    image: str
+    tag: str
+    present: bool = True
+    confidence: float | None = None
+    """None where a person said it; a number in [0, 1] is a machine's probability of `present`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Annotations:
+    """All that is said, each (picture, tag) at most once; what is not said is unknown.
+
+    Pictures and tags are sorted, entries stand in the order of pictures and then tags: two objects
+    that say the same are equal, whatever file they came from. Made by `of`.
+
+    Attributes
+    ----------
+    images : tuple of str
+        Names as the source has them, with forward slashes; some may have no tag at all.
+    tags : tuple of str
+        The vocabulary; a tag may be known without being on any picture.
+    rows, columns : ndarray of int64
+        Positions in `images` and `tags`.
+    present : ndarray of bool
+    confidence : ndarray of float64
+        NaN where a person said it.
+    """
+
+    images: tuple[str, ...]
+    tags: tuple[str, ...]
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    present: NDArray[np.bool_]
+    confidence: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        said: Iterable[Annotation],
+        *,
+        images: Iterable[str] = (),
+        tags: Iterable[str] = (),
+    ) -> "Annotations":
+        """Collect what is said; `images` and `tags` name more of them, which may occur in none.
+
+        >>> said = Annotations.of([Annotation("b.jpg", "sea"), Annotation("a.jpg", "sea", False)])
+        >>> said.images, said.present.tolist()
+        (('a.jpg', 'b.jpg'), [False, True])
+        """
+        listed = list(said)
+        by_place = {(one.image, one.tag): one for one in listed}
+        if len(by_place) < len(listed):
+            raise InvalidInputError(
+                "Each picture and tag may be said once; readers merge what is repeated."
+            )
+        image_names = tuple(sorted({*images, *(one.image for one in listed)}))
+        tag_names = tuple(sorted({*tags, *(one.tag for one in listed)}))
+        row = {name: number for number, name in enumerate(image_names)}
+        column = {name: number for number, name in enumerate(tag_names)}
+        ordered = [by_place[place] for place in sorted(by_place)]
+        return cls(
+            image_names,
+            tag_names,
+            np.array([row[one.image] for one in ordered], dtype=np.int64),
+            np.array([column[one.tag] for one in ordered], dtype=np.int64),
+            np.array([one.present for one in ordered], dtype=bool),
+            np.array([_or_nan(one.confidence) for one in ordered], dtype=np.float64),
+        )
+
+    def __iter__(self) -> Iterator[Annotation]:
+        """Yield every `Annotation`, by picture and then by tag."""
+        for row, column, present, confidence in zip(
+            self.rows.tolist(),
+            self.columns.tolist(),
+            self.present.tolist(),
+            self.confidence.tolist(),
+            strict=True,
+        ):
+            given = None if confidence != confidence else confidence
+            yield Annotation(self.images[row], self.tags[column], present, given)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def by_image(self) -> dict[str, list[Annotation]]:
+        """Return for every picture, tagged or not, what is said of it."""
+        table: dict[str, list[Annotation]] = {image: [] for image in self.images}
+        for one in self:
+            table[one.image].append(one)
+        return table
+
+    def said_by_people(self) -> "Annotations":
+        """Leave out what only a machine has suggested; pictures and tags stay."""
+        kept = np.isnan(self.confidence)
+        return Annotations(
+            self.images,
+            self.tags,
+            self.rows[kept],
+            self.columns[kept],
+            self.present[kept],
+            self.confidence[kept],
+        )
+
+    def to_labels(self, items: Sequence[str], unlisted: str | float = "unknown") -> PartialLabels:
+        """Return what people have said of `items`, with what an unlisted tag means.
+
+        `unlisted` is "unknown", "absent" or the weight in (0, 1] with which it is absent.
+        """
+        said = self.said_by_people()
+        place = {item: row for row, item in enumerate(items)}
+        position = np.array([place.get(image, -1) for image in self.images], dtype=np.int64)
+        rows = position[said.rows] if len(said) else said.rows
+        kept = rows >= 0
+        weight = {"unknown": 0.0, "absent": 1.0}.get(str(unlisted), unlisted)
+        return PartialLabels.from_entries(
+            rows[kept],
+            said.columns[kept],
+            said.present[kept],
+            shape=(len(items), len(self.tags)),
+            labels=self.tags,
+            items=items,
+            unlisted_weight=float(weight),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Annotations):
+            return NotImplemented
+        return (
+            self.images == other.images
+            and self.tags == other.tags
+            and np.array_equal(self.rows, other.rows)
+            and np.array_equal(self.columns, other.columns)
+            and np.array_equal(self.present, other.present)
+            and np.array_equal(self.confidence, other.confidence, equal_nan=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _or_nan(confidence: float | None) -> float:
+    return np.nan if confidence is None else confidence
