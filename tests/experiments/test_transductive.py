@@ -17,7 +17,7 @@ from tagloom.experiments.methods import METHODS, Method
 from tagloom.experiments.run import run_plan
 from tagloom.experiments.run_plan import plan_benchmark
 from tagloom.experiments.table import write_tables
-from tagloom.labels import PartialLabels, State, split_known
+from tagloom.labels import PartialLabels, State, split_items, split_known
 from tagloom.metrics import average_precision
 from tagloom.models import LabelPropagation, tune
 
@@ -182,6 +182,7 @@ def test_unlabelled_items_are_added_and_nothing_else_changes(unlisted, n_items):
     np.testing.assert_array_equal(joined.weights()[:12], known.weights())
 
 
+@pytest.mark.parametrize("split", [split_known, split_items])
 @settings(max_examples=30, deadline=None)
 @given(
     unlisted=st.sampled_from(list(UNLISTED.values())),
@@ -190,12 +191,12 @@ def test_unlabelled_items_are_added_and_nothing_else_changes(unlisted, n_items):
     n_splits=st.integers(2, 4),
 )
 def test_folds_are_the_same_with_unlabelled_items_and_never_judge_them(
-    unlisted, n_items, seed, n_splits
+    split, unlisted, n_items, seed, n_splits
 ):
     known = partial_labels(unlisted, seed)
     joined = with_unlabelled(known, n_items)
     for alone, beside in zip(
-        split_known(known, n_splits, seed), split_known(joined, n_splits, seed), strict=True
+        split(known, n_splits, seed), split(joined, n_splits, seed), strict=True
     ):
         for small_part, large_part in zip(alone, beside, strict=True):
             assert large_part.take(range(12)) == small_part

@@ -10,6 +10,7 @@ from tagloom.labels import (
     hide_per_class,
     hide_uniformly,
     keep_presences,
+    split_items,
     split_known,
 )
 
@@ -80,10 +81,11 @@ def test_what_unlisted_means_must_be_said():
         keep_presences(PartialLabels.from_array([[1]]), 0.5)
 
 
+@pytest.mark.parametrize("split", [split_known, split_items])
 @given(truths, st.integers(2, 4), st.integers(0, 5))
-def test_folds_hold_out_each_known_entry_once(truth, n_splits, seed):
+def test_folds_hold_out_each_known_entry_once(split, truth, n_splits, seed):
     times_held = np.zeros(truth.shape, dtype=int)
-    for training, held_out in split_known(PartialLabels.from_array(truth), n_splits, seed):
+    for training, held_out in split(PartialLabels.from_array(truth), n_splits, seed):
         learned, judged = training.to_array(), held_out.to_array()
         assert_part_of(learned, truth)
         assert_part_of(judged, truth)
@@ -114,9 +116,23 @@ def test_folds_of_tag_lists_forget_presences(truth, n_splits, seed):
         np.testing.assert_array_equal(held_out.states()[~present], 0)
 
 
-def test_one_fold_is_no_fold():
+@given(truths, st.integers(2, 4), st.integers(0, 5), st.sampled_from(["unknown", 0.2]))
+def test_a_held_out_item_is_a_new_one(truth, n_splits, seed, unlisted):
+    listed = keep_presences(PartialLabels.from_array(truth), 1.0, unlisted=unlisted)
+    for training, held_out in split_items(listed, n_splits, seed):
+        learned = (training.states() != -1).any(axis=1)
+        judged = (held_out.states() != -1).any(axis=1)
+        assert not (learned & judged).any()
+        expected = np.where(judged[:, None], listed.states(), -1)
+        np.testing.assert_array_equal(held_out.states(), expected)
+        assert set(held_out.weights().ravel()) <= {0.0, 1.0}
+        assert training.unlisted_weight == listed.unlisted_weight
+
+
+@pytest.mark.parametrize("split", [split_known, split_items])
+def test_one_fold_is_no_fold(split):
     with pytest.raises(InvalidInputError, match="n_splits must be a whole number of at least 2"):
-        next(split_known(PartialLabels.from_array([[1]]), 1))
+        next(split(PartialLabels.from_array([[1]]), 1))
 
 
 def test_seven_percent_of_a_hundred_is_seven():

@@ -44,7 +44,9 @@ def learn(
 ) -> Learned:
     """Tune the learner of a method over its own search space, then fit it on all that is known.
 
-    The folds follow from the labels and the seed alone: they are the same for every learner.
+    The folds follow from the labels and the seed alone: they are the same for every learner. Where
+    absence is presumed they are of whole items, as the test items are new ones; elsewhere the two
+    do not differ, and folds of entries keep more of the rare labels.
     """
     learner = build_learner(method, seed)
     start = time.perf_counter()
@@ -59,6 +61,7 @@ def learn(
         graph,
         grid=stages,
         n_splits=folds,
+        hold_out="items" if known.unlisted_weight else "entries",
         criterion=judge,
         random_state=seed,
     )

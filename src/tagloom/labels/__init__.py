@@ -3,7 +3,7 @@
 from tagloom.labels._names import is_missing
 from tagloom.labels._partial import PartialLabels, as_partial_labels
 from tagloom.labels._types import Counts, Entries, State, is_frame
-from tagloom.labels.folds import split_known
+from tagloom.labels.folds import split_items, split_known
 from tagloom.labels.hiding import hide_per_class, hide_uniformly, keep_presences
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "is_frame",
     "is_missing",
     "keep_presences",
+    "split_items",
     "split_known",
 ]

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from tagloom.checks import check_whole
 from tagloom.labels._partial import PartialLabels
-from tagloom.labels._types import Entries
+from tagloom.labels._types import UNKNOWN, Entries
 from tagloom.labels.hiding import Seed, keep_entries, random_rank_in_class
 
 
@@ -36,6 +36,45 @@ def split_known(known: PartialLabels, n_splits: int, random_state: Seed = None) 
     for fold in range(n_splits):
         held = fold_of_entry == fold
         yield Fold(_learned_from(known, entries, ~held), _judged_by(known, entries, held))
+
+
+def split_items(known: PartialLabels, n_splits: int, random_state: Seed = None) -> Iterator[Fold]:
+    """Hold out each item of which something is known once, with all that is known of it.
+
+    To the learner nothing is known of a held-out item: it is judged as it will be on new items.
+    What is unlisted and presumed absent is judged as absent.
+    """
+    check_whole("n_splits", n_splits, at_least=2)
+    informed = np.flatnonzero((known.states() != UNKNOWN).any(axis=1))
+    fold_of_item = np.full(known.n_items, -1)
+    order = np.random.default_rng(random_state).permutation(len(informed))
+    fold_of_item[informed] = order % n_splits
+    judged = _presumed_alike(known) if known.unlisted_weight else known
+    for fold in range(n_splits):
+        held = fold_of_item == fold
+        yield Fold(_without_items(known, held), _without_items(judged, ~held))
+
+
+def _without_items(known: PartialLabels, hidden: npt.NDArray[np.bool_]) -> PartialLabels:
+    rows = np.flatnonzero(hidden)
+    return known.with_hidden(
+        np.repeat(rows, known.n_labels), np.tile(np.arange(known.n_labels), len(rows))
+    )
+
+
+def _presumed_alike(known: PartialLabels) -> PartialLabels:
+    """Return the same with what is unlisted absent for certain: a judge knows no half presence."""
+    entries = known.entries()
+    truth = PartialLabels.from_entries(
+        entries.rows,
+        entries.columns,
+        entries.present,
+        shape=known.shape,
+        labels=known.labels,
+        items=known.items,
+        unlisted_weight=1.0,
+    )
+    return truth.with_hidden(*known.hidden_entries())
 
 
 def _learned_from(

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from tagloom.checks import check_choice, check_whole, is_whole
 from tagloom.errors import InvalidInputError, TagloomWarning
-from tagloom.labels import PartialLabels, as_partial_labels, split_known
+from tagloom.labels import PartialLabels, as_partial_labels, split_items, split_known
 from tagloom.labels.folds import Fold
 from tagloom.metrics import mean_average_precision, squared_error
 from tagloom.models.base import PartialLabelLearner
@@ -32,6 +32,8 @@ _CRITERIA: dict[str, Criterion] = {
     "mean_average_precision": mean_average_precision,
     "squared_error": lambda truth, scores: -squared_error(truth, scores),
 }
+
+_SPLITS = {"entries": split_known, "items": split_items}
 
 # Candidates are compared, not used: a hundredth of the objective ranks them as its last digit does,
 # and one that needs more iterations (weak penalties, few labels) is judged where it stands.
@@ -85,6 +87,7 @@ def tune(
     *,
     grid: Grid | Sequence[Grid] | None = None,
     n_splits: int = 3,
+    hold_out: str = "entries",
     criterion: str | Criterion = "mean_average_precision",
     random_state: int | None = 0,
     n_jobs: int | None = None,
@@ -92,10 +95,10 @@ def tune(
 ) -> Tuning:
     """Choose the parameters under which hidden entries of the training data are best recovered.
 
-    The known entries are split into folds, label by label, presences and absences apart. Every
-    candidate sees the same folds. Candidates that differ only in `lam` are fitted one after the
-    other from strong to weak, each from the solution before; a learner may name other parameters
-    along which a fit can use what the fit before it found.
+    Known entries are split into folds, label by label, presences and absences apart, or whole items
+    are. Every candidate sees the same folds. Candidates that differ only in `lam` are fitted one
+    after the other from strong to weak, each from the solution before; a learner may name other
+    parameters along which a fit can use what the fit before it found.
 
     Parameters
     ----------
@@ -107,7 +110,12 @@ def tune(
         Several are stages of one search: each keeps what was best in the stage before, and the best
         of the last is chosen. By default the `search_space` of the model.
     n_splits : int, default=3
-        Into how many folds the known entries are split.
+        Into how many folds what is known is split.
+    hold_out : {"entries", "items"}, default="entries"
+        Entries are held out to complete what is partly known, items to score new ones. Where
+        unlisted entries are presumed absent the two differ: a held-out presence is then one more
+        unlisted entry, which the learner is taught to be absent; of a new item it is taught
+        nothing.
     criterion : {"mean_average_precision", "squared_error"} or callable, default: the first
         A callable gets the held-out PartialLabels and the scores; greater is better.
     random_state : int, default=0
@@ -121,13 +129,14 @@ def tune(
     check_whole("n_splits", n_splits, at_least=2)
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         raise InvalidInputError(f"n_jobs must be a whole number other than 0; got {n_jobs!r}.")
+    check_choice("hold_out", hold_out, tuple(_SPLITS))
     check_learnable(known, getattr(model, "on_unlearnable", "ignore"))
     graphs = {"graph": graph, "label_graph": label_graph}
     given = {name: weights for name, weights in graphs.items() if weights is not None}
     stages = _checked_stages(model, grid if grid is not None else model.search_space(X, Y, graph))
     if criterion != "squared_error":
         _warn_of_presences_alone(known)
-    folds = list(split_known(known, n_splits, random_state))
+    folds = list(_SPLITS[hold_out](known, n_splits, random_state))
     n_fits = len(folds) * sum(prod(map(len, stage.values())) for stage in stages)
     with progress_bar(n_fits, "tuning", show=progress) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
