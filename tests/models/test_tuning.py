@@ -218,3 +218,29 @@ def test_presences_alone_choose_nothing_and_the_user_is_told():
     known = keep_presences(truth, 0.8, unlisted="unknown", random_state=0)
     with pytest.warns(TagloomWarning, match="No absence is known"):
         tune(LeastSquares(on_unlearnable="ignore"), toy.X, known, n_splits=2)
+
+
+def test_a_search_that_was_broken_off_goes_on_where_it_was():
+    fitted = []
+
+    class Counting(APGDiffusion):
+        def fit(self, X, Y):
+            fitted.append((self.ridge, self.doubt, self.smoothing))
+            return super().fit(X, Y)
+
+    remembered = {}
+    unbroken = tune(Counting(), TOY.X, TOY.known, n_splits=2, remembered=remembered)
+    wanted = len(fitted)
+    for forgotten in list(remembered)[::2]:
+        del remembered[forgotten]
+    fitted.clear()
+    resumed = tune(Counting(), TOY.X, TOY.known, n_splits=2, remembered=remembered)
+    assert resumed.trials == unbroken.trials
+    assert 1 < len(fitted) < wanted
+
+
+def test_without_time_the_first_candidate_of_every_chain_is_judged():
+    tuning = tune(APGDiffusion(), TOY.X, TOY.known, n_splits=2, seconds=0)
+    # Four ridges are four chains; doubt and smoothing are one.
+    assert len(tuning.trials) == 4 + 1
+    assert tuning.best == tuning.trials[-1]

@@ -10,7 +10,8 @@ from tagloom.models.least_squares import LeastSquares
 from tagloom.models.maxide import Maxide
 from tagloom.models.neighbour_tagger import NeighbourTagger
 from tagloom.models.path import regularization_path
-from tagloom.models.tuning import Trial, Tuning, tune
+from tagloom.models.search import Trial
+from tagloom.models.tuning import Tuning, tune
 
 __all__ = [
     "APGDiffusion",

@@ -1,32 +1,26 @@
 """Choose parameters on the training data alone, by hiding part of what is known."""
 
+import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from tagloom.checks import check_choice, check_whole, is_whole
+from tagloom.checks import check_choice, check_number, check_whole, is_whole
 from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels, as_partial_labels, split_items, split_known
-from tagloom.labels.folds import Fold
 from tagloom.metrics import mean_average_precision, squared_error
 from tagloom.models.base import PartialLabelLearner
+from tagloom.models.search import Criterion, Remembered, Search, Trial
 from tagloom.models.targets import check_learnable
 from tagloom.progress import progress_bar
 
-Params = dict[str, Any]
 Grid = Mapping[str, Iterable[Any]]
-Criterion = Callable[[PartialLabels, npt.NDArray[Any]], float]
 
 _CRITERIA: dict[str, Criterion] = {
     "mean_average_precision": mean_average_precision,
@@ -34,32 +28,6 @@ _CRITERIA: dict[str, Criterion] = {
 }
 
 _SPLITS = {"entries": split_known, "items": split_items}
-
-# Candidates are compared, not used: a hundredth of the objective ranks them as its last digit does,
-# and one that needs more iterations (weak penalties, few labels) is judged where it stands.
-_WHILE_TUNING = {"warm_start": True, "tol": 1e-2, "max_iter": 50, "on_unlearnable": "ignore"}
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One candidate, judged on every fold; greater is better."""
-
-    params: Params
-    scores: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean over the folds that could judge; they are the same for every candidate."""
-        return float(np.mean(self._judged))
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation over the folds that could judge."""
-        return float(np.std(self._judged))
-
-    @property
-    def _judged(self) -> list[float]:
-        return [score for score in self.scores if np.isfinite(score)] or [float("nan")]
 
 
 @dataclass(frozen=True)
@@ -90,6 +58,8 @@ def tune(
     hold_out: str = "entries",
     criterion: str | Criterion = "mean_average_precision",
     random_state: int | None = 0,
+    seconds: float | None = None,
+    remembered: Remembered | None = None,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Tuning:
@@ -120,6 +90,12 @@ def tune(
         A callable gets the held-out PartialLabels and the scores; greater is better.
     random_state : int, default=0
         Decides the folds.
+    seconds : float, optional
+        After so long no further candidate is begun, but for the first of every chain. A search that
+        is cut short depends on the speed of the machine.
+    remembered : mutable mapping from str, optional
+        Results of the same search, on the same data, that was broken off: what is there is not
+        worked out again, and whatever is worked out is put there as soon as it is known.
     n_jobs : int, optional
         How many chains of candidates are worked on at once, by threads that share the cores.
     progress : bool, default=False
@@ -129,6 +105,8 @@ def tune(
     check_whole("n_splits", n_splits, at_least=2)
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         raise InvalidInputError(f"n_jobs must be a whole number other than 0; got {n_jobs!r}.")
+    if seconds is not None:
+        check_number("seconds", seconds, low=0)
     check_choice("hold_out", hold_out, tuple(_SPLITS))
     check_learnable(known, getattr(model, "on_unlearnable", "ignore"))
     graphs = {"graph": graph, "label_graph": label_graph}
@@ -140,8 +118,17 @@ def tune(
     n_fits = len(folds) * sum(prod(map(len, stage.values())) for stage in stages)
     with progress_bar(n_fits, "tuning", show=progress) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        run = partial(_run_chain, model, X, given, _judge(criterion), advance)
-        best, trials = _search(run, stages, folds, model._carried_along, n_jobs)
+        search = Search(
+            model,
+            X,
+            given,
+            _judge(criterion),
+            folds,
+            advance,
+            np.inf if seconds is None else time.monotonic() + seconds,
+            {} if remembered is None else remembered,
+        )
+        best, trials = search.best_of(stages, n_jobs)
     fitted = clone(model).set_params(**best.params)
     return Tuning(best, trials, fitted.fit(X, Y, **given))
 
@@ -155,36 +142,6 @@ def _warn_of_presences_alone(known: PartialLabels) -> None:
         TagloomWarning,
         stacklevel=3,
     )
-
-
-def _search(
-    run: Callable[..., list[float]],
-    stages: Sequence[Mapping[str, Sequence[Any]]],
-    folds: Sequence[Fold],
-    along: Sequence[str],
-    n_jobs: int | None,
-) -> tuple[Trial, list[Trial]]:
-    """Go through the stages, each from the best of the one before; return the last best and all."""
-    trials: list[Trial] = []
-    found: Params = {}
-    for stage in stages:
-        chains = _chains(stage, found, along)
-        tasks = [(chain, fold) for chain in chains for fold in folds]
-        tried = _collect(chains, _in_parallel(run, tasks, n_jobs), len(folds))
-        best = _best(tried, len(folds))
-        found, trials = best.params, trials + tried
-    return best, trials
-
-
-def _best(trials: Sequence[Trial], n_splits: int) -> Trial:
-    """Return the trial of highest mean; where none could be judged there is no best."""
-    judged = [trial for trial in trials if np.isfinite(trial.mean)]
-    if not judged:
-        raise InvalidInputError(
-            f"No candidate could be judged in any of {n_splits} folds: too few presences are "
-            "known. Pass criterion='squared_error', or more labels."
-        )
-    return max(judged, key=lambda trial: trial.mean)
 
 
 def _checked_stages(
@@ -216,71 +173,8 @@ def _checked_grid(model: PartialLabelLearner, grid: Grid) -> dict[str, list[Any]
     return values
 
 
-def _chains(
-    grid: Mapping[str, Sequence[Any]], found: Params, along: Sequence[str]
-) -> list[list[Params]]:
-    """Arrange the candidates in chains along falling values of some parameters, for warm starts."""
-    falling = {name: sorted(grid[name], reverse=True) for name in along if name in grid}
-    others = {name: values for name, values in grid.items() if name not in falling}
-    return [
-        [found | start | step for step in _combinations(falling)] for start in _combinations(others)
-    ]
-
-
-def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[Params]:
-    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-
-
 def _judge(criterion: str | Criterion) -> Criterion:
     if callable(criterion):
         return criterion
     check_choice("criterion", criterion, tuple(_CRITERIA))
     return _CRITERIA[criterion]
-
-
-def _run_chain(
-    model: PartialLabelLearner,
-    X: Any,
-    graphs: Mapping[str, Any],
-    judge: Criterion,
-    advance: Callable[[], None],
-    chain: Sequence[Params],
-    fold: Fold,
-) -> list[float]:
-    """Fit one chain of candidates on one fold and judge each by what was held out."""
-    learner = clone(model)
-    own = learner.get_params()
-    quick = _WHILE_TUNING | learner._while_tuning
-    learner.set_params(**{name: value for name, value in quick.items() if name in own})
-    results = []
-    for params in chain:
-        learner.set_params(**params).fit(X, fold.training, **graphs)
-        results.append(judge(fold.held_out, np.asarray(learner.training_scores(X))))
-        advance()
-    return results
-
-
-def _in_parallel(
-    run: Callable[..., list[float]], tasks: Sequence[tuple[Any, ...]], n_jobs: int | None
-) -> list[list[float]]:
-    """Run the tasks in threads, between which the cores are shared out."""
-    workers = effective_n_jobs(n_jobs)
-    if workers == 1:
-        return [run(*task) for task in tasks]
-    with threadpool_limits(limits=max(1, effective_n_jobs(-1) // workers)):
-        done = Parallel(n_jobs=workers, backend="threading")(delayed(run)(*t) for t in tasks)
-    return list(done)
-
-
-def _collect(
-    chains: Sequence[Sequence[Params]], results: Sequence[Sequence[float]], n_folds: int
-) -> list[Trial]:
-    """Turn results by (chain, fold) into one trial for each candidate."""
-    trials = []
-    for number, chain in enumerate(chains):
-        by_fold = results[number * n_folds : (number + 1) * n_folds]
-        trials += [
-            Trial(params, scores)
-            for params, scores in zip(chain, zip(*by_fold, strict=True), strict=True)
-        ]
-    return trials
