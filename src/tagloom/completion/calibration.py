@@ -1,0 +1,192 @@
+"""From scores to probabilities that mean what they say."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+
+from tagloom.labels import PartialLabels
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+_SMALLEST = 1e-4
+_PENALTY = 1.0
+# All high scores are used and one in twenty of the others, which are many and alike.
+_HIGH, _SHARE_OF_LOW = 0.95, 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The probability that an item has a label, given its score.
+
+    With t = max(score, 1e-4) and q the log-odds of the label among what is said of it,
+
+        p = 1 / (1 + exp(-w'[log t, t, sqrt t, q, q log t, q t, 1])).
+
+    Where only presences are listed, p cannot be seen: what can be seen is whether the label is
+    listed, with probability c p. The completeness c is the share of the presences that are listed;
+    it is assumed to be the same for all items and labels.
+
+    Attributes
+    ----------
+    completeness : float in (0, 1]
+        c; 1 where absences are listed too or what is unlisted is absent.
+    log_odds : array of shape (n_labels,)
+        q.
+    weights, mean, scale : arrays of shape (7,), (6,) and (6,)
+        w for the standardised terms, the constant last.
+    """
+
+    completeness: float
+    log_odds: Floats
+    weights: Floats
+    mean: Floats
+    scale: Floats
+
+    def probabilities(self, scores: Array) -> npt.NDArray[np.float32]:
+        """Return p for a table of scores, of items of which nothing is said."""
+        p = np.empty(scores.shape, dtype=np.float32)
+        for column in range(scores.shape[1]):
+            p[:, column] = self._of_label(scores[:, column].astype(np.float64), column)
+        return p
+
+    def _of_label(self, scores: Floats, column: int) -> Floats:
+        terms = _terms(scores, np.full(len(scores), self.log_odds[column]))
+        return np.asarray(expit(_standard(terms, self.mean, self.scale) @ self.weights))
+
+    def if_unlisted(self, p: Array) -> Array:
+        """Return the probability of a label that is not on a list that could have held it.
+
+        By Bayes' rule p (1 - c) / (1 - c p).
+        """
+        c = self.completeness
+        return np.asarray(p * (1 - c) / np.maximum(1 - c * p, 1e-12), dtype=p.dtype)
+
+
+def calibrate(
+    known: PartialLabels,
+    scores: Array,
+    *,
+    only_presences: bool,
+    completeness: float | None = None,
+    random_state: int = 0,
+) -> Calibration:
+    """Fit by maximum likelihood what held-out scores say about known entries.
+
+    Parameters
+    ----------
+    known : PartialLabels
+    scores : array of shape (n_items, n_labels)
+        Of learners that did not know the entry, see `held_out_scores`.
+    only_presences : bool
+        Whether unlisted entries are presumed absent for the learner only, and in truth unknown.
+    completeness : float in (0, 1], optional
+        c, where the owner of the lists knows it; else it is estimated.
+    """
+    seen = _seen(known, scores, np.random.default_rng(random_state))
+    q = _log_odds(known)
+    terms = _terms(seen.scores, q[seen.columns])
+    mean, scale = terms.mean(axis=0), terms.std(axis=0)
+    scale[scale == 0] = 1.0
+    D = _standard(terms, mean, scale)
+    c = 1.0
+    if only_presences and completeness is None:
+        c = _listed_at_the_top(expit(D @ _fitted(D, seen, 1.0)), seen)
+    elif only_presences and completeness is not None:
+        c = completeness
+    return Calibration(c, q, _fitted(D, seen, c), mean, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Entries whose state is known or presumed, with the scores they had when it was not."""
+
+    scores: Floats
+    columns: npt.NDArray[np.int64]
+    present: npt.NDArray[np.bool_]
+    weights: Floats
+
+
+def _seen(known: PartialLabels, scores: Array, rng: np.random.Generator) -> _Seen:
+    entries = known.entries()
+    listed = _Seen(
+        scores[entries.rows, entries.columns].astype(np.float64),
+        entries.columns,
+        entries.present,
+        entries.weights,
+    )
+    if not known.unlisted_weight:
+        return listed
+    presumed = np.ones(known.shape, dtype=bool)
+    presumed[entries.rows, entries.columns] = False
+    presumed[known.hidden_entries()] = False
+    rows, columns = np.nonzero(presumed)
+    others = scores[rows, columns].astype(np.float64)
+    high = others >= np.quantile(others, _HIGH) if len(others) else np.zeros(0, dtype=bool)
+    kept = high | (rng.random(len(others)) < _SHARE_OF_LOW)
+    weights = known.unlisted_weight * np.where(high[kept], 1.0, 1 / _SHARE_OF_LOW)
+    return _Seen(
+        np.concatenate([listed.scores, others[kept]]),
+        np.concatenate([listed.columns, columns[kept]]),
+        np.concatenate([listed.present, np.zeros(kept.sum(), dtype=bool)]),
+        np.concatenate([listed.weights, weights]),
+    )
+
+
+def _log_odds(known: PartialLabels) -> Floats:
+    counts = known.counts()
+    return np.asarray(np.log((counts.present + 0.5) / (counts.absent + 0.5)), dtype=np.float64)
+
+
+def _terms(scores: Floats, q: Floats) -> Floats:
+    t = np.maximum(scores, _SMALLEST)
+    log_t = np.log(t)
+    return np.stack([log_t, t, np.sqrt(t), q, q * log_t, q * t], axis=1)
+
+
+def _standard(terms: Floats, mean: Floats, scale: Floats) -> Floats:
+    return np.hstack([(terms - mean) / scale, np.ones((len(terms), 1))])
+
+
+def _fitted(D: Floats, seen: _Seen, c: float) -> Floats:
+    """Return w that maximises the likelihood of the lists.
+
+    A presence is listed with probability c p, anything else is not, with p the logistic of D w:
+
+        sum_listed log(c p) + sum_others log(1 - c p) - 1/2 ||w||^2   (the constant apart).
+    """
+    present, weights = seen.present, seen.weights
+
+    def loss(w: Floats) -> tuple[float, Floats]:
+        z = D @ w
+        p = expit(z)
+        rest = np.maximum(1 - c * p, 1e-12)
+        likelihood = np.where(present, log_expit(z), np.log(rest))
+        slope = np.where(present, 1 - p, -c * p * (1 - p) / rest)
+        penalty = np.append(w[:-1], 0.0) * _PENALTY
+        value = -weights @ likelihood + 0.5 * penalty @ w
+        return float(value), np.asarray(penalty - D.T @ (weights * slope))
+
+    start = np.zeros(D.shape[1])
+    share = weights[present].sum() / weights.sum()
+    start[-1] = np.log(share / (1 - share)) if 0 < share < 1 else 0.0
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000})
+    return np.asarray(found.x)
+
+
+def _listed_at_the_top(p: Floats, seen: _Seen) -> float:
+    """Return the share of the entries of highest probability that are listed.
+
+    At the top nearly all entries are present; what is not listed there was forgotten. The top ends
+    where it holds 3% of the listed presences, at least 30 and at most 200 of them.
+    """
+    order = np.argsort(-p, kind="stable")
+    listed = np.cumsum(seen.weights[order] * seen.present[order])
+    wanted = min(max(30.0, min(200.0, 0.03 * listed[-1])), float(listed[-1]))
+    end = int(np.searchsorted(listed, wanted))
+    total = float(np.cumsum(seen.weights[order])[end])
+    return float(np.clip(listed[end] / total, 0.01, 1.0))

@@ -1,0 +1,132 @@
+"""The table of tags: known, suggested and doubtful, with probabilities and ranks."""
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tagloom.files import written_whole
+from tagloom.labels import PartialLabels, State
+
+Array = npt.NDArray[Any]
+COLUMNS = ("image", "tag", "probability", "rank", "state")
+
+
+class TagState(IntEnum):
+    """What a row of the table says of its tag."""
+
+    KNOWN = 0
+    SUGGESTED = 1
+    DOUBTFUL_KNOWN = 2
+    """Somebody gave it, and it looks wrong."""
+    DOUBTFUL_ABSENT = 3
+    """Somebody denied it, and it looks right."""
+
+    @property
+    def text(self) -> str:
+        """As it stands in files."""
+        return self.name.lower().replace("_", "-")
+
+
+class TagRow(NamedTuple):
+    """One row: the rank is by falling probability within the picture, from 1."""
+
+    image: str
+    tag: str
+    probability: float
+    rank: int
+    state: TagState
+
+
+@dataclass(frozen=True, eq=False)
+class TagTable:
+    """Rows by picture and then by rank.
+
+    A known tag has the probability it would have had if nobody had given it.
+    """
+
+    items: Sequence[str]
+    labels: Sequence[str]
+    rows: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+    probability: npt.NDArray[np.float32]
+    rank: npt.NDArray[np.int64]
+    state: npt.NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[TagRow]:
+        for row, column, probability, rank, state in zip(
+            self.rows.tolist(),
+            self.columns.tolist(),
+            self.probability.tolist(),
+            self.rank.tolist(),
+            self.state.tolist(),
+            strict=True,
+        ):
+            yield TagRow(self.items[row], self.labels[column], probability, rank, TagState(state))
+
+    def count(self, state: TagState) -> int:
+        """Return how many rows are in a state."""
+        return int((self.state == int(state)).sum())
+
+
+def tag_table(
+    said: PartialLabels,
+    P: Array,
+    open_to: npt.NDArray[np.bool_],
+    thresholds: Array,
+    doubtful: npt.NDArray[np.bool_],
+) -> TagTable:
+    """Collect known presences, suggestions and doubtful absences, ranked within each picture."""
+    states = said.states()
+    present, absent = states == int(State.PRESENT), states == int(State.ABSENT)
+    code = np.full(P.shape, -1, dtype=np.int8)
+    code[open_to & (P >= thresholds)] = int(TagState.SUGGESTED)
+    code[present] = int(TagState.KNOWN)
+    code[present & doubtful] = int(TagState.DOUBTFUL_KNOWN)
+    code[absent & doubtful] = int(TagState.DOUBTFUL_ABSENT)
+    rows, columns = np.nonzero(code >= 0)
+    order = np.lexsort((columns, -P[rows, columns], rows))
+    rows, columns = rows[order], columns[order]
+    first = np.searchsorted(rows, np.arange(P.shape[0]))
+    rank = np.arange(len(rows)) - first[rows] + 1
+    items = [str(item) for item in (said.items or range(said.n_items))]
+    labels = [str(label) for label in said.labels]
+    chosen = P[rows, columns].astype(np.float32)
+    return TagTable(items, labels, rows, columns, chosen, rank, code[rows, columns])
+
+
+def write_csv(table: TagTable, path: str | os.PathLike[str]) -> None:
+    """Write the table as CSV in UTF-8."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in table:
+        writer.writerow([row.image, row.tag, f"{row.probability:.4f}", row.rank, row.state.text])
+    with written_whole(path) as part:
+        part.write_text(text.getvalue(), encoding="utf-8", newline="")
+
+
+def write_parquet(table: TagTable, path: str | os.PathLike[str]) -> None:
+    """Write the table as parquet; needs pyarrow."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    names = [TagState(code).text for code in range(len(TagState))]
+    columns = {
+        "image": pa.array(table.items, pa.string()).take(pa.array(table.rows)),
+        "tag": pa.array(table.labels, pa.string()).take(pa.array(table.columns)),
+        "probability": pa.array(table.probability),
+        "rank": pa.array(table.rank.astype(np.int32)),
+        "state": pa.array(names).take(pa.array(table.state)),
+    }
+    with written_whole(path) as part:
+        parquet.write_table(pa.table(columns), part)
