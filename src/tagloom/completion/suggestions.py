@@ -89,7 +89,7 @@ def tag_table(
     states = said.states()
     present, absent = states == int(State.PRESENT), states == int(State.ABSENT)
     code = np.full(P.shape, -1, dtype=np.int8)
-    code[open_to & (P >= thresholds)] = int(TagState.SUGGESTED)
+    code[open_to & (thresholds <= P)] = int(TagState.SUGGESTED)
     code[present] = int(TagState.KNOWN)
     code[present & doubtful] = int(TagState.DOUBTFUL_KNOWN)
     code[absent & doubtful] = int(TagState.DOUBTFUL_ABSENT)
