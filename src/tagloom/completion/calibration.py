@@ -93,12 +93,11 @@ def calibrate(
     mean, scale = terms.mean(axis=0), terms.std(axis=0)
     scale[scale == 0] = 1.0
     D = _standard(terms, mean, scale)
-    c = 1.0
-    if only_presences and completeness is None:
-        c = _listed_at_the_top(expit(D @ _fitted(D, seen, 1.0)), seen)
-    elif only_presences and completeness is not None:
-        c = completeness
-    return Calibration(c, q, _fitted(D, seen, c), mean, scale)
+    if not only_presences:
+        completeness = 1.0
+    elif completeness is None:
+        completeness = _listed_at_the_top(expit(D @ _fitted(D, seen, 1.0)), seen)
+    return Calibration(completeness, q, _fitted(D, seen, completeness), mean, scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +107,7 @@ class _Seen:
     scores: Floats
     columns: npt.NDArray[np.int64]
     present: npt.NDArray[np.bool_]
+    denied: npt.NDArray[np.bool_]
     weights: Floats
 
 
@@ -117,6 +117,7 @@ def _seen(known: PartialLabels, scores: Array, rng: np.random.Generator) -> _See
         scores[entries.rows, entries.columns].astype(np.float64),
         entries.columns,
         entries.present,
+        ~entries.present,
         entries.weights,
     )
     if not known.unlisted_weight:
@@ -133,6 +134,7 @@ def _seen(known: PartialLabels, scores: Array, rng: np.random.Generator) -> _See
         np.concatenate([listed.scores, others[kept]]),
         np.concatenate([listed.columns, columns[kept]]),
         np.concatenate([listed.present, np.zeros(kept.sum(), dtype=bool)]),
+        np.concatenate([listed.denied, np.zeros(kept.sum(), dtype=bool)]),
         np.concatenate([listed.weights, weights]),
     )
 
@@ -152,14 +154,17 @@ def _standard(terms: Floats, mean: Floats, scale: Floats) -> Floats:
     return np.hstack([(terms - mean) / scale, np.ones((len(terms), 1))])
 
 
-def _fitted(D: Floats, seen: _Seen, c: float) -> Floats:
+def _fitted(D: Floats, seen: _Seen, completeness: float) -> Floats:
     """Return w that maximises the likelihood of the lists.
 
-    A presence is listed with probability c p, anything else is not, with p the logistic of D w:
+    An entry is listed with probability c p, with p the logistic of D w; what was denied is absent:
 
-        sum_listed log(c p) + sum_others log(1 - c p) - 1/2 ||w||^2   (the constant apart).
+        sum_listed log(c p) + sum_unlisted log(1 - c p) + sum_denied log(1 - p) - 1/2 ||w||^2,
+
+    the constant apart.
     """
     present, weights = seen.present, seen.weights
+    c = np.where(seen.denied, 1.0, completeness)
 
     def loss(w: Floats) -> tuple[float, Floats]:
         z = D @ w
@@ -184,7 +189,8 @@ def _listed_at_the_top(p: Floats, seen: _Seen) -> float:
     At the top nearly all entries are present; what is not listed there was forgotten. The top ends
     where it holds 3% of the listed presences, at least 30 and at most 200 of them.
     """
-    order = np.argsort(-p, kind="stable")
+    asked = ~seen.denied
+    order = np.flatnonzero(asked)[np.argsort(-p[asked], kind="stable")]
     listed = np.cumsum(seen.weights[order] * seen.present[order])
     wanted = min(max(30.0, min(200.0, 0.03 * listed[-1])), float(listed[-1]))
     end = int(np.searchsorted(listed, wanted))

@@ -1,0 +1,112 @@
+"""What the learner is taught, and what it must not take for granted."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+
+from tagloom.completion.options import Options
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels
+
+Flags = npt.NDArray[np.bool_]
+
+# Up to so many times the pictures that forgetting single tags would leave without any.
+_MANY = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Taught:
+    """What the learner is taught of the labels that can be learned.
+
+    Attributes
+    ----------
+    known : PartialLabels
+        For the learner. Where presences outnumber absences, tags were listed and not asked for one
+        by one: unlisted tags of pictures that somebody has looked at are then presumed absent, for
+        without absences nothing can be told apart.
+    said : PartialLabels
+        What people have said of the same labels, with nothing presumed beyond their own word.
+    only_presences : bool
+        Whether absences are presumed for the learner only.
+    unseen : array of bool
+        Pictures at which nobody has looked, as far as can be told.
+    too_rare : dict from label to number of presences
+    """
+
+    known: PartialLabels
+    said: PartialLabels
+    only_presences: bool
+    unseen: Flags
+    too_rare: dict[str, int]
+
+
+def teach(said: PartialLabels, options: Options) -> Taught:
+    """Choose the labels that can be learned and decide what is presumed of the rest."""
+    entries = said.entries()
+    presences = np.bincount(entries.columns[entries.present], minlength=said.n_labels)
+    kept = [label for label, n in zip(said.labels, presences, strict=True) if _enough(n, options)]
+    rare = {
+        str(label): int(n)
+        for label, n in zip(said.labels, presences, strict=True)
+        if not _enough(n, options)
+    }
+    if not kept:
+        raise InvalidInputError(
+            f"No tag is on {options.least_pictures} or more pictures: there is nothing to learn "
+            f"from ({said.n_labels} tags, {int(presences.sum())} times given). Give more tags."
+        )
+    tagged = np.bincount(entries.rows, minlength=said.n_items) > 0
+    chosen = said.select(kept)
+    # Lists of tags on which somebody has denied a few are lists of tags all the same.
+    only_presences = not said.unlisted_weight and 2 * entries.present.sum() > len(entries.present)
+    if not only_presences:
+        return Taught(chosen, chosen, False, ~tagged, rare)
+    unseen = (
+        ~tagged
+        if _left_unseen(entries.rows, said.n_items, options.untagged)
+        else np.zeros_like(tagged)
+    )
+    return Taught(_presumed(chosen, unseen), chosen, True, unseen, rare)
+
+
+def _enough(presences: Any, options: Options) -> bool:
+    return bool(presences >= options.least_pictures)
+
+
+def _presumed(said: PartialLabels, unseen: Flags) -> PartialLabels:
+    """Return the same with unlisted tags absent, but on pictures at which nobody has looked."""
+    entries = said.entries()
+    presumed = PartialLabels.from_entries(
+        entries.rows,
+        entries.columns,
+        entries.present,
+        shape=said.shape,
+        weights=entries.weights,
+        labels=said.labels,
+        items=said.items,
+        unlisted_weight=1.0,
+    )
+    rows = np.flatnonzero(unseen)
+    return presumed.with_hidden(
+        np.repeat(rows, said.n_labels), np.tile(np.arange(said.n_labels), len(rows))
+    )
+
+
+def _left_unseen(rows: npt.NDArray[np.int64], n_items: int, untagged: str) -> bool:
+    """Say whether pictures without tags are ones at which nobody has looked.
+
+    If tags were forgotten one by one, their number on a picture would be Poisson's with a mean mu,
+    and a share exp(-mu) of the pictures would have none. On pictures with at least one tag the mean
+    is mu / (1 - exp(-mu)), which gives mu.
+    """
+    if untagged != "auto":
+        return untagged == "unseen"
+    per_picture = np.bincount(rows, minlength=n_items)
+    n_tagged = int((per_picture > 0).sum())
+    mean = per_picture.sum() / max(1, n_tagged)
+    mu = 0.0 if mean <= 1 else float(brentq(lambda m: m / -np.expm1(-m) - mean, 1e-9, mean + 1))
+    expected = n_tagged * np.exp(-mu) / -np.expm1(-mu) if mu else np.inf
+    return bool(n_items - n_tagged > _MANY * expected)
