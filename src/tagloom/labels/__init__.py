@@ -1,6 +1,7 @@
 """What is known about each (item, label): present, absent or unknown."""
 
 from tagloom.labels._names import is_missing
+from tagloom.labels._packing import pack_labels, unpack_labels
 from tagloom.labels._partial import PartialLabels, as_partial_labels
 from tagloom.labels._types import Counts, Entries, State, is_frame
 from tagloom.labels.folds import split_known
@@ -17,5 +18,7 @@ __all__ = [
     "is_frame",
     "is_missing",
     "keep_presences",
+    "pack_labels",
     "split_known",
+    "unpack_labels",
 ]
