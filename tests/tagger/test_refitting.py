@@ -5,7 +5,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels import PartialLabels, hide_per_class
+from tagloom.labels import PartialLabels, add_known, hide_per_class
 from tagloom.models import APGDiffusion, APGGraph
 from tagloom.tagger import SemanticTagger
 from tagloom.tagger.refitting import carried
@@ -67,6 +67,14 @@ def test_pictures_that_come_later_take_part(model, tmp_path):
     assert_same_bits(tagger, fresh_like(tagger, features_of(WHOLE), known))
     tagger.save(tmp_path / "m")
     assert_same_bits(SemanticTagger.load(tmp_path / "m"), tagger)
+
+
+def test_what_is_new_can_be_added_to_what_was_known(model):
+    tagger = SemanticTagger.load(model)
+    new = PartialLabels.from_array([[1], [0]], labels=["sunset"], items=tagger.items_[3:5])
+    known = add_known(tagger.known_, new)
+    assert tagger.refit(known).classes_ == (*KNOWN.labels, "sunset")
+    assert known.n_known == KNOWN.n_known + 2
 
 
 def test_pictures_without_labels_may_come_too(model):

@@ -245,6 +245,21 @@ def test_a_users_backbone_is_asked_for_only_when_a_folder_is_given(photos, tmp_p
     }
 
 
+def test_the_default_backbone_is_found_again(photos, tmp_path):
+    known = PartialLabels.from_tags(
+        {f"{i:02}.png": ["red"] * (i % 3 == 0) for i in range(16)}, unlisted="absent"
+    )
+    cache = tmp_path / "cache"
+    tagger = SemanticTagger(LeastSquares(), cache=cache).fit(photos, known)
+    tagger.save(tmp_path / "m")
+    loaded = SemanticTagger.load(tmp_path / "m", cache=cache)
+    np.testing.assert_array_equal(loaded.scores(photos), tagger.scores(photos))
+    facts = read_facts(tmp_path / "m").facts["backbone"]
+    assert (facts["name"], facts["view"]) == ("efficientnet-lite0", "centre")
+    with pytest.raises(InvalidInputError, match="gives other numbers"):
+        recall_backbone(facts | {"view": "whole"})
+
+
 def test_combined_backbones_tell_of_their_members_and_need_all_of_them():
     both = CombinedBackbones([MeanColour("a"), MeanColour("b")], visual="all")
     facts = backbone_facts(both)

@@ -6,12 +6,14 @@ from tagloom.labels._partial import PartialLabels, as_partial_labels
 from tagloom.labels._types import Counts, Entries, State, is_frame
 from tagloom.labels.folds import split_known
 from tagloom.labels.hiding import hide_per_class, hide_uniformly, keep_presences
+from tagloom.labels.merging import add_known
 
 __all__ = [
     "Counts",
     "Entries",
     "PartialLabels",
     "State",
+    "add_known",
     "as_partial_labels",
     "hide_per_class",
     "hide_uniformly",
