@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
@@ -40,6 +40,7 @@ def said_of(known, item, label):
     return known.states()[row, column], known.weights()[row, column], listed
 
 
+@settings(deadline=None)
 @given(st.data(), st.sampled_from([0.3, 1.0]))
 def test_every_cell_says_what_was_said_of_it_last(data, weight):
     before, more = data.draw(some_labels(weight)), data.draw(some_labels(weight))

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
@@ -33,6 +33,7 @@ def some_labels(draw):
     return known.with_hidden([0], [0]) if draw(st.booleans()) else known
 
 
+@settings(deadline=None)
 @given(some_labels())
 def test_nothing_is_lost(known):
     back = unpack_labels(pack_labels(known))

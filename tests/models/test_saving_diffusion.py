@@ -43,7 +43,9 @@ def test_round_trip_is_exact(n_passes, lam, dtype, tmp_path):
     assert loaded.n_iter_ == model.n_iter_
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     doubt=st.sampled_from([0.01, 1.0, np.inf, np.float32(0.3)]),
     smoothing=st.sampled_from([0, 0.0, 0.5, 0.9]),

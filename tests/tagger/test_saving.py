@@ -155,7 +155,9 @@ def test_truncated_files_are_refused(content, share, tmp_path):
         SemanticTagger.load(tmp_path / "m")
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_no_flipped_bit_goes_unnoticed(content, place, bit, tmp_path):
     altered = bytearray(content)
