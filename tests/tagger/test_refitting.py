@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scenes import KNOWN, MORE, NEW, SCENES, TRAIN, TRUTH, features_of
+from seen_scenes import KNOWN, MORE, NEW, SCENES, TRAIN, TRUTH, features_of
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
