@@ -111,6 +111,15 @@ def test_model_with_missing_parts_is_refused(tmp_path):
         APGGraph.load(tmp_path / "m")
 
 
+def test_files_that_say_nothing_of_their_sizes_are_read(model, path):
+    arrays, facts = saving.read_model(path, "APGGraph")
+    del facts["size"]
+    saving.write_model(path, "APGGraph", arrays, facts)
+    X = pd.DataFrame(TOY.X).add_prefix("f")
+    pd.testing.assert_frame_equal(APGGraph.load(path).scores(X), model.scores(X))
+    assert saving.read_facts(path).n_labels is None
+
+
 def test_foreign_safetensors_and_missing_files_are_refused(tmp_path):
     from safetensors.numpy import save_file
 

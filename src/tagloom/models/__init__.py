@@ -10,6 +10,8 @@ from tagloom.models.least_squares import LeastSquares
 from tagloom.models.maxide import Maxide
 from tagloom.models.neighbour_tagger import NeighbourTagger
 from tagloom.models.path import regularization_path
+from tagloom.models.savable import SavableLearner
+from tagloom.models.saving import ModelHeader, read_facts
 from tagloom.models.search import Trial
 from tagloom.models.tuning import Tuning, tune
 
@@ -21,10 +23,13 @@ __all__ = [
     "LabelPropagation",
     "LeastSquares",
     "Maxide",
+    "ModelHeader",
     "NeighbourTagger",
     "PartialLabelLearner",
+    "SavableLearner",
     "Trial",
     "Tuning",
+    "read_facts",
     "regularization_path",
     "tune",
 ]

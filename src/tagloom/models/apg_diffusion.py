@@ -3,7 +3,6 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from tagloom.checks import check_choice, check_flag, check_number, check_whole
@@ -11,10 +10,11 @@ from tagloom.graph import affinity_graph
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import Array
+from tagloom.models.diffusion_saving import SavableDiffusion
 from tagloom.models.grids import diffusion_stages
 from tagloom.models.least_squares import LeastSquares
 from tagloom.models.parameters import check_on_unlearnable, check_share_below_one, parameter
-from tagloom.models.remembering import RememberingLearner, known_again_by, refuse_single
+from tagloom.models.remembering import known_again_by, refuse_single
 from tagloom.models.smooth_part import Joint, Said, Smoother
 from tagloom.models.targets import check_learnable, informed_rows
 from tagloom.neighbours import METHODS, METRICS
@@ -26,7 +26,7 @@ _FIRST = {"doubt": 0.1, "smoothing": 0.5}
 _LINEAR = {"doubt": np.inf, "smoothing": 0}
 
 
-class APGDiffusion(RememberingLearner):
+class APGDiffusion(SavableDiffusion):
     r"""Learn a linear model, then let the semantic graph say what it cannot express.
 
     The paper's term gamma tr(M'X'LXM) asks the linear scores XM to be smooth on the graph; what M
@@ -135,10 +135,6 @@ class APGDiffusion(RememberingLearner):
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
-    learnable_: npt.NDArray[np.bool_]
-    linear_: APGGraph | LeastSquares
-    training_scores_: Array
-
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from what is known.
 
@@ -231,7 +227,7 @@ class APGDiffusion(RememberingLearner):
             self.linear_ = self._linear().fit(rows, known)
         else:
             self.linear_ = self._linear().fit(rows[informed], known.take(informed))
-        self._passes: list[Smoother] = []
+        self._passes = []
 
     def _smooth(self) -> Array:
         """Return F; graphs are made when they are first asked for."""
@@ -246,8 +242,8 @@ class APGDiffusion(RememberingLearner):
         P = self._linear_scores(self._rows)
         said = Said.of(self._known, P)
         passes = [self._smoother(self._rows, P, said)]
-        self._joints: list[Joint] = []
-        self._steps: list[Array] = []
+        self._joints = []
+        self._steps = []
         for _ in range(self.n_passes - 1):
             F = passes[-1].scores(**_FIRST)
             self._steps.append(F)
@@ -266,9 +262,6 @@ class APGDiffusion(RememberingLearner):
             max_iter=self.max_iter,
             on_unlearnable="ignore",
         )
-
-    def _linear_scores(self, rows: Array) -> Array:
-        return np.asarray(rows @ self.linear_.coef_ + self.linear_.intercept_)
 
     def _smoother(self, described: Array, P: Array, said: Said) -> Smoother:
         graph = affinity_graph(described, self.n_neighbors, metric=self.metric, method=self.method)

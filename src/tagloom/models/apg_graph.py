@@ -1,22 +1,19 @@
 """APG-Graph: the paper's learner."""
 
-import os
 import warnings
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from tagloom.checks import check_choice, check_flag, check_number, check_whole
-from tagloom.errors import InvalidInputError, ModelFileError
+from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights, laplacian
 from tagloom.labels import PartialLabels, as_partial_labels
-from tagloom.models.base import PartialLabelLearner
 from tagloom.models.grids import apg_grid
-from tagloom.models.packing import packed, unpacked
-from tagloom.models.saving import read_model, write_model
+from tagloom.models.packing import packed_solved, unpacked_solved
+from tagloom.models.savable import SavableLearner
 from tagloom.models.targets import check_learnable
 from tagloom.optim import (
     SOLVERS,
@@ -29,11 +26,12 @@ from tagloom.optim import (
     Solution,
     solve,
 )
+from tagloom.packing import Packed
 
 Array = npt.NDArray[Any]
 
 
-class APGGraph(PartialLabelLearner):
+class APGGraph(SavableLearner):
     r"""Multi-label learning with missing labels and structured correlations.
 
     Minimises over M (features x labels) and an intercept b that is not penalised
@@ -193,21 +191,12 @@ class APGGraph(PartialLabelLearner):
         """Return lam, ridge and (with a graph) gamma over ranges that follow the scale of X."""
         return [apg_grid(self, X, as_partial_labels(Y), graph)]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file, whole or not at all."""
-        check_is_fitted(self)
-        write_model(path, type(self).__name__, *packed(self))
+    def _packed(self) -> Packed:
+        return packed_solved(self)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model written by `save`; a damaged, altered or newer file is refused."""
-        arrays, facts = read_model(path, cls.__name__)
-        try:
-            return unpacked(cls, arrays, facts)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(
-                f"{path} lacks or misstates a part of the model: {error!r}."
-            ) from None
+    def _unpacked(cls, packed: Packed) -> Self:
+        return unpacked_solved(cls, packed)
 
     def _check_parameters(self) -> None:
         named = {name: f"The '{name}' parameter of APGGraph" for name in self.get_params()}

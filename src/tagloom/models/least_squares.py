@@ -13,12 +13,15 @@ from tagloom.labels import as_partial_labels
 from tagloom.models.columns import Column, Floats, columns_of
 from tagloom.models.grids import ridge_grid
 from tagloom.models.linear import LinearLearner, refuse_too_large
+from tagloom.models.packing import packed_linear, unpacked_linear
 from tagloom.models.parameters import check_n_jobs, check_on_unlearnable, parameter
+from tagloom.models.savable import SavableLearner
 from tagloom.models.targets import check_learnable
 from tagloom.models.weight_patterns import Pattern, Presences, Rows
+from tagloom.packing import Packed
 
 
-class LeastSquares(LinearLearner):
+class LeastSquares(SavableLearner, LinearLearner):
     """Ridge regression for each label on the entries that are known of it.
 
     Minimises for every label j, exactly and in closed form,
@@ -97,6 +100,13 @@ class LeastSquares(LinearLearner):
     def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return ridge in shares of the mean curvature of the loss."""
         return [{"ridge": ridge_grid(X, as_partial_labels(Y), self.fit_intercept)}]
+
+    def _packed(self) -> Packed:
+        return packed_linear(self)
+
+    @classmethod
+    def _unpacked(cls, packed: Packed) -> Self:
+        return unpacked_linear(cls, packed)
 
     def _check_parameters(self) -> None:
         check_number(*parameter(self, "ridge"), low=0)

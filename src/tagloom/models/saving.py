@@ -8,9 +8,11 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,21 +24,27 @@ from safetensors.numpy import save_file
 import tagloom
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.files import written_whole
+from tagloom.packing import Arrays, Facts, Packed
 
 PROTOCOL = 1
 
-Arrays = dict[str, npt.NDArray[Any]]
+_Model = TypeVar("_Model")
 
 
 def write_model(
     path: str | os.PathLike[str], kind: str, arrays: Mapping[str, npt.NDArray[Any]], facts: Any
 ) -> None:
     """Write arrays and facts (whatever JSON can hold) whole or not at all."""
-    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    turned = sorted(name for name, array in arrays.items() if _is_turned(array))
+    tensors = {
+        name: np.ascontiguousarray(array.T if name in turned else array)
+        for name, array in arrays.items()
+    }
     header = {
         "protocol": PROTOCOL,
         "kind": kind,
         "versions": _versions(),
+        "turned": turned,
         "facts": facts,
     }
     try:
@@ -51,17 +59,12 @@ def write_model(
         save_file(tensors, part, metadata=metadata)
 
 
-def read_model(path: str | os.PathLike[str], kind: str) -> tuple[Arrays, Any]:
+def read_model(path: str | os.PathLike[str], kind: str) -> Packed:
     """Read what `write_model` wrote; anything else is refused with the reason."""
-    text, digest, tensors = _raw(Path(path))
+    text, digest = _metadata(Path(path))
+    tensors = _tensors(Path(path))
     header = _parsed_header(path, text)
-    if header["protocol"] > PROTOCOL:
-        written_by = header.get("versions", {}).get("tagloom", "a later version")
-        raise ModelFileError(
-            f"{path} has protocol {header['protocol']}, written by tagloom {written_by}; "
-            f"this is tagloom {tagloom.__version__}, which reads protocols up to {PROTOCOL}. "
-            "Upgrade tagloom."
-        )
+    _refuse_newer(path, header)
     if digest != _digest(text, tensors):
         raise ModelFileError(
             f"{path} was altered or damaged after it was written: its contents do not match its "
@@ -69,48 +72,107 @@ def read_model(path: str | os.PathLike[str], kind: str) -> tuple[Arrays, Any]:
         )
     if header["kind"] != kind:
         raise ModelFileError(f"{path} holds a {header['kind']}; expected a {kind}.")
-    return tensors, header["facts"]
+    turned = header.get("turned", [])
+    return Packed(
+        {name: array.T if name in turned else array for name, array in tensors.items()},
+        header["facts"],
+    )
 
 
-def plain_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the constructor parameters with numpy's scalars made Python's."""
-    params: dict[str, Any] = estimator.get_params(deep=False)
-    return {k: v.item() if isinstance(v, np.generic) else v for k, v in params.items()}
+def build_from(
+    path: str | os.PathLike[str], kind: str, build: Callable[[Packed], _Model]
+) -> _Model:
+    """Read a model file and build what it holds; a part that is missing or wrong is refused."""
+    packed = read_model(path, kind)
+    try:
+        return build(packed)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path} lacks or misstates a part of the model: {error!r}.") from None
 
 
-def pack_names(names: npt.NDArray[Any]) -> dict[str, Any]:
-    """Return names and their type for JSON, which would turn a tuple into a list unasked."""
-    values = names.tolist()
-    strange = [name for name in values if not isinstance(name, str | int | float | bool | None)]
-    if strange:
-        raise InvalidInputError(
-            "Names of labels in a model file must be strings, numbers or booleans; "
-            f"found {strange[0]!r} of type {type(strange[0]).__name__}."
-        )
-    return {"dtype": names.dtype.str, "values": values}
+@dataclass(frozen=True)
+class ModelHeader:
+    """What a model file says of itself.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the class that was saved.
+    protocol : int
+        Version of the layout of the file.
+    versions : mapping of str to str
+        Of tagloom, Python and the libraries that wrote the file.
+    parameters : mapping
+        The constructor's, as `tagloom.packing.encoded` writes them.
+    n_items, n_labels, n_features : int or None
+        Sizes of the training data; None where the file does not say.
+    n_bytes : int
+        Size of the file.
+    facts : mapping
+        All that the file says beside its numbers.
+    """
+
+    kind: str
+    protocol: int
+    versions: dict[str, str]
+    parameters: dict[str, Any]
+    n_items: int | None
+    n_labels: int | None
+    n_features: int | None
+    n_bytes: int
+    facts: Facts
 
 
-def unpack_names(packed: dict[str, Any]) -> npt.NDArray[Any]:
-    """Return what `pack_names` was given."""
-    return np.array(packed["values"], dtype=np.dtype(packed["dtype"]))
+def read_facts(path: str | os.PathLike[str]) -> ModelHeader:
+    """Return what a model file of any kind says of itself, without reading its numbers.
+
+    Damage to the header's form and newer protocols are noticed. The digest covers the numbers too
+    and is checked only when the model is loaded.
+    """
+    text, _ = _metadata(Path(path))
+    header = _parsed_header(path, text)
+    _refuse_newer(path, header)
+    facts = header["facts"]
+    size = _mapping_in(facts, "size")
+    return ModelHeader(
+        kind=header["kind"],
+        protocol=header["protocol"],
+        versions=_mapping_in(header, "versions"),
+        parameters=_mapping_in(facts, "parameters"),
+        n_items=size.get("items"),
+        n_labels=size.get("labels"),
+        n_features=size.get("features"),
+        n_bytes=Path(path).stat().st_size,
+        facts=facts,
+    )
 
 
-def _raw(path: Path) -> tuple[str, str, Arrays]:
-    """Return header text, digest and arrays without trusting any of them."""
+def _metadata(path: Path) -> tuple[str, str]:
+    """Return header text and digest without trusting them."""
+    with _opened(path) as file:
+        metadata = file.metadata() or {}
+    if "tagloom" not in metadata or "sha256" not in metadata:
+        raise ModelFileError(f"{path} is a safetensors file, but not one written by tagloom.")
+    return metadata["tagloom"], metadata["sha256"]
+
+
+def _tensors(path: Path) -> Arrays:
+    with _opened(path) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     if not path.is_file():
         raise ModelFileError(f"There is no model file at {path}.")
     try:
         with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            yield file
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelFileError(
             f"{path} is not a readable model file: {error}. It may be truncated; restore it from a "
             "copy or fit the model again."
         ) from None
-    if "tagloom" not in metadata or "sha256" not in metadata:
-        raise ModelFileError(f"{path} is a safetensors file, but not one written by tagloom.")
-    return metadata["tagloom"], metadata["sha256"], tensors
 
 
 def _parsed_header(path: str | os.PathLike[str], text: str) -> dict[str, Any]:
@@ -125,6 +187,27 @@ def _parsed_header(path: str | os.PathLike[str], text: str) -> dict[str, Any]:
     if not complete:
         raise ModelFileError(f"{path}: the header lacks one of {sorted(wanted)}.")
     return dict(header)
+
+
+def _refuse_newer(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
+    if header["protocol"] <= PROTOCOL:
+        return
+    written_by = _mapping_in(header, "versions").get("tagloom", "a later version")
+    raise ModelFileError(
+        f"{path} has protocol {header['protocol']}, written by tagloom {written_by}; "
+        f"this is tagloom {tagloom.__version__}, which reads protocols up to {PROTOCOL}. "
+        "Upgrade tagloom."
+    )
+
+
+def _mapping_in(facts: Facts, name: str) -> dict[str, Any]:
+    value = facts.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _is_turned(array: npt.NDArray[Any]) -> bool:
+    """Say whether columns lie side by side: products round otherwise if rows come to do so."""
+    return bool(array.ndim == 2 and array.flags.f_contiguous and not array.flags.c_contiguous)
 
 
 def _digest(text: str, tensors: Arrays) -> str:

@@ -2,7 +2,8 @@
 
 from tagloom.tagger.alignment import Aligned, align
 from tagloom.tagger.explanation import Concept, Explanation, Neighbour, Reason
-from tagloom.tagger.semantic_tagger import SemanticTagger, Suggestion
+from tagloom.tagger.semantic_tagger import SemanticTagger
+from tagloom.tagger.suggesting import Suggestion
 
 __all__ = [
     "Aligned",

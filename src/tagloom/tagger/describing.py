@@ -35,6 +35,13 @@ class Describer:
         self.descriptor = SemanticDescriptor(0) if descriptor is None else clone(descriptor)
         self.pca = DescriptorPCA(energy)
 
+    @classmethod
+    def of(cls, descriptor: SemanticDescriptor, pca: DescriptorPCA) -> "Describer":
+        """Take over fitted parts."""
+        describer = cls(None, pca.energy)
+        describer.descriptor, describer.pca = descriptor, pca
+        return describer
+
     @property
     def n_visual(self) -> int:
         """How many of the columns are visual."""
@@ -51,8 +58,7 @@ class Describer:
         if n_concepts == 0:
             self.descriptor.set_params(concepts="drop")
         S = self.descriptor.fit_transform(_side_by_side(features), known)
-        columns = np.hstack([features.visual, S])
-        return Described(features.items, S, columns, self.pca.fit_transform(columns))
+        return described_as(features, S, self.pca.fit_transform(_columns(features, S)))
 
     def describe(self, features: Features) -> Described:
         """Describe new pictures, which must have been seen by the same backbone."""
@@ -64,8 +70,7 @@ class Describer:
                 f"{seen[1]} concepts; the tagger was fitted with {expected[0]} and {expected[1]}."
             )
         S = self.descriptor.transform(_side_by_side(features))
-        columns = np.hstack([features.visual, S])
-        return Described(features.items, S, columns, self.pca.transform(columns))
+        return described_as(features, S, self.pca.transform(_columns(features, S)))
 
     def contributions(self, row: Array, weights: Array) -> Array:
         """Return what each of the columns [visual; s] adds to the score x'm of one label.
@@ -75,6 +80,15 @@ class Describer:
         """
         centred = row / self.pca.scales_ - self.pca.pca_.mean_
         return np.asarray(centred * (self.pca.pca_.components_.T @ weights), dtype=np.float64)
+
+
+def described_as(features: Features, S: Array, X: Array) -> Described:
+    """Join pictures with their semantic descriptors and the learner's features."""
+    return Described(features.items, S, _columns(features, S), X)
+
+
+def _columns(features: Features, S: Array) -> Array:
+    return np.hstack([features.visual, S])
 
 
 def _side_by_side(features: Features) -> Array:

@@ -36,12 +36,15 @@ def learned(
     *,
     random_state: int,
     progress: bool,
+    **search: Any,
 ) -> tuple[Tuning | None, Any]:
-    """Fit a learner as it is, or tune one that is named."""
+    """Fit a learner as it is, or tune one that is named; `search` is passed to `tune`."""
     if isinstance(learner, str):
         # Among many tags there are nearly always some of which nothing can be learned.
         model = _TUNED[learner](on_unlearnable="warn")
-        tuning = tune(model, X, known, graph, random_state=random_state, progress=progress)
+        tuning = tune(
+            model, X, known, graph, random_state=random_state, progress=progress, **search
+        )
         return tuning, tuning.model
     given = {} if graph is None else {"graph": graph}
     fitted: Any = clone(learner)

@@ -1,47 +1,37 @@
 """From pictures and partial labels to scored labels, in one estimator."""
 
 import os
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.checks import check_choice, check_whole, some_of
-from tagloom.errors import InvalidInputError
+from tagloom.checks import check_choice, check_whole
 from tagloom.graph import semantic_graph
 from tagloom.graph.semantic import WEIGHTS
-from tagloom.labels import PartialLabels, as_partial_labels
+from tagloom.labels import PartialLabels
 from tagloom.models import PartialLabelLearner, Tuning
+from tagloom.models.saving import build_from, write_model
+from tagloom.models.search import Remembered
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
-from tagloom.tagger.alignment import Aligned, align
-from tagloom.tagger.describing import Described, Describer
-from tagloom.tagger.explanation import (
-    Concept,
-    Explanation,
-    are_concepts,
-    concepts_behind,
-    explain_score,
-    neighbours_of,
-)
+from tagloom.tagger.alignment import Aligned
+from tagloom.tagger.describing import Described
+from tagloom.tagger.explaining import explained, scores_of
+from tagloom.tagger.explanation import Explanation
 from tagloom.tagger.learning import check_learner, learned, takes_graph
-from tagloom.tagger.surroundings import asks_graph, check_explainable, joined, nearest
-from tagloom.vision import Backbone, EmbedReport, Features, embed
+from tagloom.tagger.lesson import Lesson
+from tagloom.tagger.refitting import learned_again
+from tagloom.tagger.saving import pack_tagger, unpack_tagger
+from tagloom.tagger.seeing import Eyes, Pictures, with_more
+from tagloom.tagger.suggesting import Suggestion, best_unsaid
+from tagloom.vision import Backbone, EmbedReport
+from tagloom.vision.recalling import check_same_backbone
 
 Array = npt.NDArray[Any]
-Pictures = Features | str | os.PathLike[str]
-
-
-class Suggestion(NamedTuple):
-    """A label that is not known of a picture, and its score."""
-
-    item: str
-    label: Any
-    score: float
 
 
 class SemanticTagger(BaseEstimator):
@@ -126,8 +116,18 @@ class SemanticTagger(BaseEstimator):
     report_: EmbedReport | None
     learner_: Any
     tuning_: Tuning | None
+    _lesson: Lesson
+    _graph: sparse.csr_array | None
+    _seen_by: dict[str, Any] | None
 
-    def fit(self, pictures: Pictures, Y: Any) -> Self:
+    def fit(
+        self,
+        pictures: Pictures,
+        Y: Any,
+        *,
+        seconds: float | None = None,
+        remembered: Remembered | None = None,
+    ) -> Self:
         """Learn from pictures and what is known of them.
 
         Parameters
@@ -135,42 +135,106 @@ class SemanticTagger(BaseEstimator):
         pictures : Features, or path of a folder of pictures
         Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown)
             Rows are matched to pictures by name where they have names, else by position.
+        seconds, remembered
+            How long to search for parameters, and what of the search is done already: as in `tune`.
         """
         check_whole("n_neighbors", self.n_neighbors, at_least=1)
         check_choice("weight", self.weight, WEIGHTS)
         check_learner(self.learner)
-        features, self.report_ = self._seen(pictures)
-        self.alignment_ = align(as_partial_labels(Y), features.items)
-        self.known_ = self.alignment_.known
-        self.items_, self.classes_ = features.items, self.known_.labels
-        self._describer = Describer(self.descriptor, self.energy)
-        self._training = self._describer.describe_training(features, self.known_)
-        self._graph: sparse.csr_array | None = None
-        self.tuning_, self.learner_ = learned(
+        seen = self._eyes().look(pictures)
+        lesson = Lesson.of(seen.features, Y, self.descriptor, self.energy)
+        graph = self._graph_of(lesson) if takes_graph(self.learner) else None
+        tuning, learner = learned(
             self.learner,
-            self._training.X,
-            self.known_,
-            self._made_graph() if takes_graph(self.learner) else None,
+            lesson.training.X,
+            lesson.known,
+            graph,
             random_state=self.random_state,
             progress=self.progress,
+            seconds=seconds,
+            remembered=remembered,
         )
+        self.report_, self._seen_by = seen.report, seen.by
+        self._keep(lesson, graph, tuning, learner)
         return self
+
+    def refit(self, Y: Any, pictures: Pictures | None = None) -> Self:
+        """Learn again from what is known by now, with the parameters that were chosen before.
+
+        The result is that of a new tagger with the learner `clone(self.learner_)`, fitted on all
+        pictures and Y: the same bits, but for `APGGraph`, which starts from the M found before and
+        ends within its `tol` of the optimum. Nothing is searched, and no picture is looked at again
+        that took part before. `tuning_` stays the record of the search.
+
+        Parameters
+        ----------
+        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown)
+            All that is known, not only what is new; it may have other labels than before. Rows are
+            matched as in `fit`.
+        pictures : Features, or path of a folder of pictures, optional
+            Pictures that take part from now on, after those of before. Those that took part
+            already, by their names, keep the features they had.
+        """
+        check_is_fitted(self)
+        before, features, seen = self._lesson, self._lesson.features, None
+        if pictures is not None:
+            seen = self._eyes(self._seen_by).look(pictures)
+            features = with_more(features, seen.features)
+        lesson = Lesson.of(features, Y, self.descriptor, self.energy)
+        graph = self._graph_of(lesson) if takes_graph(self.learner_) else None
+        learner = learned_again(self.learner_, before, lesson, graph)
+        tuning = None if self.tuning_ is None else replace(self.tuning_, model=learner)
+        if seen is not None:
+            self.report_, self._seen_by = seen.report, seen.by
+        self._keep(lesson, graph, tuning, learner)
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted tagger to a file, whole or not at all.
+
+        The features of the training pictures are in it, so that `refit` can describe them with
+        other labels. The backbone is not, only its name, view and fingerprint; nor are `cache` and
+        `report_`.
+        """
+        check_is_fitted(self)
+        write_model(path, type(self).__name__, *pack_tagger(self))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        backbone: Backbone | None = None,
+        *,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Read a tagger written by `save`; a damaged, altered or newer file is refused.
+
+        A backbone is needed for folders of pictures only, and must be the one that saw the training
+        pictures; the EfficientNets are found without being passed.
+        """
+        tagger = build_from(path, cls.__name__, partial(unpack_tagger, cls))
+        if backbone is not None and tagger._seen_by is not None:
+            check_same_backbone(backbone, tagger._seen_by)
+        tagger.backbone, tagger.cache = backbone, cache
+        return tagger
 
     @property
     def graph_(self) -> sparse.csr_array:
         """The weights of the semantic graph."""
         check_is_fitted(self)
-        return self._made_graph()
+        if self._graph is None:
+            self._graph = self._graph_of(self._lesson)
+        return self._graph
 
     @property
     def descriptor_(self) -> SemanticDescriptor:
         """The fitted semantic descriptor."""
-        return self._describer.descriptor
+        return self._lesson.describer.descriptor
 
     @property
     def pca_(self) -> DescriptorPCA:
         """The fitted reduction of [visual; s] to the learner's features."""
-        return self._describer.pca
+        return self._lesson.describer.pca
 
     def scores(self, pictures: Pictures | None = None) -> Array:
         """Return estimated labels, one row for each picture and one column for each label.
@@ -179,23 +243,16 @@ class SemanticTagger(BaseEstimator):
         and none is its own neighbour. A training picture that is passed again is taken for a new
         one, whose likest neighbour is itself.
         """
-        return self._scores_of(self._described(pictures))
+        described = self._described(pictures)
+        return scores_of(self.learner_, self._lesson, described)
 
     def suggest(self, pictures: Pictures | None = None, n_labels: int = 5) -> list[Suggestion]:
         """Return for each picture the labels of highest score of which nobody has said anything."""
         check_whole("n_labels", n_labels, at_least=1)
         described = self._described(pictures)
-        table = self._scores_of(described).astype(np.float64)
-        if pictures is None:
-            said = self.known_.entries()
-            table[said.rows, said.columns] = -np.inf
-        best = np.argsort(-table, axis=1, kind="stable")[:, :n_labels]
-        return [
-            Suggestion(item, self.classes_[j], float(table[i, j]))
-            for i, item in enumerate(described.items)
-            for j in best[i]
-            if table[i, j] > -np.inf
-        ]
+        scores = scores_of(self.learner_, self._lesson, described)
+        known = self.known_ if pictures is None else None
+        return best_unsaid(described.items, self.classes_, scores, known, n_labels)
 
     def explain(
         self, item: str, label: Any, pictures: Pictures | None = None, *, n_reasons: int = 5
@@ -205,80 +262,37 @@ class SemanticTagger(BaseEstimator):
         The learner must have a linear part, to which a graph may add.
         """
         check_whole("n_reasons", n_reasons, at_least=1)
-        described = self._described(pictures)
-        check_explainable(self.learner_)
-        row, column = _position(item, described.items), _position(label, self.classes_)
-        own, training_scores = described.row(row), self.scores()[:, column]
-        new = described is not self._training
-        score = self._scores_of(own)[0, column] if new else training_scores[row]
-        if asks_graph(self.learner_):
-            near = joined(self.learner_, own.X, None if new else row)
-        else:
-            near = nearest(self._training.S, own.S, self.n_neighbors, None if new else row)
-        return explain_score(
+        return explained(
+            self.learner_,
+            self._lesson,
+            self._described(pictures),
             item,
             label,
-            score=float(score),
-            amounts=self._describer.contributions(own.columns[0], self.learner_.coef_[:, column]),
-            names=self.descriptor_.get_feature_names_out(),
-            base=float(self.learner_.intercept_[column]),
-            concepts=self._concepts_behind(own.S[0], training_scores, n_reasons),
-            neighbours=neighbours_of(
-                [self.items_[j] for j in near.rows],
-                near.affinities,
-                self.known_.take(near.rows).states()[:, column],
-                training_scores[near.rows],
-            ),
-            has_graph=asks_graph(self.learner_),
+            n_neighbors=self.n_neighbors,
             n_reasons=n_reasons,
         )
 
-    def _concepts_behind(self, s: Array, scores: Array, count: int) -> tuple[Concept, ...]:
-        names = self.descriptor_.get_feature_names_out()
-        chosen = are_concepts(names)
-        if not chosen.any():
-            return ()
-        bare = [str(name).removeprefix("concept:") for name in names[chosen]]
-        scale = self.descriptor_.scales_[0]  # the global part comes first
-        training = scale * self._training.S[:, chosen].astype(np.float64)
-        own = scale * s[chosen]
-        return concepts_behind(np.array(bare), own, training, scores.astype(np.float64), count)
+    def _eyes(self, seen_by: dict[str, Any] | None = None) -> Eyes:
+        return Eyes(self.backbone, self.cache, self.progress, seen_by)
 
-    def _seen(self, pictures: Pictures) -> tuple[Features, EmbedReport | None]:
-        """Return what a backbone saw, now or before."""
-        if isinstance(pictures, Features):
-            return pictures, None
-        if not isinstance(pictures, str | os.PathLike):
-            raise InvalidInputError(
-                "Pictures must be tagloom.vision.Features or the path of a folder; "
-                f"got {type(pictures).__name__}."
-            )
-        folder = Path(pictures)
-        if not folder.is_dir():
-            raise InvalidInputError(f"There is no folder of pictures at {folder}.")
-        done = embed(folder, self.backbone, cache=self.cache, show_progress=self.progress)
-        return done.features(), done.report
+    def _keep(
+        self, lesson: Lesson, graph: sparse.csr_array | None, tuning: Tuning | None, learner: Any
+    ) -> None:
+        """Take over what was learned; nothing before this changes a fitted tagger."""
+        self._lesson, self._graph = lesson, graph
+        self.alignment_, self.known_ = lesson.alignment, lesson.known
+        self.items_, self.classes_ = lesson.features.items, lesson.known.labels
+        self.tuning_, self.learner_ = tuning, learner
+
+    @property
+    def _training(self) -> Described:
+        return self._lesson.training
 
     def _described(self, pictures: Pictures | None) -> Described:
         check_is_fitted(self)
         if pictures is None:
             return self._training
-        return self._describer.describe(self._seen(pictures)[0])
+        return self._lesson.describer.describe(self._eyes(self._seen_by).look(pictures).features)
 
-    def _scores_of(self, described: Described) -> Array:
-        """Return scores; those of the training pictures as such, not as new ones."""
-        if described is self._training:
-            return np.asarray(self.learner_.training_scores(described.X))
-        return np.asarray(self.learner_.scores(described.X))
-
-    def _made_graph(self) -> sparse.csr_array:
-        if self._graph is None:
-            self._graph = semantic_graph(self._training.S, self.n_neighbors, weight=self.weight)
-        return self._graph
-
-
-def _position(name: Any, names: Sequence[Any]) -> int:
-    try:
-        return list(names).index(name)
-    except ValueError:
-        raise InvalidInputError(f"{name!r} is not among {some_of(names, 3)}.") from None
+    def _graph_of(self, lesson: Lesson) -> sparse.csr_array:
+        return semantic_graph(lesson.training.S, self.n_neighbors, weight=self.weight)

@@ -1,0 +1,176 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from toys import low_rank_toy
+
+from tagloom.errors import InvalidInputError, ModelFileError
+from tagloom.labels import PartialLabels
+from tagloom.models import APGDiffusion, APGGraph, LeastSquares, read_facts, saving
+
+TOY = low_rank_toy()
+NEW = np.random.default_rng(7).normal(size=(9, TOY.X.shape[1]))
+
+
+def there_and_back(model, tmp_path):
+    model.save(tmp_path / "m")
+    return type(model).load(tmp_path / "m")
+
+
+def assert_same(loaded, model, X=TOY.X, new=NEW, known=TOY.known):
+    np.testing.assert_array_equal(loaded.scores(new), model.scores(new))
+    np.testing.assert_array_equal(loaded.scores(X), model.scores(X))
+    np.testing.assert_array_equal(loaded.training_scores(X), model.training_scores(X))
+    np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
+    np.testing.assert_array_equal(loaded.complete(X, known), model.complete(X, known))
+    one, other = loaded.affinities(new), model.affinities(new)
+    np.testing.assert_array_equal(one.toarray(), other.toarray())
+    assert loaded.scores(new).dtype == model.scores(new).dtype
+
+
+@pytest.mark.parametrize("n_passes", [1, 2, 3])
+@pytest.mark.parametrize("lam", [0.0, 0.5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_round_trip_is_exact(n_passes, lam, dtype, tmp_path):
+    X = TOY.X.astype(dtype)
+    model = APGDiffusion(lam, n_passes=n_passes, n_neighbors=6).fit(X, TOY.known)
+    loaded = there_and_back(model, tmp_path)
+    assert_same(loaded, model, X, NEW.astype(dtype))
+    assert loaded.get_params() == model.get_params()
+    np.testing.assert_array_equal(loaded.graph_.toarray(), model.graph_.toarray())
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+    assert loaded.n_iter_ == model.n_iter_
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    doubt=st.sampled_from([0.01, 1.0, np.inf, np.float32(0.3)]),
+    smoothing=st.sampled_from([0, 0.0, 0.5, 0.9]),
+    metric=st.sampled_from(["euclidean", "cosine"]),
+    unlisted=st.sampled_from([0.0, 0.2]),
+)
+def test_any_parameters_survive(doubt, smoothing, metric, unlisted, tmp_path):
+    entries = TOY.known.entries()
+    known = PartialLabels.from_entries(
+        entries.rows,
+        entries.columns,
+        entries.present,
+        shape=TOY.known.shape,
+        unlisted_weight=unlisted,
+    )
+    model = APGDiffusion(doubt=doubt, smoothing=smoothing, metric=metric, n_neighbors=4)
+    assert_same(there_and_back(model.fit(TOY.X, known), tmp_path), model)
+
+
+def test_without_any_graph_nothing_but_the_linear_part_is_kept(tmp_path):
+    model = APGDiffusion(doubt=np.inf, smoothing=0).fit(TOY.X, TOY.known)
+    loaded = there_and_back(model, tmp_path)
+    assert_same(loaded, model)
+    assert loaded.graph_ is None
+    assert loaded.doubt == np.inf
+
+
+def test_names_and_single_columns_are_kept(tmp_path):
+    X = pd.DataFrame(TOY.X).add_prefix("f")
+    Y = pd.DataFrame(TOY.known.to_array()).add_prefix("label ")
+    model = APGDiffusion().fit(X, Y)
+    loaded = there_and_back(model, tmp_path)
+    pd.testing.assert_frame_equal(loaded.scores(X), model.scores(X), check_exact=True)
+    one = APGDiffusion().fit(TOY.X, np.array(["no", "yes"] * 60))
+    np.testing.assert_array_equal(there_and_back(one, tmp_path).predict(NEW), one.predict(NEW))
+
+
+def test_a_loaded_model_can_be_fitted_again(tmp_path):
+    model = APGDiffusion(warm_start=True).fit(TOY.X, TOY.known)
+    loaded = there_and_back(model, tmp_path).set_params(doubt=0.7).fit(TOY.X, TOY.known)
+    fresh = APGDiffusion(doubt=0.7).fit(TOY.X, TOY.known)
+    np.testing.assert_array_equal(loaded.scores(NEW), fresh.scores(NEW))
+
+
+def test_least_squares_is_saved_alike(tmp_path):
+    model = LeastSquares(0.3).fit(TOY.X, TOY.known)
+    loaded = there_and_back(model, tmp_path)
+    np.testing.assert_array_equal(loaded.scores(NEW), model.scores(NEW))
+
+
+@pytest.fixture
+def path(tmp_path):
+    APGDiffusion(n_neighbors=5).fit(TOY.X, TOY.known).save(tmp_path / "m")
+    return tmp_path / "m"
+
+
+def test_damage_is_refused(path):
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(ModelFileError, match="not a readable model file"):
+        APGDiffusion.load(path)
+    altered = bytearray(content)
+    altered[-3] ^= 1
+    path.write_bytes(altered)
+    with pytest.raises(ModelFileError, match="altered or damaged"):
+        APGDiffusion.load(path)
+
+
+def test_other_kinds_are_refused(path, tmp_path):
+    with pytest.raises(ModelFileError, match="holds a APGDiffusion; expected a APGGraph"):
+        APGGraph.load(path)
+
+
+@pytest.mark.parametrize("missing", ["rows", "pass1/told", "pass0/S/indices", "step0/F"])
+def test_missing_parts_are_refused(path, missing):
+    arrays, facts = saving.read_model(path, "APGDiffusion")
+    del arrays[missing]
+    saving.write_model(path, "APGDiffusion", arrays, facts)
+    with pytest.raises(ModelFileError, match="lacks or misstates a part"):
+        APGDiffusion.load(path)
+
+
+def test_positions_outside_a_graph_are_refused(path):
+    arrays, facts = saving.read_model(path, "APGDiffusion")
+    arrays["pass0/S/indices"] = arrays["pass0/S/indices"] + 1000
+    saving.write_model(path, "APGDiffusion", arrays, facts)
+    with pytest.raises(ModelFileError, match="lacks or misstates a part"):
+        APGDiffusion.load(path)
+
+
+def test_the_header_is_read_alone(path):
+    header = read_facts(path)
+    assert (header.kind, header.protocol) == ("APGDiffusion", saving.PROTOCOL)
+    assert (header.n_items, header.n_labels, header.n_features) == (120, 8, 10)
+    assert header.parameters["n_neighbors"] == 5
+    assert header.n_bytes == path.stat().st_size
+    assert "numpy" in header.versions
+
+
+def test_the_header_of_a_damaged_foreign_or_missing_file_is_refused(path, tmp_path):
+    with pytest.raises(ModelFileError, match="There is no model file at"):
+        read_facts(tmp_path / "nowhere")
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ModelFileError, match="not a readable model file"):
+        read_facts(path)
+    (tmp_path / "text").write_text("a,b\n1,2\n")
+    with pytest.raises(ModelFileError, match="not a readable model file"):
+        read_facts(tmp_path / "text")
+
+
+def test_arrays_keep_their_order_in_memory(tmp_path):
+    arrays = {
+        "rows": np.arange(6.0).reshape(2, 3),
+        "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        "every other": np.arange(12.0).reshape(4, 3)[::2],
+    }
+    saving.write_model(tmp_path / "m", "Some", arrays, {})
+    back = saving.read_model(tmp_path / "m", "Some").arrays
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(back[name], array)
+    assert back["columns"].flags.f_contiguous
+    assert not back["columns"].flags.c_contiguous
+
+
+def test_parameters_that_no_file_can_hold_are_refused(tmp_path):
+    model = APGDiffusion().fit(TOY.X, TOY.known).set_params(method={1, 2})
+    with pytest.raises(InvalidInputError, match="cannot be saved"):
+        model.save(tmp_path / "m")
