@@ -73,10 +73,10 @@ def _as_text(done: "Embedding", out: Path | None) -> str:
         f"  {len(report.duplicates)} duplicates (same bytes)",
         f"  {len(report.skipped)} skipped",
     ]
-    lines += _listed([f"{shown(one.item)}: {one.reason}" for one in report.skipped])
+    lines += listed([f"{shown(one.item)}: {one.reason}" for one in report.skipped])
     if report.mislabelled:
         lines.append(f"  {len(report.mislabelled)} read although misnamed")
-        lines += _listed([f"{shown(one.item)}: {one.reason}" for one in report.mislabelled])
+        lines += listed([f"{shown(one.item)}: {one.reason}" for one in report.mislabelled])
     if report.others:
         lines.append(f"{len(report.others)} other files, which are no pictures")
     if report.cached and not report.embedded:
@@ -87,7 +87,7 @@ def _as_text(done: "Embedding", out: Path | None) -> str:
     return "\n".join(lines)
 
 
-def _listed(lines: list[str]) -> list[str]:
+def listed(lines: list[str]) -> list[str]:
     """Indent the first lines; a thousand bad files must not bury the summary."""
     hidden = len(lines) - _SHOWN
     tail = [f"    ... and {hidden} more; --json lists all"] if hidden > 0 else []

@@ -1,7 +1,6 @@
 """What the learner is taught, and what it must not take for granted."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,26 +32,32 @@ class Taught:
         Whether absences are presumed for the learner only.
     unseen : array of bool
         Pictures at which nobody has looked, as far as can be told.
-    too_rare : dict from label to number of presences
+    rare : PartialLabels
+        What people have said of labels that are on too few pictures to be learned.
     """
 
     known: PartialLabels
     said: PartialLabels
     only_presences: bool
     unseen: Flags
-    too_rare: dict[str, int]
+    rare: PartialLabels
+
+    @property
+    def too_rare(self) -> dict[str, int]:
+        """The labels that are not learned, each with the number of its pictures."""
+        labels = [str(label) for label in self.rare.labels]
+        return dict(zip(labels, _presences(self.rare).tolist(), strict=True))
 
 
 def teach(said: PartialLabels, options: Options) -> Taught:
     """Choose the labels that can be learned and decide what is presumed of the rest."""
     entries = said.entries()
-    presences = np.bincount(entries.columns[entries.present], minlength=said.n_labels)
-    kept = [label for label, n in zip(said.labels, presences, strict=True) if _enough(n, options)]
-    rare = {
-        str(label): int(n)
-        for label, n in zip(said.labels, presences, strict=True)
-        if not _enough(n, options)
-    }
+    presences = _presences(said)
+    enough = presences >= options.least_pictures
+    kept = [label for label, learned in zip(said.labels, enough, strict=True) if learned]
+    rare = said.select(
+        [label for label, learned in zip(said.labels, enough, strict=True) if not learned]
+    )
     if not kept:
         raise InvalidInputError(
             f"No tag is on {options.least_pictures} or more pictures: there is nothing to learn "
@@ -72,8 +77,9 @@ def teach(said: PartialLabels, options: Options) -> Taught:
     return Taught(_presumed(chosen, unseen), chosen, True, unseen, rare)
 
 
-def _enough(presences: Any, options: Options) -> bool:
-    return bool(presences >= options.least_pictures)
+def _presences(said: PartialLabels) -> npt.NDArray[np.int64]:
+    entries = said.entries()
+    return np.bincount(entries.columns[entries.present], minlength=said.n_labels)
 
 
 def _presumed(said: PartialLabels, unseen: Flags) -> PartialLabels:

@@ -48,7 +48,8 @@ class TagRow(NamedTuple):
 class TagTable:
     """Rows by picture and then by rank.
 
-    A known tag has the probability it would have had if nobody had given it.
+    A known tag has the probability it would have had if nobody had given it, NaN where its label
+    is too rare to be learned.
     """
 
     items: Sequence[str]
@@ -84,8 +85,13 @@ def tag_table(
     open_to: npt.NDArray[np.bool_],
     thresholds: Array,
     doubtful: npt.NDArray[np.bool_],
+    rare: PartialLabels | None = None,
 ) -> TagTable:
-    """Collect known presences, suggestions and doubtful absences, ranked within each picture."""
+    """Collect known presences, suggestions and doubtful absences, ranked within each picture.
+
+    `rare` is what was said of labels that were not learned. Their columns come after the others;
+    they have no probability and the last ranks.
+    """
     states = said.states()
     present, absent = states == int(State.PRESENT), states == int(State.ABSENT)
     code = np.full(P.shape, -1, dtype=np.int8)
@@ -94,14 +100,22 @@ def tag_table(
     code[present & doubtful] = int(TagState.DOUBTFUL_KNOWN)
     code[absent & doubtful] = int(TagState.DOUBTFUL_ABSENT)
     rows, columns = np.nonzero(code >= 0)
-    order = np.lexsort((columns, -P[rows, columns], rows))
+    probability, kind = P[rows, columns].astype(np.float32), code[rows, columns]
+    labels = [str(label) for label in said.labels]
+    if rare is not None:
+        given = rare.entries()
+        more = given.rows[given.present]
+        rows = np.concatenate([rows, more])
+        columns = np.concatenate([columns, given.columns[given.present] + len(labels)])
+        probability = np.append(probability, np.full(len(more), np.nan, dtype=np.float32))
+        kind = np.append(kind, np.full(len(more), int(TagState.KNOWN), dtype=np.int8))
+        labels += [str(label) for label in rare.labels]
+    order = np.lexsort((columns, -np.nan_to_num(probability, nan=-1.0), rows))
     rows, columns = rows[order], columns[order]
     first = np.searchsorted(rows, np.arange(P.shape[0]))
     rank = np.arange(len(rows)) - first[rows] + 1
     items = [str(item) for item in (said.items or range(said.n_items))]
-    labels = [str(label) for label in said.labels]
-    chosen = P[rows, columns].astype(np.float32)
-    return TagTable(items, labels, rows, columns, chosen, rank, code[rows, columns])
+    return TagTable(items, labels, rows, columns, probability[order], rank, kind[order])
 
 
 def write_csv(table: TagTable, path: str | os.PathLike[str]) -> None:
@@ -110,7 +124,9 @@ def write_csv(table: TagTable, path: str | os.PathLike[str]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in table:
-        writer.writerow([row.image, row.tag, f"{row.probability:.4f}", row.rank, row.state.text])
+        known = row.probability == row.probability
+        probability = f"{row.probability:.4f}" if known else ""
+        writer.writerow([row.image, row.tag, probability, row.rank, row.state.text])
     with written_whole(path) as part:
         part.write_text(text.getvalue(), encoding="utf-8", newline="")
 

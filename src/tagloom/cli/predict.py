@@ -1,0 +1,72 @@
+"""`tagloom predict`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tagloom.cli.complete import AsJson, model_file
+from tagloom.cli.config import ConfigFile
+from tagloom.cli.embed import listed, shown
+from tagloom.cli.telling import as_json
+
+_SHOWN_PICTURES = 20
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="model.tagloom, or the folder of a run.")],
+    photos: Annotated[Path, typer.Argument(help="Folder with new pictures.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the tags to this .csv, .jsonl or .parquet; else print them."),
+    ] = None,
+    precision: Annotated[
+        float | None, typer.Option(help="Suggest from this probability on, for every tag.")
+    ] = None,
+    backbone: Annotated[
+        list[str] | None, typer.Option(help="The .onnx file that the model was made with, if any.")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder of the feature cache; else the user's cache.")
+    ] = None,
+    to_json: AsJson = False,
+    config: ConfigFile = None,
+) -> None:
+    """Tag new pictures with what a model has learned."""
+    from tagloom.completion.predicting import predict_folder, write_predictions
+
+    done = predict_folder(
+        model_file(model),
+        photos,
+        at_least=precision,
+        backbone=backbone,
+        cache=cache,
+        show_progress=sys.stderr.isatty(),
+    )
+    if out is not None:
+        write_predictions(done.table, out)
+    skipped = [f"{shown(one.name)}: {one.reason}" for one in done.skipped]
+    if to_json:
+        account = {
+            "pictures": len(done.table.items),
+            "skipped": [one._asdict() for one in done.skipped],
+            "out": None if out is None else str(out),
+            "tags": [
+                {"image": r.image, "tag": r.tag, "probability": round(r.probability, 4)}
+                for r in done.table
+            ],
+        }
+        typer.echo(as_json(account))
+        return
+    by_picture: dict[str, list[str]] = {item: [] for item in done.table.items}
+    for row in done.table:
+        by_picture[row.image].append(f"{shown(row.tag)} {row.probability:.2f}")
+    lines = [f"{shown(item)}: {', '.join(tags) or '-'}" for item, tags in by_picture.items()]
+    if out is None:
+        typer.echo("\n".join(lines))
+    else:
+        typer.echo("\n".join(lines[:_SHOWN_PICTURES]))
+        typer.echo(f"{len(done.table):,} tags for {len(lines):,} pictures: {shown(str(out))}")
+    if skipped:
+        typer.echo("\n".join([f"{len(skipped)} skipped", *listed(skipped)]), err=True)

@@ -1,0 +1,95 @@
+"""Put together what a completion found out."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from tagloom.completion.doubts import chance_of_slip
+from tagloom.completion.learning import Learned
+from tagloom.completion.lessons import Taught
+from tagloom.completion.options import Options
+from tagloom.completion.quality import label_qualities, reliability
+from tagloom.completion.result import Completed, Doubt, Left
+from tagloom.completion.suggestions import TagState, tag_table
+from tagloom.completion.teaching import worth_asking
+from tagloom.completion.thresholds import choose_thresholds
+from tagloom.labels import State
+
+Array = npt.NDArray[Any]
+
+_WRONG = 0.5
+
+
+def assemble(
+    photos: Path,
+    taught: Taught,
+    learned: Learned,
+    options: Options,
+    *,
+    skipped: list[Left],
+    remarks: list[Left],
+    account: dict[str, Any],
+) -> Completed:
+    """Turn scores into probabilities, and those into suggestions, doubts and questions."""
+    calibration, said = learned.calibration, taught.said
+    states = said.states()
+    open_to = states == int(State.UNKNOWN)
+    as_if_unsaid = calibration.probabilities(learned.held_out)
+    p = calibration.probabilities(learned.scores)
+    now = np.where(taught.unseen[:, None], p, calibration.if_unlisted(p))
+    P = np.where(open_to, now, as_if_unsaid).astype(np.float32)
+    thresholds = choose_thresholds(P, open_to, options.precision)
+    doubts = _doubts(states, as_if_unsaid)
+    doubtful = np.zeros(P.shape, dtype=bool)
+    for doubt in doubts:
+        doubtful[doubt.row, doubt.column] = True
+    table = tag_table(said, P, open_to, thresholds, doubtful, taught.rare)
+    S = _affinities(learned)
+    return Completed(
+        photos=photos,
+        said=said,
+        P=P,
+        open_to=open_to,
+        thresholds=thresholds,
+        table=table,
+        doubts=doubts,
+        questions=worth_asking(P, open_to, S, options.questions),
+        qualities=label_qualities(taught.known, learned.held_out, thresholds),
+        bins=reliability(taught.known, as_if_unsaid, calibration),
+        completeness=calibration.completeness,
+        affinities=S,
+        skipped=skipped,
+        remarks=remarks,
+        too_rare=taught.too_rare,
+        account=account
+        | {
+            "tags suggested": table.count(TagState.SUGGESTED),
+            "known tags that look wrong": len(doubts),
+        },
+    )
+
+
+def _doubts(states: Array, p: Array) -> list[Doubt]:
+    """Return the statements that are more likely wrong than right, surest first."""
+    prior = p.mean(axis=0, dtype=np.float64)
+    doubts = []
+    for state in (State.PRESENT, State.ABSENT):
+        rows, columns = np.nonzero(states == int(state))
+        present = state == State.PRESENT
+        chance = chance_of_slip(p[rows, columns], prior[columns], present=present)
+        doubts += [
+            Doubt(int(rows[k]), int(columns[k]), present, float(p[rows[k], columns[k]]), float(c))
+            for k, c in enumerate(chance)
+            if c > _WRONG
+        ]
+    return sorted(doubts, key=lambda doubt: (-doubt.chance, doubt.row, doubt.column))
+
+
+def _affinities(learned: Learned) -> Any:
+    """Return the learner's last graph; a learner that looked at none joins nothing."""
+    S = getattr(learned.tagger.learner_, "graph_", None)
+    n = len(learned.scores)
+    return sparse.csr_array((n, n), dtype=np.float32) if S is None else sparse.csr_array(S)

@@ -1,0 +1,124 @@
+"""What goes in: pictures, tags, and an account of everything that is odd about them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tagloom.checks import some_of
+from tagloom.completion.options import Options
+from tagloom.completion.result import Left
+from tagloom.errors import InvalidInputError
+from tagloom.formats import Annotations, Gathering, Matched, Reading, match, read_tags
+from tagloom.labels import PartialLabels
+from tagloom.vision import Backbone, Features, embed
+
+
+@dataclass(frozen=True, eq=False)
+class TagsRead:
+    """What sources say together, under the names of the pictures."""
+
+    annotations: Annotations
+    readings: list[Reading]
+    matched: Matched
+    remarks: list[Left]
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """Pictures that could be looked at, and those that could not."""
+
+    folder: Path
+    features: Features
+    skipped: list[Left]
+
+
+def read_sources(
+    sources: Sequence[Path], photos: Path, pictures: Sequence[str], tag_format: str | None
+) -> TagsRead:
+    """Read all sources and match their names with the pictures."""
+    readings = [read_tags(source, pictures=photos, format=tag_format) for source in sources]
+    gathering = Gathering()
+    for reading in readings:
+        for one in reading.annotations:
+            gathering.add(one, str(reading.source))
+        gathering.images |= dict.fromkeys(reading.annotations.images)
+        gathering.tags |= dict.fromkeys(reading.annotations.tags)
+    joined = gathering.finish(sources[0], "several", can_say_absent=True)
+    matched = match(joined.annotations, pictures)
+    if joined.annotations.images and not matched.annotations.images:
+        raise InvalidInputError(
+            f"None of the {len(joined.annotations.images):,} pictures that have tags is in "
+            f"{photos}. Tags are of {some_of(joined.annotations.images, 3)}; pictures are "
+            f"{some_of(pictures, 3)}. Names must be those of the files, with or without folders."
+        )
+    remarks = [Left(*one) for reading in readings for one in reading.remarks]
+    for reading in [*readings, joined]:
+        remarks += [Left(*one) for one in reading.contradictions]
+    return TagsRead(matched.annotations, readings, matched, remarks + _odd_names(matched))
+
+
+def look_at(
+    photos: Path, backbone: Backbone | None, cache: Path | None, *, show_progress: bool
+) -> Pictures:
+    """Look at all pictures of a folder, or remember them."""
+    done = embed(photos, backbone, cache=cache, show_progress=show_progress)
+    if not done.report.ready:
+        raise InvalidInputError(
+            f"There is no readable picture in {photos} ({len(done.report.skipped)} skipped)."
+        )
+    skipped = [Left(one.item, one.reason) for one in done.report.skipped]
+    return Pictures(photos, done.features(), skipped)
+
+
+def said_of(items: Sequence[str], annotations: Annotations, options: Options) -> PartialLabels:
+    """Return what people have said of pictures that could be looked at.
+
+    What an unlisted tag means holds for pictures that a source speaks of. Of the others nothing is
+    known.
+    """
+    said = annotations.to_labels(items, options.unlisted)
+    if not said.unlisted_weight:
+        return said
+    spoken_of = set(annotations.images)
+    rows = np.array([r for r, item in enumerate(items) if item not in spoken_of], dtype=np.int64)
+    return said.with_hidden(
+        np.repeat(rows, said.n_labels), np.tile(np.arange(said.n_labels), len(rows))
+    )
+
+
+def account_of(tags: TagsRead, pictures: Pictures, said: PartialLabels) -> dict[str, Any]:
+    """Return what was found, in numbers for people."""
+    entries = said.entries()
+    n_present = int(entries.present.sum())
+    items = set(pictures.features.items)
+    return {
+        "pictures": len(pictures.features.items),
+        "pictures skipped": len(pictures.skipped),
+        "pictures with tags": int(np.unique(entries.rows).size),
+        "labels": said.n_labels,
+        "tags given": n_present,
+        "tags denied": len(entries.present) - n_present,
+        "said twice": sum(reading.duplicates for reading in tags.readings),
+        "contradictions": sum(len(r.contradictions) for r in tags.readings)
+        + len(tags.matched.contradictions),
+        "tagged pictures that are not there": len(tags.matched.missing),
+        "tagged pictures that could not be read": sum(
+            image not in items for image in tags.annotations.images
+        ),
+    }
+
+
+def _odd_names(matched: Matched) -> list[Left]:
+    odd = [Left(name, "there is no such picture") for name in matched.missing]
+    odd += [
+        Left(name, f"it could be each of {some_of(found)}: not used")
+        for name, found in matched.ambiguous.items()
+    ]
+    odd += [
+        Left(picture, f"several names mean it: {some_of(names)}")
+        for picture, names in matched.merged.items()
+    ]
+    return odd + [Left(*one) for one in matched.contradictions]

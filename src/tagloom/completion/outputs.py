@@ -1,0 +1,126 @@
+"""What comes out: tables, the report, the model, and the record that tells that all is there."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tagloom.completion.model import CompletionModel
+from tagloom.completion.quality import calibration_error
+from tagloom.completion.record import NAME, read_record, write_record
+from tagloom.completion.report import write_report
+from tagloom.completion.result import Completed
+from tagloom.completion.suggestions import write_csv, write_parquet
+from tagloom.errors import InvalidInputError, UnwritableFileError
+from tagloom.files import written_whole
+from tagloom.formats import Reading
+
+MODEL = "model.tagloom"
+SUGGESTIONS = "suggestions.csv"
+QUESTIONS = "annotate_next.csv"
+
+
+def prepare_out(out: Path, photos: Path) -> None:
+    """Make the folder of the results; refuse one that holds anything of the user's."""
+    if not photos.is_dir():
+        state = "is not a folder" if photos.exists() else "does not exist"
+        raise InvalidInputError(f"{photos} {state}. Expected a folder with pictures.")
+    if out.resolve().is_relative_to(photos.resolve()):
+        raise InvalidInputError(
+            f"{out} lies in {photos}: its thumbnails would be taken for pictures of yours. Choose "
+            "a folder beside it."
+        )
+    if out.exists() and not out.is_dir():
+        raise UnwritableFileError(f"{out} is a file. Choose the name of a folder.")
+    ours = (out / NAME).exists() or (out / ".work").is_dir()
+    if out.is_dir() and not ours and any(out.iterdir()):
+        raise UnwritableFileError(
+            f"{out} is not empty and not the result of an earlier run: nothing is written there. "
+            "Choose another folder."
+        )
+    try:
+        (out / ".work").mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise UnwritableFileError(f"{out} cannot be made: {problem.strerror}.") from None
+
+
+def is_done(out: Path, digest: str) -> bool:
+    """Say whether the folder holds the whole result of this very run."""
+    if not (out / NAME).exists():
+        return False
+    record = read_record(out)
+    files = record.get("files", [])
+    return record.get("digest") == digest and all((out / str(name)).exists() for name in files)
+
+
+def write_outputs(
+    out: Path,
+    result: Completed,
+    model: CompletionModel,
+    *,
+    digest: str,
+    inputs: dict[str, Any],
+    readings: Sequence[Reading],
+    show_progress: bool,
+) -> None:
+    """Write all files, each whole or not at all, the record last."""
+    # While files are being replaced, no record must say that they belong together.
+    (out / NAME).unlink(missing_ok=True)
+    files = [SUGGESTIONS, QUESTIONS, MODEL, "report.html"]
+    write_csv(result.table, out / SUGGESTIONS)
+    if _has_pyarrow():
+        write_parquet(result.table, out / "suggestions.parquet")
+        files.insert(1, "suggestions.parquet")
+    _write_questions(result, out / QUESTIONS)
+    model.save(out / MODEL)
+    write_report(result, out, title=result.photos.resolve().name, show_progress=show_progress)
+    write_record(out, _facts(result, model, readings) | {
+        "digest": digest, "inputs": inputs, "files": files,
+    })  # fmt: skip
+
+
+def _facts(
+    result: Completed, model: CompletionModel, readings: Sequence[Reading]
+) -> dict[str, Any]:
+    tuning = model.tagger.tuning_
+    best = {} if tuning is None else tuning.best.params
+    return {
+        "options": model.options.facts(),
+        "parameters": {k: v if math.isfinite(v) else str(v) for k, v in best.items()},
+        "account": result.account,
+        "completeness": result.completeness,
+        "calibration_error": _or_none(calibration_error(result.bins)),
+        "calibration_error_of_suggestions": _or_none(calibration_error(result.bins, least=0.3)),
+        "tags_read_as": [
+            {"source": str(one.source), "format": one.format, **one.details} for one in readings
+        ],
+        "photos": str(model.photos),
+        "skipped": [one._asdict() for one in result.skipped],
+        "remarks": [one._asdict() for one in result.remarks],
+        "too_rare": result.too_rare,
+        "seed": model.options.seed,
+    }
+
+
+def _write_questions(result: Completed, path: Path) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("image", "tag", "probability", "worth"))
+    for question in result.questions:
+        p = float(result.P[question.row, question.column])
+        image, tag = result.items[question.row], result.labels[question.column]
+        writer.writerow((image, tag, f"{p:.4f}", f"{question.value:.4f}"))
+    with written_whole(path) as part:
+        part.write_text(text.getvalue(), encoding="utf-8", newline="")
+
+
+def _has_pyarrow() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("pyarrow") is not None
+
+
+def _or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
