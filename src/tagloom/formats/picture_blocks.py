@@ -37,8 +37,12 @@ def picture_blocks(stream: IO[bytes]) -> Blocks:
     kind = picture_format(stream.read(SIGNATURE_LENGTH)) or ""
     blocks = Blocks()
     resources: list[bytes] = []
+    total = 0
     try:
         for name, data in _READERS.get(kind, _nothing)(stream):
+            total += len(data)
+            if total > LARGEST_BLOCK:
+                raise InvalidInputError(f"the {kind} holds too many blocks of keywords")
             {"xmp": blocks.xmp, "iptc": blocks.iptc, "photoshop": resources}[name].append(data)
     except InvalidInputError as problem:
         blocks.problem = str(problem)

@@ -123,9 +123,8 @@ class _Builder:
 
     def on_doctype(self, *_: object) -> None:
         raise InvalidInputError(
-            f"{self.where}, line {self.parser.CurrentLineNumber}, column "
-            f"{self.parser.CurrentColumnNumber + 1}: a DOCTYPE. XMP has none, and it is not read: "
-            "remove it."
+            f"{self.where}, line {self.parser.CurrentLineNumber}: a DOCTYPE. XMP has none, and it "
+            "is not read: remove it."
         )
 
 
