@@ -315,3 +315,21 @@ def test_the_unfinished_file_of_a_killed_run_is_swept_up(root, journal):
     undo_sidecars(journal)
     assert mine.exists()
     assert not left.exists()
+
+
+def test_an_interrupt_between_entry_and_file_is_made_good(root, journal, monkeypatch):
+    before = tree(root)
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sidecar_apply, "written_whole", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            apply_sidecars(plan_sidecars(root, TAGS), journal)
+    assert [entry.path for entry in read_journal(journal).entries] == ["1.jpg.xmp"]
+    assert tree(root) == before
+    assert undo_sidecars(journal).unchanged == ["1.jpg.xmp"]
+    assert apply_sidecars(plan_sidecars(root, TAGS), journal).written == ["1.jpg.xmp", "a/2.xmp"]
+    assert not undo_sidecars(journal).refused
+    assert tree(root) == before

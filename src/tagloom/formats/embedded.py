@@ -57,8 +57,7 @@ def embedded_tags(path: Path) -> tuple[list[str], list[str]]:
     problems = [f"keywords may be missing: {blocks.problem}"] if blocks.problem else []
     for packet in blocks.xmp:
         try:
-            # Some writers pad the packet with zeros.
-            tags |= dict.fromkeys(read_packet(packet.rstrip(b"\0"), "its XMP").tags())
+            tags |= dict.fromkeys(read_packet(packet, "its XMP").tags())
         except InvalidInputError as problem:
             problems.append(f"keywords not read: {problem}")
     for record in blocks.iptc:

@@ -103,7 +103,8 @@ def tag_of(entry: str, field: Field, flat: Iterable[str]) -> str:
 
 def read_packet(data: bytes, where: str) -> Packet:
     """Read a packet: `InvalidInputError` with `where`, line and column for what is no XML."""
-    return parsed_packet(packet_text(data, where).body, where)
+    # Writers that embed a packet may fill the room that was set aside for it with zeros.
+    return parsed_packet(packet_text(data, where).body.rstrip(b"\0"), where)
 
 
 def parsed_packet(body: bytes, where: str) -> Packet:
