@@ -224,7 +224,7 @@ def test_damaged_files_get_a_remark(tmp_path, name, data):
 
 
 def test_a_file_damaged_after_its_keywords_keeps_them(tmp_path):
-    (tmp_path / "a.jpg").write_bytes(SOUND["jpeg.jpg"].replace(XMP, XMP + b"", 1)[: 80 + len(XMP)])
+    (tmp_path / "a.jpg").write_bytes(SOUND["jpeg.jpg"][: 80 + len(XMP)])
     tags, problems = embedded_tags(tmp_path / "a.jpg")
     assert tags == ["beach", "Zürich"]
     assert len(problems) == 1

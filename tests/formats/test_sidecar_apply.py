@@ -253,13 +253,13 @@ import sys
 from tagloom.formats.sidecars import plan_sidecars
 from tagloom.formats.sidecar_apply import apply_sidecars
 folder, journal = sys.argv[1:]
-plan = plan_sidecars(folder, {f"{n}.jpg": ["sea", "sky"] for n in range(300)})
+plan = plan_sidecars(folder, {f"{n}.jpg": ["sea", "sky"] for n in range(120)})
 print("go", flush=True)
 apply_sidecars(plan, journal)
 """
 
 
-def pictures(folder, number=300):
+def pictures(folder, number=120):
     folder.mkdir()
     for name in range(number):
         (folder / f"{name}.jpg").write_bytes(JPEG)
@@ -287,18 +287,18 @@ def killed(folder, journal, entries):
 def test_a_killed_run_is_finished_or_undone(tmp_path):
     folder, journal = pictures(tmp_path / "p"), tmp_path / "journal"
     before = tree(folder)
-    for entries in (20, 90):
+    for entries in (10, 40):
         assert killed(folder, journal, entries) == -signal.SIGKILL
-        assert 0 < len(read_journal(journal).entries) < 300
+        assert 0 < len(read_journal(journal).entries) < 120
     undo_sidecars(journal)
     assert tree(folder) == before
 
-    assert killed(folder, journal, 150) == -signal.SIGKILL
-    plan = plan_sidecars(folder, {f"{n}.jpg": ["sea", "sky"] for n in range(300)})
-    assert len(plan) < 300
+    assert killed(folder, journal, 60) == -signal.SIGKILL
+    plan = plan_sidecars(folder, {f"{n}.jpg": ["sea", "sky"] for n in range(120)})
+    assert len(plan) < 120
     assert not apply_sidecars(plan, journal).failed
     untouched = pictures(tmp_path / "q")
-    whole = plan_sidecars(untouched, {f"{n}.jpg": ["sea", "sky"] for n in range(300)})
+    whole = plan_sidecars(untouched, {f"{n}.jpg": ["sea", "sky"] for n in range(120)})
     apply_sidecars(whole, tmp_path / "other")
     assert tree(folder) == tree(untouched)
     assert apply_sidecars(whole, tmp_path / "other").written == []

@@ -13,7 +13,7 @@ JPEG = b"\xff\xd8\xff\xd9"
 
 @pytest.fixture
 def folder(tmp_path):
-    def make(*names, **sidecars):
+    def make(*names):
         for name in names:
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)

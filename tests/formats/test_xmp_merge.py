@@ -93,12 +93,12 @@ def test_what_is_written_is_read(wanted):
 @given(packets(), st.one_of(tag_lists, few))
 def test_merging_adds_the_tags_everywhere_and_moves_nothing_foreign(pieces, wanted):
     before = b"".join(pieces)
-    # Entities that a CDATA section of the foreign pieces shows are not fields.
     after = merge_packet(before, wanted, "IMG.xmp")
     old, new = read_packet(before, "IMG.xmp"), read_packet(after, "IMG.xmp")
     everything = {*old.tags(), *map(clean, wanted)}
     assert set(new.tags()) == everything
     assert merge_packet(after, wanted, "IMG.xmp") == after
+    # What a CDATA section shows is no field, though a search for text would take it for one.
     hidden = b"[CDATA[<dc:subject>]]"
     assert foreign(after.replace(hidden, b"")) == foreign(before.replace(hidden, b""))
     assert after.count(hidden) == before.count(hidden)

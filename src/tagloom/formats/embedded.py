@@ -42,7 +42,7 @@ def has_embedded(folder: str | os.PathLike[str], sample: int = 200) -> bool:
     """Tell whether any of some pictures, spread over the whole folder, holds keywords."""
     root = Path(folder)
     pictures = find_pictures(root).pictures
-    step = max(1, -(-len(pictures) // sample))
+    step = max(1, -(-len(pictures) // max(1, sample)))
     return any(embedded_tags(root / image)[0] for image in pictures[::step])
 
 
