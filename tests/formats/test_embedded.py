@@ -88,9 +88,10 @@ def tiff(order, entries, big=False):
     return mark + opening + values + number + directory + b"\0" * 8
 
 
-def webp(packet):
-    plain = picture("WEBP")
-    body = plain[8:] + b"XMP " + struct.pack("<I", len(packet)) + packet + b"\0" * (len(packet) % 2)
+def webp(*chunks):
+    body = picture("WEBP")[8:]
+    for kind, data in chunks:
+        body += kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
@@ -103,7 +104,7 @@ SOUND = {
     "little.tif": tiff("<", [(256, 3, b"\4\0\0\0"), (700, 1, XMP)]),
     "big-endian.tif": tiff(">", [(700, 7, XMP)]),
     "big.tif": tiff("<", [(700, 1, XMP)], big=True),
-    "chunk.webp": webp(XMP),
+    "chunk.webp": webp((b"EXIF", b"odd"), (b"XMP ", XMP)),
     "utf16.jpg": jpeg((0xE1, XMP_START + XMP.decode().encode("utf-16"))),
 }
 

@@ -147,3 +147,8 @@ def test_a_packet_of_countless_items_is_refused():
     text = packet("<dc:subject><rdf:Bag>" + "<rdf:li/>" * 100_001 + "</rdf:Bag></dc:subject>")
     with pytest.raises(InvalidInputError, match="more than 100000 elements"):
         tags_of(text)
+
+
+def test_other_fields_may_be_as_large_as_they_like():
+    history = "<mm:History><rdf:Seq>" + "<rdf:li/>" * 100_001 + "</rdf:Seq></mm:History>"
+    assert tags_of(packet(history + listed("dc:subject", "beach"))) == ["beach"]
