@@ -161,3 +161,38 @@ def test_folder_without_labels_is_not_recognised(tmp_path):
     assert not recognise_fiftyone(tmp_path)
     with pytest.raises(InvalidInputError, match="cannot be read"):
         read_fiftyone(tmp_path)
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("manifest", [True, False])
+def test_the_importer_of_fiftyone_sees_the_same(tmp_path, manifest):
+    importers = pytest.importorskip(
+        "fiftyone.utils.data.importers", reason="fiftyone is not installed"
+    )
+    photos = tmp_path / "photos"
+    (photos / "in").mkdir(parents=True)
+    said = entries(
+        ("a.jpg", "sea"),
+        ("a.jpg", "dog", True, 0.5),
+        ("in/b c.png", "été"),
+        (str(photos / "e.jpg"), "sea", True, 0.25),
+        images=["none.jpg"],
+        tags=["unused"],
+    )
+    for image in said.images:
+        (photos / image).touch()
+    out = tmp_path / "out"
+    out.mkdir()
+    write_fiftyone(said, out, pictures=photos if manifest else None)
+    data = "data.json" if manifest else str(photos)
+    importer = importers.FiftyOneImageClassificationDatasetImporter(str(out), data_path=data)
+    with importer:
+        seen = {path: label and label.classifications for path, _, label in importer}
+        assert importer.get_dataset_info() == {"classes": list(said.tags)}
+    assert {
+        path: {(one.label, one.confidence) for one in found or []} for path, found in seen.items()
+    } == {
+        str(photos / image): {(one.tag, one.confidence) for one in listed}
+        for image, listed in said.by_image().items()
+    }

@@ -71,8 +71,9 @@ def write_fiftyone(
     """Write `labels.json` as FiftyOne reads it; return what could not be said in it.
 
     No picture is copied. With `pictures`, a manifest `data.json` is written beside the labels that
-    says where each picture lies, so that FiftyOne needs only the folder; without, FiftyOne must be
-    told by its parameter `data_path`. Absences cannot be said in this format and are left out.
+    says where each picture lies; FiftyOne takes it by ``data_path="data.json"``. Without, its
+    `data_path` must be the folder with the pictures. Absences cannot be said in this format and
+    are left out.
 
     Parameters
     ----------
