@@ -71,10 +71,22 @@ class Place:
     'a.json: [0].id'
     """
 
-    def __init__(self, value: Any, path: Path, inside: str = "") -> None:
+    __slots__ = ("_above", "_step", "path", "value")
+
+    def __init__(
+        self, value: Any, path: Path, above: "Place | None" = None, step: str | int = ""
+    ) -> None:
         self.value = value
         self.path = path
-        self.inside = inside
+        self._above = above
+        self._step = step
+
+    @property
+    def inside(self) -> str:
+        """The place inside the file, spelt out only when it is asked for: most never are."""
+        above = "" if self._above is None else self._above.inside
+        step = f"[{self._step}]" if isinstance(self._step, int) else self._step
+        return f"{above}{step}".removeprefix(".")
 
     @property
     def where(self) -> str:
@@ -96,15 +108,14 @@ class Place:
         """Return what an object has under a key; None where it has nothing."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
-        inside = f"{self.inside}.{key}" if self.inside else key
-        return Place(self.value.get(key), self.path, inside)
+        return Place(self.value.get(key), self.path, self, f".{key}")
 
     def fields(self) -> list[tuple[str, "Place"]]:
         """Return the keys of an object with what they hold."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
         return [
-            (_encodable(key, self), Place(value, self.path, f"{self.inside}[{json.dumps(key)}]"))
+            (_encodable(key, self), Place(value, self.path, self, f"[{json.dumps(key)}]"))
             for key, value in self.value.items()
         ]
 
@@ -112,10 +123,7 @@ class Place:
         """Return the members of a list."""
         if not isinstance(self.value, list):
             self.refuse("a list")
-        return [
-            Place(member, self.path, f"{self.inside}[{number}]")
-            for number, member in enumerate(self.value)
-        ]
+        return [Place(member, self.path, self, number) for number, member in enumerate(self.value)]
 
     def listed(self, key: str) -> list["Place"]:
         """Return the members of the list under a key; none where the key is missing or null."""

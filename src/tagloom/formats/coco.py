@@ -75,7 +75,7 @@ class _Reader:
         self.gathering.images.update(dict.fromkeys(self.images.values()))
         self.gathering.tags.update(dict.fromkeys(self.categories.values()))
         self.best: dict[tuple[str, str], float] = {}
-        self.by_people: dict[tuple[str, str], str] = {}
+        self.by_people: dict[tuple[str, str], Place] = {}
         self.n_annotations = 0
 
     def _named(self, listed: list[Place], key: str) -> dict[_Identity, str]:
@@ -137,8 +137,8 @@ class _Reader:
             self.gathering.duplicates += exact in seen
             seen.add(exact)
             self._take(place, at)
-        for at, where in self.by_people.items():
-            self.gathering.add(Annotation(*at), where)
+        for at, place in self.by_people.items():
+            self.gathering.add(Annotation(*at), place.where)
         for at, score in self.best.items():
             if at not in self.by_people:
                 self.gathering.add(Annotation(*at, True, score), str(self.whole.path))
@@ -163,7 +163,7 @@ class _Reader:
 
     def _take(self, place: Place, at: tuple[str, str]) -> None:
         if not place.has("score"):
-            self.by_people.setdefault(at, place.where)
+            self.by_people.setdefault(at, place)
             return
         score = self._score(place)
         if score is not None:
