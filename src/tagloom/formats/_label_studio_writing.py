@@ -33,8 +33,8 @@ def write_label_studio(
 
     Each picture is a task. What people said is an annotation, what a machine suggests a
     prediction, which Label Studio shows until a person takes it. All tags of a picture are one
-    result, for its editor shows no more than one of each control: the score of the result is the
-    mean of their probabilities, which stand one by one in its `meta.scores`.
+    result, as its editor makes them: the score of the result is the mean of their probabilities,
+    which stand one by one in its `meta.scores`.
 
     One control of choices says only what is there. Where something is said to be absent, or with
     `ask_absent`, the configuration has a second one, `tags_absent`, for what is not there.
