@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+ORACLES ?= .venv-oracles
 
-.PHONY: demo test lint unit clean
+.PHONY: demo test lint unit oracles clean
 
 demo: $(VENV)/.run-ready
 	$(BIN)/tagloom demo
@@ -29,5 +30,15 @@ $(VENV)/.test-ready: $(VENV)/.run-ready
 	$(BIN)/python -m pip install --quiet --group test --group lint
 	touch $@
 
+# Other programs read what we write; they are heavy and stay out of the usual environment.
+oracles: $(ORACLES)/.ready
+	$(ORACLES)/bin/pytest -m oracle tests/formats
+
+$(ORACLES)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(ORACLES)
+	$(ORACLES)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(ORACLES)/bin/python -m pip install --quiet --editable . --group test --group oracles
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(ORACLES) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

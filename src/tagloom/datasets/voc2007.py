@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from tagloom.datasets._layout import Layout, Size, of_expected_size
 from tagloom.datasets._pictures import not_there, notes_of_missing
-from tagloom.datasets._texts import numbered_lines
 from tagloom.datasets.base import Dataset
 from tagloom.errors import InvalidInputError
+from tagloom.formats._voc_sets import class_lines
 from tagloom.labels import PartialLabels
 
 VOC_CLASSES = (
@@ -35,7 +35,6 @@ VOC_CLASSES = (
     "train",
     "tvmonitor",
 )
-_STATES = {"1": 1.0, "-1": 0.0, "0": np.nan}
 _LAYOUT = Layout(
     "PASCAL VOC 2007",
     "VOCdevkit/VOC2007 with JPEGImages/<id>.jpg and ImageSets/Main/<class>_trainval.txt and "
@@ -89,26 +88,13 @@ def _read_side(home: Path, side: str) -> tuple[list[str], npt.NDArray[np.float64
     names: list[str] | None = None
     for label in VOC_CLASSES:
         path = _LAYOUT.file(home / "ImageSets" / "Main" / f"{label}_{side}.txt")
-        own, states = _read_class(path)
+        lines = class_lines(path)
+        own = [name for _, name, _ in lines]
         if names is not None and own != names:
             raise InvalidInputError(
                 f"{path} lists other pictures than {VOC_CLASSES[0]}_{side}.txt: expected the same "
                 f"{len(names):,} ids in the same order, found {len(own):,}. Unpack the set again."
             )
         names = own
-        columns.append(states)
+        columns.append([np.nan if state is None else float(state) for _, _, state in lines])
     return names or [], np.column_stack(columns)
-
-
-def _read_class(path: Path) -> tuple[list[str], list[float]]:
-    names, states = [], []
-    for number, line in numbered_lines(path):
-        parts = line.split()
-        if len(parts) != 2 or parts[1] not in _STATES:
-            raise InvalidInputError(
-                f"{path}, line {number}: expected the id of a picture and 1, -1 or 0, found "
-                f"{line!r}."
-            )
-        names.append(parts[0])
-        states.append(_STATES[parts[1]])
-    return names, states

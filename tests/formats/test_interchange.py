@@ -1,0 +1,62 @@
+"""All formats of other programs together."""
+
+import pytest
+
+from tagloom.errors import InvalidInputError
+from tagloom.formats import Annotation, Annotations
+from tagloom.formats.coco import read_coco, recognise_coco, write_coco
+from tagloom.formats.fiftyone import read_fiftyone, recognise_fiftyone, write_fiftyone
+from tagloom.formats.label_studio import (
+    read_label_studio,
+    recognise_label_studio,
+    write_label_studio,
+)
+from tagloom.formats.voc import read_voc, recognise_voc, write_voc
+
+FORMATS = {
+    "coco": (recognise_coco, read_coco, write_coco),
+    "fiftyone": (recognise_fiftyone, read_fiftyone, write_fiftyone),
+    "label studio": (recognise_label_studio, read_label_studio, write_label_studio),
+    "voc": (recognise_voc, read_voc, write_voc),
+}
+SAID = Annotations.of(
+    [Annotation("a.jpg", "sea"), Annotation("a.jpg", "sky", False), Annotation("b.jpg", "sea")],
+    images=["c.jpg"],
+)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("said", [SAID, SAID.said_by_people(), Annotations.of([], tags=["sea"])])
+def test_each_format_is_recognised_by_its_own_reader_alone(tmp_path, name, said):
+    path = tmp_path if name == "voc" else tmp_path / "out.json"
+    FORMATS[name][2](said, path)
+    seen = [other for other, (recognise, *_) in FORMATS.items() if recognise(path)]
+    # Label Studio's file of no tasks is an empty list, which anything may write.
+    assert seen == ([name] if said.images or name != "label studio" else [])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_one_writes_the_others_refuse(tmp_path, name):
+    path = tmp_path if name == "voc" else tmp_path / "out.json"
+    FORMATS[name][2](SAID, path)
+    for other, (_, read, _) in FORMATS.items():
+        if other != name:
+            with pytest.raises(InvalidInputError):
+                read(path)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "said",
+    [
+        Annotations.of([Annotation("a\udcff.jpg", "sea")]),
+        Annotations.of([Annotation("a.jpg", "\ud800")]),
+        Annotations.of([Annotation("", "sea")]),
+        Annotations.of([Annotation("a.jpg", "")]),
+    ],
+)
+def test_names_that_no_file_can_hold_are_refused(tmp_path, name, said):
+    path = tmp_path if name == "voc" else tmp_path / "out.json"
+    with pytest.raises(InvalidInputError, match="UTF-8"):
+        FORMATS[name][2](said, path)
+    assert list(tmp_path.iterdir()) == []
