@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tagloom import __version__
-from tagloom.cli import benchmark, demo, embed
+from tagloom.cli import benchmark, complete, demo, embed, export, inspect, predict
 from tagloom.errors import TagloomError
 
 app = typer.Typer(
@@ -20,9 +20,14 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command("complete")(complete.complete)
+app.command("predict")(predict.predict)
+app.command("update")(complete.update)
+app.command("export")(export.export)
+app.command("inspect")(inspect.inspect)
+app.command("embed")(embed.embed)
 app.command("benchmark")(benchmark.benchmark)
 app.command("demo")(demo.demo)
-app.command("embed")(embed.embed)
 
 
 def _print_version(wanted: bool) -> None:

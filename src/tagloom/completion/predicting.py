@@ -40,7 +40,7 @@ def predict_folder(
     model = CompletionModel.load(model_path)
     given = choose_backbone(list(backbone)) if backbone else None
     eyes = Eyes(given, cache, show_progress, model.tagger._seen_by)
-    pictures = look_at(photos, eyes.backbone_for_folders(), cache, show_progress=show_progress)
+    pictures = look_at(photos, eyes.chosen(), cache, show_progress=show_progress)
     P = model.probabilities(pictures.features)
     labels = model.tagger.classes_
     items = pictures.features.items

@@ -44,10 +44,11 @@ class Eyes(NamedTuple):
         folder = Path(pictures)
         if not folder.is_dir():
             raise InvalidInputError(f"There is no folder of pictures at {folder}.")
-        done = embed(folder, self._chosen(), cache=self.cache, show_progress=self.progress)
+        done = embed(folder, self.chosen(), cache=self.cache, show_progress=self.progress)
         return Seen(done.features(), done.report, backbone_facts(done.backbone))
 
-    def _chosen(self) -> Backbone | None:
+    def chosen(self) -> Backbone | None:
+        """Return the backbone for folders; it must be the one that saw the training pictures."""
         if self.seen_by is None:
             return self.backbone
         if self.backbone is None:

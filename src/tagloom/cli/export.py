@@ -1,0 +1,134 @@
+"""`tagloom export`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tagloom.cli.complete import AsJson
+from tagloom.cli.config import ConfigFile
+from tagloom.cli.embed import listed, shown
+from tagloom.cli.telling import as_json
+
+if TYPE_CHECKING:
+    from tagloom.formats import Annotations
+
+
+def export(
+    out: Annotated[Path, typer.Argument(help="Folder of a run of `tagloom complete`.")],
+    to: Annotated[
+        str, typer.Option("--to", help="csv, jsonl, coco, fiftyone, label-studio or xmp.")
+    ],
+    file: Annotated[
+        Path | None, typer.Option(help="Where to write; else into the folder of the run.")
+    ] = None,
+    photos: Annotated[
+        Path | None, typer.Option(help="Where the pictures lie now, if they have moved.")
+    ] = None,
+    at_least: Annotated[
+        float, typer.Option(help="Leave out suggestions that are less probable.")
+    ] = 0.0,
+    only_known: Annotated[
+        bool, typer.Option("--only-known", help="Leave out all suggestions.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="xmp: say what would be written, and write nothing.")
+    ] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="xmp: bring all sidecars back to what they held.")
+    ] = False,
+    to_json: AsJson = False,
+    config: ConfigFile = None,
+) -> None:
+    """Write the tags of a run for other programs. No picture is ever touched.
+
+    xmp adds tags to the sidecars of the pictures and keeps all that is in them.
+    """
+    from tagloom.completion.exporting import FORMS, finished_tags
+    from tagloom.completion.exporting import export as write
+    from tagloom.completion.record import read_record
+
+    if to not in (*FORMS, "xmp"):
+        raise typer.BadParameter(
+            f"must be one of {', '.join((*FORMS, 'xmp'))}; got {to}", param_hint="--to"
+        )
+    if (dry_run or undo) and to != "xmp":
+        raise typer.BadParameter("goes with --to xmp only", param_hint="--dry-run, --undo")
+    folder = Path(read_record(out)["photos"]) if photos is None else photos
+    if undo:
+        _undo(out, photos, to_json)
+        return
+    states = ("known",) if only_known else ("known", "suggested")
+    tags = finished_tags(out, states=states, at_least=at_least)
+    if to == "xmp":
+        _sidecars(tags, folder, out, dry_run, to_json)
+        return
+    done = write(tags, to, out / FORMS[to] if file is None else file, folder)
+    facts = {
+        "files": [str(path) for path in done.files],
+        "pictures": done.n_images,
+        "tags": done.n_tags,
+        "lost": [one._asdict() for one in done.lost],
+    }
+    lines = [f"{done.n_tags:,} tags of {done.n_images:,} pictures"]
+    lines += [f"  {shown(str(path))}" for path in done.files]
+    lines += listed([f"{shown(one.where)}: {one.what}" for one in done.lost])
+    _echo(facts, lines, to_json)
+
+
+def _sidecars(
+    tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_json: bool
+) -> None:
+    from tagloom.completion.exporting import JOURNAL, planned_sidecars
+    from tagloom.formats.sidecar_apply import apply_sidecars
+
+    plan = planned_sidecars(tags, folder)
+    planned = [f"{shown(one.path)}: {', '.join(map(shown, one.added)) or '-'}" for one in plan]
+    problems = list(plan.refused)
+    if dry_run:
+        head = [f"{len(plan):,} sidecars would be written (nothing was)"]
+        facts: dict[str, Any] = {"would_write": [one.path for one in plan]}
+    else:
+        done = apply_sidecars(plan, out / JOURNAL)
+        problems += done.failed
+        head = [
+            f"{len(done.written):,} sidecars written, {len(done.unchanged):,} held all already",
+            "  take it back with --undo",
+        ]
+        facts = {"written": done.written, "unchanged": done.unchanged}
+    facts |= {"refused": [one._asdict() for one in problems]}
+    tail = [f"{len(problems):,} not written"] if problems else []
+    told = listed([f"{shown(one.where)}: {one.what}" for one in problems])
+    _echo(facts, head + listed(planned) + tail + told, to_json)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _undo(out: Path, photos: Path | None, to_json: bool) -> None:
+    from tagloom.completion.exporting import JOURNAL
+    from tagloom.errors import InvalidInputError
+    from tagloom.formats.sidecar_apply import undo_sidecars
+
+    if not (out / JOURNAL).exists():
+        raise InvalidInputError(f"There is nothing to undo: no sidecar was written from {out}.")
+    done = undo_sidecars(out / JOURNAL, photos)
+    facts = {
+        "restored": done.restored,
+        "deleted": done.deleted,
+        "unchanged": done.unchanged,
+        "refused": [one._asdict() for one in done.refused],
+    }
+    lines = [
+        f"{len(done.restored):,} sidecars restored, {len(done.deleted):,} removed, "
+        f"{len(done.unchanged):,} were as before already"
+    ]
+    if done.refused:
+        lines.append(f"{len(done.refused):,} left as they are")
+        lines += listed([f"{shown(one.where)}: {one.what}" for one in done.refused])
+    _echo(facts, lines, to_json)
+    if done.refused:
+        raise typer.Exit(1)
+
+
+def _echo(facts: dict[str, Any], lines: list[str], to_json: bool) -> None:
+    typer.echo(as_json(facts) if to_json else "\n".join(lines))

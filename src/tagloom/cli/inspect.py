@@ -1,0 +1,61 @@
+"""`tagloom inspect`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tagloom.cli.complete import AsJson, model_file
+from tagloom.cli.embed import shown
+from tagloom.cli.telling import as_json
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A model file, or the folder of a run.")],
+    to_json: AsJson = False,
+) -> None:
+    """Say what is in a model file, without loading it."""
+    from tagloom.models import read_facts
+
+    header = read_facts(model_file(model))
+    facts: dict[str, Any] = {
+        "file": str(model_file(model)),
+        "kind": header.kind,
+        "protocol": header.protocol,
+        "bytes": header.n_bytes,
+        "items": header.n_items,
+        "labels": header.n_labels,
+        "features": header.n_features,
+        "versions": header.versions,
+    }
+    facts |= _of_completion(header.facts) if header.kind == "Completion" else {
+        "parameters": header.parameters
+    }
+    if to_json:
+        typer.echo(as_json(facts))
+        return
+    width = max(map(len, facts))
+    typer.echo("\n".join(f"{name:{width}}  {_text(value)}" for name, value in facts.items()))
+
+
+def _of_completion(facts: dict[str, Any]) -> dict[str, Any]:
+    tagger = facts["tagger"]
+    tuning = tagger["tuning"]
+    return {
+        "items": tagger["size"]["items"],
+        "labels": tagger["size"]["labels"],
+        "features": tagger["size"]["features"],
+        "photos": facts["photos"],
+        "backbone": (tagger["backbone"] or {}).get("name"),
+        "learner": tagger["learner_kind"],
+        "parameters": None if tuning is None else tuning["best"]["params"],
+        "candidates tried": None if tuning is None else len(tuning["trials"]),
+        "completeness": facts["completeness"],
+        "options": facts["options"],
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_text(one)}" for key, one in value.items())
+    return shown(f"{value:,}" if isinstance(value, int) else str(value))
