@@ -1,0 +1,77 @@
+"""Bring the names of a source together with the pictures that are there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tagloom.formats.annotations import Annotations
+from tagloom.formats.finding import PictureIndex
+from tagloom.formats.gathering import Gathering, Remark
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What a source says of the pictures that are there.
+
+    Attributes
+    ----------
+    annotations : Annotations
+        Under the pictures' own names; the vocabulary is that of the source.
+    missing : list of str
+        Names in the source for which there is no picture.
+    untagged : list of str
+        Pictures of which the source says nothing.
+    ambiguous : dict of str to list of str
+        Names that fit several pictures, with these: not used.
+    merged : dict of str to list of str
+        Pictures that several names meant, with these.
+    contradictions : list of Remark
+        What merged names say against each other: left unknown.
+    """
+
+    annotations: Annotations
+    missing: list[str]
+    untagged: list[str]
+    ambiguous: dict[str, list[str]]
+    merged: dict[str, list[str]]
+    contradictions: list[Remark]
+
+
+def match(annotations: Annotations, pictures: Sequence[str]) -> Matched:
+    r"""Rename what is said to the pictures that are meant.
+
+    A name may be an absolute path, use backslashes or `./`, lack folders or ending, or differ in
+    case, as long as one picture fits best.
+
+    >>> from tagloom.formats import Annotation
+    >>> said = Annotations.of([Annotation("C:\\photos\\IMG_1.JPG", "sea")])
+    >>> match(said, ["2019/a.jpg", "img_1.jpg"]).annotations.images
+    ('img_1.jpg',)
+    """
+    index = PictureIndex(pictures)
+    fitting = {name: index.fitting(name) for name in annotations.images}
+    meant = {name: found[0] for name, found in fitting.items() if len(found) == 1}
+    names_of: dict[str, list[str]] = {}
+    for name, picture in meant.items():
+        names_of.setdefault(picture, []).append(name)
+    gathering = _renamed(annotations, meant)
+    matched = Annotations.of(gathering.said.values(), images=gathering.images, tags=gathering.tags)
+    tagged = {one.image for one in annotations}
+    spoken_of = {meant[name] for name in tagged & meant.keys()}
+    return Matched(
+        matched,
+        [name for name, found in fitting.items() if not found],
+        [picture for picture in pictures if picture not in spoken_of],
+        {name: found for name, found in fitting.items() if len(found) > 1},
+        {picture: names for picture, names in names_of.items() if len(names) > 1},
+        gathering.contradictions,
+    )
+
+
+def _renamed(annotations: Annotations, meant: dict[str, str]) -> Gathering:
+    gathering = Gathering()
+    gathering.images.update(dict.fromkeys(meant.values()))
+    gathering.tags.update(dict.fromkeys(annotations.tags))
+    for one in annotations:
+        if one.image in meant:
+            gathering.add(one._replace(image=meant[one.image]), one.image)
+    return gathering
