@@ -63,23 +63,27 @@ class Annotations:
         (('a.jpg', 'b.jpg'), [False, True])
         """
         listed = list(said)
-        by_place = {(one.image, one.tag): one for one in listed}
-        if len(by_place) < len(listed):
-            raise InvalidInputError(
-                "Each picture and tag may be said once; readers merge what is repeated."
-            )
         image_names = tuple(sorted({*images, *(one.image for one in listed)}))
         tag_names = tuple(sorted({*tags, *(one.tag for one in listed)}))
         row = {name: number for number, name in enumerate(image_names)}
         column = {name: number for number, name in enumerate(tag_names)}
-        ordered = [by_place[place] for place in sorted(by_place)]
+        rows = np.array([row[one.image] for one in listed], dtype=np.int64)
+        columns = np.array([column[one.tag] for one in listed], dtype=np.int64)
+        confidence = np.array([_or_nan(one.confidence) for one in listed], dtype=np.float64)
+        cells = rows * len(tag_names) + columns
+        order = np.argsort(cells, kind="stable")
+        if (np.diff(cells[order]) == 0).any():
+            raise InvalidInputError(
+                "Each picture and tag may be said once; readers merge what is repeated."
+            )
+        present = np.array([one.present for one in listed], dtype=bool)
         return cls(
             image_names,
             tag_names,
-            np.array([row[one.image] for one in ordered], dtype=np.int64),
-            np.array([column[one.tag] for one in ordered], dtype=np.int64),
-            np.array([one.present for one in ordered], dtype=bool),
-            np.array([_or_nan(one.confidence) for one in ordered], dtype=np.float64),
+            rows[order],
+            columns[order],
+            present[order],
+            confidence[order],
         )
 
     def __iter__(self) -> Iterator[Annotation]:
@@ -127,6 +131,10 @@ class Annotations:
         rows = position[said.rows] if len(said) else said.rows
         kept = rows >= 0
         weight = {"unknown": 0.0, "absent": 1.0}.get(str(unlisted), unlisted)
+        if isinstance(weight, str):
+            raise InvalidInputError(
+                f"unlisted must be 'unknown', 'absent' or a weight in (0, 1]; got {unlisted!r}."
+            )
         return PartialLabels.from_entries(
             rows[kept],
             said.columns[kept],
@@ -153,4 +161,11 @@ class Annotations:
 
 
 def _or_nan(confidence: float | None) -> float:
-    return np.nan if confidence is None else confidence
+    if confidence is None:
+        return np.nan
+    if not 0 <= confidence <= 1:
+        raise InvalidInputError(
+            f"A machine's confidence must be a number in [0, 1]; got {confidence!r}. Give None for "
+            "what a person said."
+        )
+    return confidence

@@ -7,10 +7,10 @@ from pathlib import PurePosixPath
 
 
 class PictureIndex:
-    """Pictures by all ends of their paths, with and without the file's ending.
+    r"""Pictures by all ends of their paths, with and without the file's ending.
 
     A name and a picture's path may each begin with folders that the other lacks: `images/abc` and
-    `C:\\photos\\abc.jpg` find `abc.jpg`, and `00/25` finds `images/00/25.jpg`.
+    `C:\photos\abc.jpg` find `abc.jpg`, and `00/25` finds `images/00/25.jpg`.
     """
 
     def __init__(self, pictures: Iterable[str]) -> None:
@@ -26,17 +26,17 @@ class PictureIndex:
     def fitting(self, name: str) -> list[str]:
         """Return the pictures that fit a name best: one if it is clear, none if there is none.
 
-        The whole path fits better than its end, a longer end better than a shorter one, the same
-        case better than another, and the file's ending better than none.
+        The whole path fits better than its end, and a longer end better than a shorter one; among
+        these the same case better than another, and the file's ending better than none. Where the
+        longer end differs in case and a shorter one does not, both may be meant.
         """
         listed = plain_path(name)
         ranks = list(self._ranks(listed))
-        for compare in (_same_end, _same_bare_end):
-            for fitting in ranks:
-                exact = [picture for picture in fitting if compare(picture, listed)]
-                if exact:
-                    return exact
-        return next((list(fitting) for fitting in ranks), [])
+        for place, fitting in enumerate(ranks):
+            exact = _in_same_case(fitting, listed)
+            if exact:
+                return exact if place == 0 else list(dict.fromkeys([*ranks[0], *exact]))
+        return list(ranks[0]) if ranks else []
 
     def _ranks(self, listed: str) -> Iterator[list[str]]:
         """Yield pictures whatever their case, from the best fit to the worst."""
@@ -51,9 +51,9 @@ class PictureIndex:
 
 
 def plain_path(name: str) -> str:
-    """Return a name with forward slashes, without `./` and needless folders.
+    r"""Return a name with forward slashes, without `./` and needless folders.
 
-    >>> plain_path("C:\\\\photos\\\\.\\\\2019\\\\a.jpg"), plain_path("../b/../c.jpg")
+    >>> plain_path("C:\\photos\\.\\2019\\a.jpg"), plain_path("../b/../c.jpg")
     ('C:/photos/2019/a.jpg', 'c.jpg')
     """
     path = posixpath.normpath(unicodedata.normalize("NFC", name).replace("\\", "/")).lstrip("/")
@@ -79,11 +79,13 @@ def _ends(path: str) -> list[str]:
     return ends
 
 
-def _same_end(picture: str, listed: str) -> bool:
-    """Say whether the shorter of both paths is the end of the longer, in the same case."""
-    own = unicodedata.normalize("NFC", picture)
+def _in_same_case(pictures: Iterable[str], listed: str) -> list[str]:
+    """Return the pictures whose ends are written as listed: with the file's ending, or without."""
+    named = [picture for picture in pictures if _same_end(picture, listed)]
+    return named or [picture for picture in pictures if _same_end(_bare(picture), listed)]
+
+
+def _same_end(path: str, listed: str) -> bool:
+    """Say whether the shorter of both paths is the end of the longer."""
+    own = unicodedata.normalize("NFC", path)
     return f"/{own}".endswith(f"/{listed}") or f"/{listed}".endswith(f"/{own}")
-
-
-def _same_bare_end(picture: str, listed: str) -> bool:
-    return _same_end(_bare(picture), listed)

@@ -143,12 +143,13 @@ def _tags(value: Any, place: str) -> list[str]:
 
 
 def _probabilities(value: Any, place: str) -> dict[str, float]:
-    numbers = value.values() if isinstance(value, dict) else [None]
-    for number in numbers:
-        is_number = isinstance(number, int | float) and not isinstance(number, bool)
-        if not is_number or not 0 <= number <= 1:
-            raise InvalidInputError(
-                f'{place}: expected probabilities from 0 to 1 such as {{"sea": 0.8}}, found '
-                f"{value!r:.80}. Correct the numbers."
-            )
+    if not isinstance(value, dict) or not all(map(_is_probability, value.values())):
+        raise InvalidInputError(
+            f'{place}: expected probabilities from 0 to 1 such as {{"sea": 0.8}}, found '
+            f"{value!r:.80}. Correct the numbers."
+        )
     return {tag: float(number) for tag, number in value.items()}
+
+
+def _is_probability(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1

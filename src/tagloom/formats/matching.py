@@ -1,9 +1,9 @@
 """Bring the names of a source together with the pictures that are there."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tagloom.formats.annotations import Annotations
+from tagloom.formats.annotations import Annotation, Annotations
 from tagloom.formats.finding import PictureIndex
 from tagloom.formats.gathering import Gathering, Remark
 
@@ -53,7 +53,7 @@ def match(annotations: Annotations, pictures: Sequence[str]) -> Matched:
     names_of: dict[str, list[str]] = {}
     for name, picture in meant.items():
         names_of.setdefault(picture, []).append(name)
-    gathering = _renamed(annotations, meant)
+    gathering = renamed(annotations, annotations.tags, meant)
     matched = Annotations.of(gathering.said.values(), images=gathering.images, tags=gathering.tags)
     tagged = {one.image for one in annotations}
     spoken_of = {meant[name] for name in tagged & meant.keys()}
@@ -67,11 +67,12 @@ def match(annotations: Annotations, pictures: Sequence[str]) -> Matched:
     )
 
 
-def _renamed(annotations: Annotations, meant: dict[str, str]) -> Gathering:
+def renamed(said: Iterable[Annotation], tags: Iterable[str], meant: Mapping[str, str]) -> Gathering:
+    """Collect what is said under the names that are meant; names without one are left out."""
     gathering = Gathering()
     gathering.images.update(dict.fromkeys(meant.values()))
-    gathering.tags.update(dict.fromkeys(annotations.tags))
-    for one in annotations:
+    gathering.tags.update(dict.fromkeys(tags))
+    for one in said:
         if one.image in meant:
             gathering.add(one._replace(image=meant[one.image]), one.image)
     return gathering

@@ -2,8 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 
 from tagloom.formats.columns import KNOWN, plain
 from tagloom.vision.signatures import named_format
@@ -80,10 +79,10 @@ def _score(rows: Sequence[Sequence[str]]) -> tuple[float, ...]:
     return (1.0, known + pictures, alike, len(rows[0]))
 
 
-def separator_of_tags(cells: Iterator[str]) -> str | None:
+def separator_of_tags(cells: Iterable[str]) -> str | None:
     """Return what stands between the tags: that of `;`, `|` and `,` which most cells hold."""
     counts = dict.fromkeys(_INSIDE, 0)
-    for cell in islice(cells, 100_000):
+    for cell in cells:
         for separator in _INSIDE:
             counts[separator] += separator in cell
     best = max(_INSIDE, key=lambda separator: counts[separator])

@@ -138,7 +138,7 @@ def _checked(table: Table, row: int, columns: LongColumns, state: State | None) 
 def _take_half(
     gathering: Gathering, one: Annotation, state: State, counts: Counts, where: str
 ) -> None:
-    """Take a row that lacks picture or tag: alone, each of them names one and says nothing of it."""
+    """Take a row that lacks picture or tag: alone, it only names one."""
     if one.image:
         gathering.images.setdefault(one.image)
     if one.tag:

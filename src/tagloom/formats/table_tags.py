@@ -2,6 +2,7 @@
 
 import ast
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
@@ -18,6 +19,7 @@ from tagloom.vision.signatures import named_format
 TITLE = "tag-list CSV"
 BARE_TITLE = "tag-list CSV without header"
 _LISTS = "lists in brackets"
+_ALONE = "nothing: one tag in each cell"
 
 
 def read_tag_list_csv(path: str | Path, *, separator: str | None = None) -> Reading:
@@ -29,8 +31,29 @@ def read_tag_list_csv(path: str | Path, *, separator: str | None = None) -> Read
     """
     table = Table.read(Path(path))
     gathering = Gathering()
-    details = gather_tag_lists(table, gathering, separator)
+    columns, between = gather_tag_lists(table, gathering, separator)
+    details = {**table.details(**vars(columns)), "between tags": NAMES.get(between, between)}
     return gathering.finish(table.path, TITLE, can_say_absent=False, **details)
+
+
+@dataclass(frozen=True)
+class TagColumns:
+    """Places of the columns."""
+
+    picture: int
+    tags: int
+
+    @classmethod
+    def of(cls, table: Table, apart: frozenset[int] = frozenset()) -> "TagColumns":
+        """Find the columns by their names."""
+        tags = place_of(table.header, TAGS, apart)
+        picture = None if tags is None else picture_place(table.header, {tags, *apart})
+        if tags is None or picture is None or picture == tags:
+            raise InvalidInputError(
+                f"{table.path}, line 1: expected the columns 'file_name' and 'tags', found "
+                f"{', '.join(map(repr, table.header))}. Name the columns of pictures and of tags."
+            )
+        return cls(picture, tags)
 
 
 def gather_tag_lists(
@@ -38,31 +61,19 @@ def gather_tag_lists(
     gathering: Gathering,
     separator: str | None = None,
     apart: frozenset[int] = frozenset(),
-) -> dict[str, str]:
-    """Collect what a table says; return how it was read."""
-    column = place_of(table.header, TAGS, apart)
-    if column is None:
-        raise InvalidInputError(
-            f"{table.path}, line 1: expected a column 'tags', found "
-            f"{', '.join(map(repr, table.header))}. Name the column that holds the tags."
-        )
-    picture = picture_place(table.header, {column, *apart})
-    if picture == column:
-        raise InvalidInputError(
-            f"{table.path}, line 1: expected a column 'file_name' beside {table.header[column]!r}. "
-            "Add one that names the pictures."
-        )
+) -> tuple[TagColumns, str]:
+    """Collect what a table says; return where it stands, and what stands between the tags."""
+    columns = TagColumns.of(table, apart)
     table.text.note_guess(gathering)
-    others = set(range(len(table.header))) - {picture, column} - apart
+    others = set(range(len(table.header))) - {columns.picture, columns.tags} - apart
     table.note_unused(gathering, [at for at in sorted(others) if not table.is_blank(at)])
-    between = _between(table, column) if separator is None else separator
+    between = separator or _between(table, columns.tags)
     rows = [
-        (cells[picture], _parted(table, row, column, between))
+        (cells[columns.picture], _parted(table, row, columns.tags, between))
         for row, cells in enumerate(table.rows)
     ]
     _gather(table, rows, gathering)
-    named = NAMES.get(between or "", between or "none")
-    return {**table.details(picture=picture, tags=column), "between tags": named}
+    return columns, between
 
 
 def read_bare_tag_list_csv(path: str | Path) -> Reading:
@@ -131,20 +142,20 @@ def _gather(table: Table, rows: list[tuple[str, list[str]]], gathering: Gatherin
     counts.note(gathering)
 
 
-def _between(table: Table, column: int) -> str | None:
+def _between(table: Table, column: int) -> str:
     cells = [cells[column].strip() for cells in table.rows if cells[column].strip()]
     if cells and all(cell.startswith("[") and cell.endswith("]") for cell in cells):
         return _LISTS
-    return separator_of_tags(iter(cells))
+    return separator_of_tags(cells) or _ALONE
 
 
-def _parted(table: Table, row: int, column: int, between: str | None) -> list[str]:
+def _parted(table: Table, row: int, column: int, between: str) -> list[str]:
     cell = table.rows[row][column].strip()
     if not cell:
         return []
     if between == _LISTS:
         return _listed(table, row, column, cell)
-    if between is None:
+    if between == _ALONE:
         return [cell]
     # A separator at the end, as some programs write it, announces no blank tag.
     return cell.removesuffix(between).split(between)

@@ -74,7 +74,9 @@ def _state(table: Table, row: int, column: int, cell: str) -> State:
 
 def _tag_columns(table: Table, apart: set[int]) -> tuple[list[int], list[int]]:
     """Return the columns of tags, and those that say nothing of tags."""
-    columns, unused, unnamed = [], [], []
+    columns: list[int] = []
+    unused: list[int] = []
+    unnamed: list[int] = []
     for place, name in enumerate(table.header):
         if place in apart:
             continue
