@@ -3,7 +3,6 @@
 import posixpath
 import unicodedata
 from collections.abc import Iterable, Iterator
-from pathlib import PurePosixPath
 
 
 class PictureIndex:
@@ -67,7 +66,9 @@ def _key(name: str) -> str:
 
 
 def _bare(picture: str) -> str:
-    return str(PurePosixPath(picture).with_suffix(""))
+    """Return a path without the file's ending; a dot in front begins a name and no ending."""
+    bare, dot, ending = picture.rpartition(".")
+    return bare if dot and ending and "/" not in ending and bare.rpartition("/")[2] else picture
 
 
 def _ends(path: str) -> list[str]:

@@ -48,7 +48,7 @@ def picture_key(given: dict[str, Any]) -> str | None:
 
 def parsed_object(line: str) -> dict[str, Any]:
     """Return the JSON object that a line is; `ValueError` if it is none."""
-    given = json.loads(line, object_pairs_hook=_once)
+    given = _DECODER.decode(line)
     if not isinstance(given, dict):
         raise ValueError(f"it is {type(given).__name__}, not an object")
     return given
@@ -61,6 +61,10 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {twice!r} stands twice in one object")
     return given
+
+
+# Made once: json.loads would make a new one for every line.
+_DECODER = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def _object(line: str, where: str) -> dict[str, Any]:

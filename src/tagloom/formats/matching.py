@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tagloom.formats.annotations import Annotation, Annotations
 from tagloom.formats.finding import PictureIndex
 from tagloom.formats.gathering import Gathering, Remark
@@ -53,18 +55,39 @@ def match(annotations: Annotations, pictures: Sequence[str]) -> Matched:
     names_of: dict[str, list[str]] = {}
     for name, picture in meant.items():
         names_of.setdefault(picture, []).append(name)
-    gathering = renamed(annotations, annotations.tags, meant)
-    matched = Annotations.of(gathering.said.values(), images=gathering.images, tags=gathering.tags)
-    tagged = {one.image for one in annotations}
+    merged = {picture: names for picture, names in names_of.items() if len(names) > 1}
+    matched, contradictions = (_merged if merged else _relabelled)(annotations, meant)
+    tagged = {annotations.images[row] for row in set(annotations.rows.tolist())}
     spoken_of = {meant[name] for name in tagged & meant.keys()}
     return Matched(
         matched,
         [name for name, found in fitting.items() if not found],
         [picture for picture in pictures if picture not in spoken_of],
         {name: found for name, found in fitting.items() if len(found) > 1},
-        {picture: names for picture, names in names_of.items() if len(names) > 1},
-        gathering.contradictions,
+        merged,
+        contradictions,
     )
+
+
+def _relabelled(
+    annotations: Annotations, meant: Mapping[str, str]
+) -> tuple[Annotations, list[Remark]]:
+    """Rename where no two names mean the same picture: the arrays need only another order."""
+    images = tuple(sorted(meant.values()))
+    place = {image: row for row, image in enumerate(images)}
+    position = [place[meant[name]] if name in meant else -1 for name in annotations.images]
+    rows = np.array(position, dtype=np.int64)[annotations.rows]
+    order = np.lexsort((annotations.columns, rows))
+    order = order[rows[order] >= 0]
+    arrays = (rows, annotations.columns, annotations.present, annotations.confidence)
+    rows, columns, present, confidence = (array[order] for array in arrays)
+    return Annotations(images, annotations.tags, rows, columns, present, confidence), []
+
+
+def _merged(annotations: Annotations, meant: Mapping[str, str]) -> tuple[Annotations, list[Remark]]:
+    gathering = renamed(annotations, annotations.tags, meant)
+    said = Annotations.of(gathering.said.values(), images=gathering.images, tags=gathering.tags)
+    return said, gathering.contradictions
 
 
 def renamed(said: Iterable[Annotation], tags: Iterable[str], meant: Mapping[str, str]) -> Gathering:
@@ -72,7 +95,7 @@ def renamed(said: Iterable[Annotation], tags: Iterable[str], meant: Mapping[str,
     gathering = Gathering()
     gathering.images.update(dict.fromkeys(meant.values()))
     gathering.tags.update(dict.fromkeys(tags))
-    for one in said:
-        if one.image in meant:
-            gathering.add(one._replace(image=meant[one.image]), one.image)
+    for image, tag, present, confidence in said:
+        if image in meant:
+            gathering.add(Annotation(meant[image], tag, present, confidence), image)
     return gathering

@@ -2,12 +2,13 @@
 
 import ast
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats.annotations import Annotation
-from tagloom.formats.columns import KNOWN, TAGS, picture_place, place_of, plain
+from tagloom.formats.columns import TAGS, picture_place, place_of
 from tagloom.formats.counting import NO_PICTURE, NO_TAG, Counts
 from tagloom.formats.gathering import Gathering, Reading
 from tagloom.formats.separators import NAMES, SEPARATORS, separator_of_tags
@@ -89,19 +90,27 @@ def read_bare_tag_list_csv(path: str | Path) -> Reading:
 
 def is_bare(rows: list[list[str]], separator: str) -> bool:
     """Say whether rows can mean nothing but a picture and its tags, without any header."""
-    return bool(rows) and all(_doubt(row, separator) is None for row in rows)
+    return bool(rows) and all(cell is None for cell in _doubts(rows, separator))
 
 
-def _doubt(row: list[str], separator: str) -> str | None:
-    """Return the cell that leaves a row without header open to another reading."""
-    if named_format(row[0].strip()) is None or plain(row[0]) in KNOWN:
-        return row[0]
+def _doubts(rows: list[list[str]], separator: str) -> Iterator[int | None]:
+    """Yield for each row the place of the cell that leaves it open to another reading."""
     others = [other for other in SEPARATORS if other != separator]
-    for cell in row[1:]:
-        says_state = cell.strip() and state_of(cell) is not None
-        if says_state or _is_number(cell) or any(other in cell for other in others):
-            return cell
-    return None
+    clear: set[str] = {""}
+    for row in rows:
+        doubt = 0 if named_format(row[0].strip()) is None else None
+        for place, cell in enumerate(row[1:], 1):
+            if cell in clear or doubt is not None:
+                continue
+            if _may_be_state(cell) or any(other in cell for other in others):
+                doubt = place
+            else:
+                clear.add(cell)
+        yield doubt
+
+
+def _may_be_state(cell: str) -> bool:
+    return bool(cell.strip()) and (state_of(cell) is not None or _is_number(cell))
 
 
 def _is_number(cell: str) -> bool:
@@ -113,14 +122,12 @@ def _is_number(cell: str) -> bool:
 
 
 def _check_bare(table: Table) -> None:
-    for row, cells in enumerate(table.rows):
-        cell = _doubt(cells, table.separator)
-        if cell is not None:
-            place = table.where(row, cells.index(cell))
+    for row, place in enumerate(_doubts(table.rows, table.separator)):
+        if place is not None:
             raise InvalidInputError(
-                f"{place}: without a header, expected a picture's file name and then its tags; "
-                f"found {cell!r}, which could be something else. Add a header such as "
-                "'file_name,tags' or 'image,tag,state'."
+                f"{table.where(row, place)}: without a header, expected a picture's file name and "
+                f"then its tags; found {table.rows[row][place]!r}, which could be something else. "
+                "Add a header such as 'file_name,tags' or 'image,tag,state'."
             )
 
 

@@ -8,7 +8,7 @@ from tagloom.formats.columns import PICTURE, SPLIT, picture_place, plain
 from tagloom.formats.counting import NO_PICTURE, UNCERTAIN_CELLS, Counts
 from tagloom.formats.gathering import Gathering, Reading
 from tagloom.formats.spellings import tidy_picture
-from tagloom.formats.states import UNCERTAIN, UNKNOWN, State, bad_state, state_of
+from tagloom.formats.states import STATES, UNCERTAIN, UNKNOWN, State, bad_state, state_of
 from tagloom.formats.tables import Table
 
 TITLE = "wide CSV"
@@ -58,7 +58,10 @@ def _gather_row(
 ) -> None:
     cells, where = table.rows[row], table.where(row)
     for column, tag in tags:
-        state = _state(table, row, column, cells[column])
+        cell = cells[column]
+        state = STATES.get(cell)
+        if state is None:
+            state = _state(table, row, column, cell)
         if state is True or state is False:
             gathering.add(Annotation(image, tag, state), where)
         elif state == UNCERTAIN:
