@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from tagloom.formats.columns import KNOWN, plain
@@ -10,6 +11,7 @@ from tagloom.vision.signatures import named_format
 SEPARATORS = (",", ";", "\t", "|")
 NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _INSIDE = (";", "|", ",")
+_DECLARED = re.compile(r"sep=([,;\t|])(?:\r\n|\r|\n|$)", re.IGNORECASE)
 _SAMPLE_ROWS = 50
 _SAMPLE_CHARACTERS = 65_536
 
@@ -39,10 +41,8 @@ def csv_rows(content: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 def declared_separator(content: str) -> tuple[str | None, int]:
     """Return what a first line `sep=;`, as spreadsheets write it, says, and where the rest is."""
-    first = content[:8].split("\n", 1)[0].rstrip("\r")
-    if len(first) == 5 and first.lower().startswith("sep=") and first[4] in SEPARATORS:
-        return first[4], content.find("\n") + 1 or len(content)
-    return None, 0
+    found = _DECLARED.match(content)
+    return (found.group(1), found.end()) if found else (None, 0)
 
 
 def sniffed_separator(content: str) -> str:

@@ -71,6 +71,11 @@ class Table:
                     lines.append(line + skipped)
         except BrokenRowError as problem:
             raise _broken(text, problem.line + skipped, problem) from problem
+        if not rows:
+            raise InvalidInputError(
+                f"{text.path} is empty but for separators. Expected rows of pictures and tags: "
+                "check that the right file was given."
+            )
         return cls(text, separator, [], rows, lines)
 
     @property
