@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +27,23 @@ def test_contradictions_are_left_unknown_for_good():
     assert len(reading.annotations) == 0
     assert reading.annotations.images == ("a",)
     assert reading.annotations.tags == ("sea",)
+    assert reading.annotations.undecided == {("a", "sea")}
     assert [remark.where for remark in reading.contradictions] == ["line 2"]
+
+
+def test_what_is_left_open_is_never_absent_by_default():
+    gathering = Gathering()
+    gathering.add(Annotation("a", "sea"), "line 1")
+    gathering.add(Annotation("b", "sea"), "line 2")
+    gathering.add(Annotation("b", "sea", False), "line 3")
+    gathering.leave_open("a", "sky")
+    gathering.add(Annotation("a", "sky", True, 0.9), "line 4")
+    gathering.leave_open("a", "sea")
+    annotations = gathering.annotations()
+    nan = float("nan")
+    known = annotations.to_labels(["a", "b", "c"], unlisted="absent")
+    np.testing.assert_array_equal(known.to_array(), [[1, nan], [nan, 0], [0, 0]])
+    assert annotations.undecided == {("a", "sky"), ("b", "sea")}
 
 
 def test_people_go_before_machines_in_any_order():

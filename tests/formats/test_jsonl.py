@@ -27,7 +27,7 @@ def test_lines_say_presences(table):
 def test_lines_can_say_everything(table):
     text = (
         '{"file_name": "a", "tags": ["v"], "absent": ["w"], "suggested": {"x": 0.5, "y": 1}, '
-        '"suggested_absent": {"z": 0.25}, "unknown": ["u"]}'
+        '"suggested_absent": {"z": 0.25}, "unknown": ["u"], "vocabulary": ["t"]}'
     )
     reading = read_jsonl(table(text))
     assert list(reading.annotations) == [
@@ -37,7 +37,8 @@ def test_lines_can_say_everything(table):
         Annotation("a", "y", True, 1.0),
         Annotation("a", "z", False, 0.25),
     ]
-    assert reading.annotations.tags == ("u", "v", "w", "x", "y", "z")
+    assert reading.annotations.tags == ("t", "u", "v", "w", "x", "y", "z")
+    assert reading.annotations.undecided == {("a", "u")}
     assert reading.can_say_absent
 
 

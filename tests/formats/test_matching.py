@@ -71,8 +71,10 @@ def test_everything_is_accounted_for():
             Annotation("2020\\b.jpg", "sky", True, 0.5),
         ],
         images=["c.png"],
+        undecided=[("c.png", "sky"), ("gone.jpg", "sky")],
     )
     matched = match(said, PICTURES)
+    assert matched.annotations.undecided == {("2019/a.jpg", "sea"), ("c.png", "sky")}
     assert list(matched.annotations) == [
         Annotation("2019/a.jpg", "sky"),
         Annotation("2020/b.JPG", "sky", True, 0.5),
@@ -97,6 +99,7 @@ def test_a_pictures_own_path_always_means_it(pictures, data):
         [Annotation(picture, tag) for picture in pictures for tag in data.draw(tags)],
         images=pictures,
         tags="xyz",
+        undecided=[(picture, "z") for picture in pictures],
     )
     matched = match(said, pictures)
     assert matched.annotations == said

@@ -62,6 +62,7 @@ def test_unknown_names_the_picture_and_the_tag(table):
     assert len(reading.annotations) == 0
     assert reading.annotations.images == ("a", "b", "c", "d")
     assert reading.annotations.tags == ("x", "y", "z")
+    assert reading.annotations.undecided == {("a", "x"), ("b", "y"), ("c", "z"), ("d", "z")}
     (remark,) = reading.remarks
     assert remark.what == "2 cells say -1 (uncertain): read as unknown"
     assert "line 4" in remark.where

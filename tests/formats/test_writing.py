@@ -43,10 +43,13 @@ said = st.lists(
     max_size=8,
 )
 everything = st.builds(
-    lambda entries, images, tags: Annotations.of(entries, images=images, tags=tags),
+    lambda entries, images, tags, left_open: Annotations.of(
+        entries, images=images, tags=tags, undecided=left_open
+    ),
     said,
     st.lists(image_names, max_size=2),
     st.lists(tag_names, max_size=2),
+    st.lists(st.tuples(image_names, tag_names), max_size=2),
 )
 
 
@@ -63,6 +66,7 @@ def test_long_tables_hold_everything(path, annotations):
     assert write_long_csv(annotations, path) == 0
     reading = read_long_csv(path)
     assert reading.annotations == annotations
+    assert reading.duplicates == 0
     assert reading.remarks == []
     assert read_tags(path).format == "long CSV"
 
@@ -77,7 +81,7 @@ def test_wide_tables_hold_what_people_say(path, annotations):
     assert write_wide_csv(annotations, path) == len(annotations) - len(people)
     reading = read_wide_csv(path)
     assert reading.annotations == people
-    assert reading.remarks == []
+    assert len(reading.remarks) == bool(people.undecided)
 
 
 @settings(deadline=None)

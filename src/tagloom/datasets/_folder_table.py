@@ -7,7 +7,6 @@ from tagloom.checks import some_of
 from tagloom.datasets._pictures import located
 from tagloom.datasets._tags import Unlisted, truth_of_tags
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotations
 from tagloom.formats.columns import SPLIT, form_of, place_of
 from tagloom.formats.gathering import Gathering
 from tagloom.formats.matching import renamed
@@ -64,7 +63,7 @@ class FolderTable:
     def truth(self, unlisted: Unlisted) -> PartialLabels:
         """Return what people say; `unlisted` is asked for where only presences are listed."""
         items = list(self.gathered.images)
-        said = Annotations.of(self.gathered.said.values(), images=items, tags=self.gathered.tags)
+        said = self.gathered.annotations()
         people = said.said_by_people()
         if len(people) < len(said):
             n_machine = len(said) - len(people)

@@ -39,6 +39,9 @@ class Annotations:
     present : ndarray of bool
     confidence : ndarray of float64
         NaN where a person said it.
+    undecided : frozenset of (str, str)
+        Pictures and tags that the source leaves open on purpose: somebody could not tell, or it
+        says both. They stay unknown even where an unlisted tag means absent.
     """
 
     images: tuple[str, ...]
@@ -47,6 +50,7 @@ class Annotations:
     columns: NDArray[np.int64]
     present: NDArray[np.bool_]
     confidence: NDArray[np.float64]
+    undecided: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(
@@ -55,6 +59,7 @@ class Annotations:
         *,
         images: Iterable[str] = (),
         tags: Iterable[str] = (),
+        undecided: Iterable[tuple[str, str]] = (),
     ) -> "Annotations":
         """Collect what is said; `images` and `tags` name more of them, which may occur in none.
 
@@ -62,9 +67,9 @@ class Annotations:
         >>> said.images, said.present.tolist()
         (('a.jpg', 'b.jpg'), [False, True])
         """
-        listed = list(said)
-        image_names = tuple(sorted({*images, *(one.image for one in listed)}))
-        tag_names = tuple(sorted({*tags, *(one.tag for one in listed)}))
+        listed, left_open = list(said), set(undecided)
+        image_names = _sorted_names(images, (one.image for one in listed), left_open, 0)
+        tag_names = _sorted_names(tags, (one.tag for one in listed), left_open, 1)
         row = {name: number for number, name in enumerate(image_names)}
         column = {name: number for number, name in enumerate(tag_names)}
         rows = np.array([row[one.image] for one in listed], dtype=np.int64)
@@ -84,6 +89,7 @@ class Annotations:
             columns[order],
             present[order],
             confidence[order],
+            _never_decided(left_open, listed),
         )
 
     def __iter__(self) -> Iterator[Annotation]:
@@ -118,6 +124,7 @@ class Annotations:
             self.columns[kept],
             self.present[kept],
             self.confidence[kept],
+            self.undecided,
         )
 
     def to_labels(self, items: Sequence[str], unlisted: str | float = "unknown") -> PartialLabels:
@@ -135,7 +142,7 @@ class Annotations:
             raise InvalidInputError(
                 f"unlisted must be 'unknown', 'absent' or a weight in (0, 1]; got {unlisted!r}."
             )
-        return PartialLabels.from_entries(
+        known = PartialLabels.from_entries(
             rows[kept],
             said.columns[kept],
             said.present[kept],
@@ -144,6 +151,10 @@ class Annotations:
             items=items,
             unlisted_weight=float(weight),
         )
+        column = {tag: number for number, tag in enumerate(self.tags)}
+        left_open = [(place[image], column[tag]) for image, tag in self.undecided if image in place]
+        hidden = np.array(left_open, dtype=np.int64).reshape(-1, 2)
+        return known.with_hidden(hidden[:, 0], hidden[:, 1]) if weight else known
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Annotations):
@@ -155,9 +166,26 @@ class Annotations:
             and np.array_equal(self.columns, other.columns)
             and np.array_equal(self.present, other.present)
             and np.array_equal(self.confidence, other.confidence, equal_nan=True)
+            and self.undecided == other.undecided
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _sorted_names(
+    more: Iterable[str], said: Iterable[str], left_open: set[tuple[str, str]], at: int
+) -> tuple[str, ...]:
+    return tuple(sorted({*more, *said, *(place[at] for place in left_open)}))
+
+
+def _never_decided(
+    left_open: set[tuple[str, str]], said: Iterable[Annotation]
+) -> frozenset[tuple[str, str]]:
+    """Take out what a person has decided after all; a machine decides nothing."""
+    if not left_open:
+        return frozenset()
+    decided = {(one.image, one.tag) for one in said if one.confidence is None}
+    return frozenset(left_open - decided)
 
 
 def _or_nan(confidence: float | None) -> float:

@@ -14,16 +14,17 @@ from tagloom.formats.spellings import Spellings, tidy_picture
 from tagloom.formats.text import read_text
 
 TITLE = "JSON lines"
-ABSENT, SUGGESTED, NOT_SUGGESTED, UNKNOWN = "absent", "suggested", "suggested_absent", "unknown"
+ABSENT, UNKNOWN, VOCABULARY = "absent", "unknown", "vocabulary"
+SUGGESTED, NOT_SUGGESTED = "suggested", "suggested_absent"
 _EXAMPLE = '{"file_name": "a.jpg", "tags": ["sea"]}'
 
 
 def read_jsonl(path: str | Path) -> Reading:
     """Read lines such as `{"file_name": "a.jpg", "tags": ["sea"]}`.
 
-    `absent` may list tags that the picture has not, `unknown` tags of which nothing is known;
-    `suggested` gives a machine's probability for each tag, `suggested_absent` that for its
-    absence. Other keys are not used, and remarked on.
+    `absent` may list tags that the picture has not, `unknown` tags that are left open, and
+    `vocabulary` tags that need be on no picture; `suggested` gives a machine's probability for
+    each tag, `suggested_absent` that for its absence. Other keys are not used, and remarked on.
     """
     text = read_text(Path(path))
     gathering, counts, spellings = Gathering(), Counts(), Spellings()
@@ -93,15 +94,17 @@ def _gather(
     image = "" if key is None else tidy_picture(_text(given[key], f"{where}, key {key!r}"))
     if image:
         gathering.images.setdefault(image)
-    elif set(given) != {UNKNOWN}:
+    elif set(given) != {VOCABULARY}:
         counts.add(NO_PICTURE, where)
         return
     for used, written, present, confidence in _said(given, key, where, counts):
         tag = spellings.tidy(written)
         if not tag:
             counts.add(NO_TAG, where)
-        elif used == UNKNOWN:
+        elif used == VOCABULARY:
             gathering.tags.setdefault(tag)
+        elif used == UNKNOWN:
+            gathering.leave_open(image, tag)
         else:
             gathering.add(Annotation(image, tag, present, confidence), where)
 
@@ -115,7 +118,7 @@ def _said(
         if name in {SUGGESTED, NOT_SUGGESTED}:
             for tag, probability in _probabilities(value, place).items():
                 yield name, tag, name == SUGGESTED, probability
-        elif name in TAGS or name in {ABSENT, UNKNOWN}:
+        elif name in TAGS or name in {ABSENT, UNKNOWN, VOCABULARY}:
             for tag in _tags(value, place):
                 yield name, tag, name in TAGS, None
         elif key != picture:

@@ -79,15 +79,24 @@ def _relabelled(
     rows = np.array(position, dtype=np.int64)[annotations.rows]
     order = np.lexsort((annotations.columns, rows))
     order = order[rows[order] >= 0]
-    arrays = (rows, annotations.columns, annotations.present, annotations.confidence)
-    rows, columns, present, confidence = (array[order] for array in arrays)
-    return Annotations(images, annotations.tags, rows, columns, present, confidence), []
+    said = Annotations(
+        images,
+        annotations.tags,
+        rows[order],
+        annotations.columns[order],
+        annotations.present[order],
+        annotations.confidence[order],
+        frozenset((meant[name], tag) for name, tag in annotations.undecided if name in meant),
+    )
+    return said, []
 
 
 def _merged(annotations: Annotations, meant: Mapping[str, str]) -> tuple[Annotations, list[Remark]]:
     gathering = renamed(annotations, annotations.tags, meant)
-    said = Annotations.of(gathering.said.values(), images=gathering.images, tags=gathering.tags)
-    return said, gathering.contradictions
+    for name, tag in annotations.undecided:
+        if name in meant:
+            gathering.leave_open(meant[name], tag)
+    return gathering.annotations(), gathering.contradictions
 
 
 def renamed(said: Iterable[Annotation], tags: Iterable[str], meant: Mapping[str, str]) -> Gathering:

@@ -86,8 +86,7 @@ def gather_long(
         if not one.image or not one.tag:
             _take_half(gathering, one, state, counts, where)
         elif state in {UNKNOWN, UNCERTAIN}:
-            gathering.images.setdefault(one.image)
-            gathering.tags.setdefault(one.tag)
+            gathering.leave_open(one.image, one.tag)
             if state == UNCERTAIN:
                 counts.add(UNCERTAIN_CELLS, where)
         else:

@@ -65,6 +65,7 @@ def _gather_row(
         if state is True or state is False:
             gathering.add(Annotation(image, tag, state), where)
         elif state == UNCERTAIN:
+            gathering.leave_open(image, tag)
             counts.add(UNCERTAIN_CELLS, where)
 
 

@@ -21,8 +21,9 @@ _BETWEEN_TAGS = ";"
 def write_long_csv(annotations: Annotations, path: Target) -> int:
     """Write `image,tag,state,probability`; everything can be said.
 
-    A row without tag names a picture of which nothing is said, a row without picture a tag that
-    is on none. `probability` is blank where a person said it.
+    A row without state leaves picture and tag open, a row without tag names a picture of which
+    nothing is said, and a row without picture a tag that is on none. `probability` is blank where
+    a person said it.
 
     Returns
     -------
@@ -31,8 +32,9 @@ def write_long_csv(annotations: Annotations, path: Target) -> int:
     """
     said = list(annotations)
     rows = [[one.image, one.tag, str(int(one.present)), _number(one.confidence)] for one in said]
-    silent = set(annotations.images) - {one.image for one in said}
-    unused = set(annotations.tags) - {one.tag for one in said}
+    rows += [[image, tag, "", ""] for image, tag in sorted(annotations.undecided)]
+    silent = set(annotations.images) - {row[0] for row in rows}
+    unused = set(annotations.tags) - {row[1] for row in rows}
     rows += [[image, "", "", ""] for image in sorted(silent)]
     rows += [["", tag, "", ""] for tag in sorted(unused)]
     _write_rows(annotations, path, ["image", "tag", "state", "probability"], rows)
@@ -42,7 +44,8 @@ def write_long_csv(annotations: Annotations, path: Target) -> int:
 def write_wide_csv(annotations: Annotations, path: Target) -> int:
     """Write a row for each picture and a column for each tag, with 1, 0 or nothing.
 
-    What a machine suggests cannot be said and is left out. There must be a tag.
+    What is left open on purpose is -1, which readers take for uncertain. What a machine suggests
+    cannot be said and is left out. There must be a tag.
 
     Returns
     -------
@@ -56,21 +59,22 @@ def write_wide_csv(annotations: Annotations, path: Target) -> int:
         )
     column = {tag: place for place, tag in enumerate(annotations.tags)}
     people = annotations.said_by_people()
-    rows = []
-    for image, said in people.by_image().items():
-        cells = [""] * len(column)
-        for one in said:
-            cells[column[one.tag]] = str(int(one.present))
-        rows.append([image, *cells])
-    _write_rows(annotations, path, [_picture_title(annotations.tags), *annotations.tags], rows)
+    rows = {image: [image, *[""] * len(column)] for image in annotations.images}
+    for one in people:
+        rows[one.image][column[one.tag] + 1] = str(int(one.present))
+    for image, tag in annotations.undecided:
+        rows[image][column[tag] + 1] = "-1"
+    header = [_picture_title(annotations.tags), *annotations.tags]
+    _write_rows(annotations, path, header, rows.values())
     return len(annotations) - len(people)
 
 
 def write_tag_list_csv(annotations: Annotations, path: Target) -> int:
     """Write `file_name,tags` with the tags that people say are present.
 
-    Absences, suggestions of machines and tags that are on no picture cannot be said and are left
-    out. Tags stand apart by `;`, or in lists in brackets where a tag holds a separator itself.
+    Absences, suggestions of machines, what is left open and tags that are on no picture cannot be
+    said and are left out. Tags stand apart by `;`, or in lists in brackets where a tag holds a
+    separator itself.
 
     Returns
     -------
@@ -91,8 +95,8 @@ def write_tag_list_csv(annotations: Annotations, path: Target) -> int:
 def write_jsonl(annotations: Annotations, path: Target) -> int:
     """Write an object for each picture; everything can be said.
 
-    Beside `file_name` and `tags` there are `absent`, `suggested` and `suggested_absent` where
-    there is something to list, and `unknown` for tags that are on no picture.
+    Beside `file_name` and `tags` there are `absent`, `unknown` (left open), `suggested` and
+    `suggested_absent` where there is something to list, and `vocabulary` for tags on no picture.
 
     Returns
     -------
@@ -100,12 +104,16 @@ def write_jsonl(annotations: Annotations, path: Target) -> int:
         How many annotations the form cannot hold: 0.
     """
     _check_names(annotations, os.fspath(path))
-    lines = [_object(image, said) for image, said in annotations.by_image().items()]
-    unused = sorted(set(annotations.tags) - {one.tag for one in annotations})
+    by_image = {image: _object(image, said) for image, said in annotations.by_image().items()}
+    for image, tag in sorted(annotations.undecided):
+        by_image[image].setdefault(jsonl.UNKNOWN, []).append(tag)
+    lines = list(by_image.values())
+    used = {one.tag for one in annotations} | {tag for _, tag in annotations.undecided}
+    unused = sorted(set(annotations.tags) - used)
     if unused:
         # Readers of other programs expect a picture on every line: where there is one, it says it.
         lines = lines or [{}]
-        lines[0][jsonl.UNKNOWN] = unused
+        lines[0][jsonl.VOCABULARY] = unused
     _write(path, [f"{_json(line)}\n" for line in lines])
     return 0
 
