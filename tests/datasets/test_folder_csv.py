@@ -1,5 +1,6 @@
 import csv
 import re
+import unicodedata
 
 import numpy as np
 import pytest
@@ -58,7 +59,9 @@ def test_long_and_wide_say_the_same(folder, text, given):
         st.lists(st.sampled_from(["1", "0", ""]), min_size=3, max_size=3), min_size=2, max_size=2
     ),
     labels=st.lists(
-        st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1),
+        st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1).map(
+            lambda name: unicodedata.normalize("NFC", name)
+        ),
         min_size=3,
         max_size=3,
         unique_by=str.lower,
