@@ -68,20 +68,21 @@ class Annotations:
         (('a.jpg', 'b.jpg'), [False, True])
         """
         listed, left_open = list(said), set(undecided)
-        image_names = _sorted_names(images, (one.image for one in listed), left_open, 0)
-        tag_names = _sorted_names(tags, (one.tag for one in listed), left_open, 1)
-        row = {name: number for number, name in enumerate(image_names)}
-        column = {name: number for number, name in enumerate(tag_names)}
-        rows = np.array([row[one.image] for one in listed], dtype=np.int64)
-        columns = np.array([column[one.tag] for one in listed], dtype=np.int64)
-        confidence = np.array([_or_nan(one.confidence) for one in listed], dtype=np.float64)
+        of_image, of_tag, of_present, of_confidence = (
+            zip(*listed, strict=True) if listed else [()] * 4
+        )
+        image_names = _sorted_names(images, of_image, left_open, 0)
+        tag_names = _sorted_names(tags, of_tag, left_open, 1)
+        rows = _places(image_names, of_image)
+        columns = _places(tag_names, of_tag)
+        confidence = _checked_confidence(of_confidence)
         cells = rows * len(tag_names) + columns
         order = np.argsort(cells, kind="stable")
         if (np.diff(cells[order]) == 0).any():
             raise InvalidInputError(
                 "Each picture and tag may be said once; readers merge what is repeated."
             )
-        present = np.array([one.present for one in listed], dtype=bool)
+        present = np.array(of_present, dtype=bool)
         return cls(
             image_names,
             tag_names,
@@ -188,12 +189,18 @@ def _never_decided(
     return frozenset(left_open - decided)
 
 
-def _or_nan(confidence: float | None) -> float:
-    if confidence is None:
-        return np.nan
-    if not 0 <= confidence <= 1:
+def _places(names: Sequence[str], given: Sequence[str]) -> NDArray[np.int64]:
+    place = {name: number for number, name in enumerate(names)}
+    return np.fromiter(map(place.__getitem__, given), dtype=np.int64, count=len(given))
+
+
+def _checked_confidence(given: Sequence[float | None]) -> NDArray[np.float64]:
+    confidence = np.array([np.nan if one is None else one for one in given], dtype=np.float64)
+    by_machine = np.array([one is not None for one in given], dtype=bool)
+    wrong = np.flatnonzero(by_machine & ~((confidence >= 0) & (confidence <= 1)))
+    if len(wrong):
         raise InvalidInputError(
-            f"A machine's confidence must be a number in [0, 1]; got {confidence!r}. Give None for "
-            "what a person said."
+            f"A machine's confidence must be a number in [0, 1]; got {given[wrong[0]]!r}. Give "
+            "None for what a person said."
         )
     return confidence

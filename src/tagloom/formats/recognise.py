@@ -1,6 +1,9 @@
 """Read tags from whatever a user has."""
 
+import gc
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tagloom.checks import check_choice
@@ -37,7 +40,8 @@ def read_tags(
             f"{path} does not exist. Expected a file or folder with tags: check its name."
         )
     chosen = recognised(path) if format is None else _named(format)
-    return chosen.read(path, None if pictures is None else Path(pictures))
+    with _collector_paused():
+        return chosen.read(path, None if pictures is None else Path(pictures))
 
 
 def recognised(path: Path) -> Format:
@@ -50,6 +54,18 @@ def recognised(path: Path) -> Format:
         f"{path}: found no tags in any format that is known{_first_line(path)}. Expected one of: "
         f"{expected}. If it is one of them, force it with --format KEY (format=KEY in Python)."
     )
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Spare the search for cycles: reading makes millions of small objects, none of them in one."""
+    was_running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_running:
+            gc.enable()
 
 
 def _named(key: str) -> Format:
