@@ -8,7 +8,7 @@ def test_lines_say_presences(table):
     text = (
         '{"file_name": "a.jpg", "tags": ["sea", "sky"]}\r\n\r\n'
         '{"image": "sub\\\\b.jpg", "labels": ["sea"]}\r\n'
-        '{"path": "c.jpg", "keywords": "big sky"}\r\n'
+        '{"path": "c.jpg", "label": "big sky"}\r\n'
         '{"file": "d.jpg", "tags": null}'
     )
     reading = read_tags(table(text, "metadata.jsonl"))

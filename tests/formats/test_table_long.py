@@ -111,7 +111,7 @@ def test_details_say_how_it_was_read(table):
         ('image,tag\na,"x"y\n', "line 2, column 5: .*quotation mark"),
         ("image,tag,state,probability\na,x,1,2\n", "column 'probability': .*from 0 to 1.*'2'"),
         ("image,tag,state,probability\na,x,1,nan\n", "found 'nan'"),
-        ("image,tag,tag\na,x,y\n", "'tag' twice"),
+        ("\n\nimage,tag,tag\na,x,y\n", "line 3, column 'tag': .*'tag' twice"),
         ("tag,state\nx,1\n", "expected a column 'image' beside the tags"),
         ("image,sea\na,1\n", "expected a column 'tag' or 'label', found 'image', 'sea'"),
     ],

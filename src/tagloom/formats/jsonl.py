@@ -7,7 +7,7 @@ from typing import Any
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats.annotations import Annotation
-from tagloom.formats.columns import PICTURE, TAGS, plain
+from tagloom.formats.columns import PICTURE, TAG, TAGS, plain
 from tagloom.formats.counting import NO_PICTURE, NO_TAG, Counts
 from tagloom.formats.gathering import Gathering, Reading
 from tagloom.formats.spellings import Spellings, tidy_picture
@@ -16,6 +16,7 @@ from tagloom.formats.text import read_text
 TITLE = "JSON lines"
 ABSENT, UNKNOWN, VOCABULARY = "absent", "unknown", "vocabulary"
 SUGGESTED, NOT_SUGGESTED = "suggested", "suggested_absent"
+_PRESENT = (*TAGS, *TAG)
 _EXAMPLE = '{"file_name": "a.jpg", "tags": ["sea"]}'
 
 
@@ -118,9 +119,9 @@ def _said(
         if name in {SUGGESTED, NOT_SUGGESTED}:
             for tag, probability in _probabilities(value, place).items():
                 yield name, tag, name == SUGGESTED, probability
-        elif name in TAGS or name in {ABSENT, UNKNOWN, VOCABULARY}:
+        elif name in _PRESENT or name in {ABSENT, UNKNOWN, VOCABULARY}:
             for tag in _tags(value, place):
-                yield name, tag, name in TAGS, None
+                yield name, tag, name in _PRESENT, None
         elif key != picture:
             counts.add(f"lines have a key {key!r}, which says nothing of tags: not used", where)
 

@@ -39,7 +39,7 @@ class LongColumns:
         tag = place_of(table.header, TAG)
         if tag is None:
             raise InvalidInputError(
-                f"{table.path}, line 1: expected a column 'tag' or 'label', found "
+                f"{table.head}: expected a column 'tag' or 'label', found "
                 f"{', '.join(map(repr, table.header))}. Name the column of tags, or say that the "
                 "table has another form."
             )
@@ -48,7 +48,7 @@ class LongColumns:
         picture = picture_place(table.header, [tag, *_given(state), *_given(probability)])
         if picture in {tag, state, probability}:
             raise InvalidInputError(
-                f"{table.path}, line 1: expected a column 'image' beside the tags, found "
+                f"{table.head}: expected a column 'image' beside the tags, found "
                 f"{', '.join(map(repr, table.header))}. Add one that names the pictures."
             )
         return cls(picture, tag, state, probability)

@@ -51,7 +51,7 @@ class TagColumns:
         picture = None if tags is None else picture_place(table.header, {tags, *apart})
         if tags is None or picture is None or picture == tags:
             raise InvalidInputError(
-                f"{table.path}, line 1: expected the columns 'file_name' and 'tags', found "
+                f"{table.head}: expected the columns 'file_name' and 'tags', found "
                 f"{', '.join(map(repr, table.header))}. Name the columns of pictures and of tags."
             )
         return cls(picture, tags)

@@ -94,7 +94,7 @@ def _tag_columns(table: Table, apart: set[int]) -> tuple[list[int], list[int]]:
         unused = [place for place in unused if place not in columns]
     if not columns:
         raise InvalidInputError(
-            f"{table.path}, line 1: expected columns of tags beside the pictures; there is no "
+            f"{table.head}: expected columns of tags beside the pictures; there is no "
             f"column of labels in {', '.join(map(repr, table.header))}. Add a column for each tag."
         )
     return columns, [*unnamed, *unused]
@@ -116,6 +116,6 @@ def _check_unnamed(table: Table, unnamed: list[int]) -> None:
     named = any(plain(name) in PICTURE for name in table.header)
     if unnamed and not (named and unnamed == [0]):
         raise InvalidInputError(
-            f"{table.path}, line 1, column {unnamed[0] + 1}: columns need different names, found "
+            f"{table.head}, column {unnamed[0] + 1}: columns need different names, found "
             "an empty name. Name the column or take it out."
         )

@@ -32,6 +32,8 @@ class Table:
         Cells as written, but for spaces behind a separator.
     lines : list of int
         The line of the file on which each row begins.
+    header_line : int
+        The line on which the header stands.
     """
 
     text: Text
@@ -39,6 +41,7 @@ class Table:
     header: list[str]
     rows: list[list[str]]
     lines: list[int]
+    header_line: int = 1
 
     @classmethod
     def read(cls, path: Path, *, header: bool = True) -> "Table":
@@ -52,6 +55,7 @@ class Table:
             [tidy_name(name) for name in table.rows[0]],
             table.rows[1:],
             table.lines[1:],
+            table.lines[0],
         )
         titled._check()
         return titled
@@ -82,6 +86,11 @@ class Table:
     def path(self) -> Path:
         """The file."""
         return self.text.path
+
+    @property
+    def head(self) -> str:
+        """Say where the header is."""
+        return f"{self.path}, line {self.header_line}"
 
     def where(self, row: int, column: int | None = None) -> str:
         """Say where a row or a cell is."""
@@ -117,7 +126,7 @@ class Table:
         repeated = sorted({name for name in named if named.count(name) > 1})
         if repeated:
             raise InvalidInputError(
-                f"{self.path}, line 1, column {repeated[0]!r}: columns need different names, found "
+                f"{self.head}, column {repeated[0]!r}: columns need different names, found "
                 f"{repeated[0]!r} twice. Rename one or take it out."
             )
         width = len(self.header)
