@@ -45,8 +45,8 @@ def complete(
     least_pictures: Annotated[
         int, typer.Option(help="Tags on fewer pictures are kept, not learned.")
     ] = 3,
-    folds: Annotated[int, typer.Option(help="Parts into which known tags are split to measure.")] = 4,
-    questions: Annotated[int, typer.Option(help="How many entries to propose for annotation.")] = 50,
+    folds: Annotated[int, typer.Option(help="Parts of what is known, to measure.")] = 4,
+    questions: Annotated[int, typer.Option(help="How many entries to propose next.")] = 50,
     seed: Annotated[int, typer.Option(help="Decides what is hidden to measure.")] = 0,
     tag_format: TagFormat = None,
     backbone: Annotated[

@@ -76,9 +76,7 @@ def export(
     _echo(facts, lines, to_json)
 
 
-def _sidecars(
-    tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_json: bool
-) -> None:
+def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_json: bool) -> None:
     from tagloom.completion.exporting import JOURNAL, planned_sidecars
     from tagloom.formats.sidecar_apply import apply_sidecars
 

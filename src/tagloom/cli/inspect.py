@@ -28,9 +28,11 @@ def inspect(
         "features": header.n_features,
         "versions": header.versions,
     }
-    facts |= _of_completion(header.facts) if header.kind == "Completion" else {
-        "parameters": header.parameters
-    }
+    facts |= (
+        _of_completion(header.facts)
+        if header.kind == "Completion"
+        else {"parameters": header.parameters}
+    )
     if to_json:
         typer.echo(as_json(facts))
         return

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Teller:
-    """Tells each step as soon as it is known, to people only: a program gets its JSON at the end."""
+    """Tells people each step as soon as it is known; a program gets JSON at the end."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet

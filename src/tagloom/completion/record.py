@@ -39,9 +39,13 @@ def digest_of_files(paths: Sequence[Path]) -> dict[str, str]:
 
 def write_record(out: Path, facts: dict[str, Any]) -> None:
     """Write run.json, the last file of a run: where it stands, the run is whole."""
-    record = {"tagloom": tagloom.__version__, "python": platform.python_version()}
-    record |= {"written": datetime.now(UTC).isoformat(timespec="seconds")}
-    record |= {"packages": _versions(), **facts}
+    record: dict[str, Any] = {
+        "tagloom": tagloom.__version__,
+        "python": platform.python_version(),
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "packages": _versions(),
+        **facts,
+    }
     with written_whole(out / NAME) as part:
         part.write_text(json.dumps(record, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 

@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from tagloom.checks import check_choice
 from tagloom.datasets._layout import Layout, Size, of_expected_size
-from tagloom.datasets._pictures import PictureIndex, located
+from tagloom.datasets._pictures import located
 from tagloom.datasets._stored import in_order, read_npz
 from tagloom.datasets._texts import numbered_lines, whole_number
 from tagloom.datasets.base import Dataset
@@ -55,7 +55,7 @@ def load_corel5k(
     _refuse_shared(root, training, test)
     ids = [*training, *test]
     folder = _LAYOUT.folder(root / "images")
-    items, lost = located(PictureIndex.of(folder), ids, "Corel5k")
+    items, lost = located(folder, ids, "Corel5k")
     truth = _truth([*training.values(), *test.values()], len(training), words, items)
     one_sided = len(words) - truth.n_labels
     dataset = Dataset(

@@ -4,12 +4,11 @@ import os
 from pathlib import Path
 
 from tagloom.checks import check_choice
-from tagloom.datasets._csv_tables import CsvTable, form_of, read_form
+from tagloom.datasets._folder_table import FolderTable
 from tagloom.datasets._layout import Layout
-from tagloom.datasets._pictures import PictureIndex, located
 from tagloom.datasets._splitting import note_of_draw, rows_of_words, seeded_split
 from tagloom.datasets._tags import Unlisted
-from tagloom.datasets.base import Dataset, Rows
+from tagloom.datasets.base import Dataset
 from tagloom.errors import InvalidInputError
 
 _NAMES = ("labels.csv", "metadata.csv", "tags.csv")
@@ -45,32 +44,34 @@ def load_folder(
         "long", "wide" or "tags"; "auto" tells it by the header: `tags`, `label`, or neither.
     unlisted
         What a tag means that is not listed, as in `PartialLabels.from_tags`. It must be given for
-        lists of tags.
+        tables that list presences only: lists of tags, and long ones without states.
     separator
-        What stands between two tags.
+        What stands between two tags of a list.
     test_share, random_state
         How a split is drawn where there is no column `split`.
 
     Notes
     -----
-    The picture's column is called `file_name`, `image`, `ImageID` or `item`, or is the first. A
-    name may lack its ending. What no row and no cell says is unknown.
+    The table is read as `tagloom.formats` reads it: its separator and encoding are found out, the
+    columns are known by their usual names, and a picture's name may lack folders and ending. What
+    no row and no cell says is unknown, and so is what the table says both ways. All that was left
+    out or merged is in the notes of the set.
     """
     check_choice("form", form, _FORMS)
+    if not separator:
+        raise InvalidInputError("separator must be at least one character; it is empty.")
     root = Path(path)
     csv_path = _csv_of(root, None if table is None else Path(table))
     folder = root.parent if root.is_file() else root
-    given = CsvTable.read(csv_path)
-    listed = given.items()
-    items, notes = located(PictureIndex.of(folder), listed, csv_path.name)
-    given = given.renamed(dict(zip(listed, items, strict=True)))
-    if not separator:
-        raise InvalidInputError("separator must be at least one character; it is empty.")
-    truth = read_form(given, form_of(given) if form == "auto" else form, unlisted, separator)
-    split = _split_of(given)
-    if split is None:
+    given = FolderTable.read(csv_path, folder, form, separator)
+    truth = given.truth(unlisted)
+    notes = list(given.notes)
+    words = given.split_words()
+    if words is None:
         split = seeded_split(truth, test_share, random_state)
-        notes = [*notes, note_of_draw(*split, random_state)]
+        notes.append(note_of_draw(*split, random_state))
+    else:
+        split = rows_of_words(words, f"{csv_path}, column 'split'")
     return Dataset(folder.resolve().name, truth, *split, folder=folder, notes=notes)
 
 
@@ -88,19 +89,3 @@ def _csv_of(root: Path, table: Path | None) -> Path:
             f"{len(there)}) in {root}"
         )
     return there[0]
-
-
-def _split_of(given: CsvTable) -> tuple[Rows, Rows] | None:
-    """Return the split that a column says; rows of one picture must agree."""
-    place = given.place("split")
-    if place is None:
-        return None
-    word: dict[str, str] = {}
-    for row, cells in enumerate(given.rows):
-        item = cells[given.item_place]
-        if word.setdefault(item, cells[place]) != cells[place]:
-            raise InvalidInputError(
-                f"{given.where(row, place)}: {item!r} is {cells[place]!r} here and "
-                f"{word[item]!r} before."
-            )
-    return rows_of_words([word[item] for item in given.items()], f"{given.path}, column 'split'")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tagloom.checks import check_choice
 from tagloom.datasets._layout import Layout, Size, of_expected_size
-from tagloom.datasets._pictures import PictureIndex, located
+from tagloom.datasets._pictures import located
 from tagloom.datasets._stored import features_of, numbers_only
 from tagloom.datasets._texts import numbered_lines
 from tagloom.datasets._vectors import ENDINGS, read_vectors
@@ -85,7 +85,7 @@ def load_lear(
     folder = _picture_folder(files, images, features)
     notes: list[str] = []
     if folder is not None:
-        entries, notes = located(PictureIndex.of(folder), entries, _TITLES[name])
+        entries, notes = located(folder, entries, _TITLES[name])
     truth = PartialLabels.from_array(np.vstack(annotations), labels=labels, items=entries)
     n_training = len(listed[0])
     dataset = Dataset(

@@ -39,9 +39,10 @@ def _read_picture(path: Path, names: Names, gathering: Gathering, tally: Tally) 
         difficult = (found.findtext("difficult") or "0").strip()
         certain[tag] = certain.get(tag, False) or _is_easy(difficult, path, number)
     for tag, is_certain in certain.items():
-        gathering.tags.setdefault(tag)
         if is_certain:
             gathering.add(Annotation(image, tag), str(path))
+        else:
+            gathering.leave_open(image, tag)
     return len(objects)
 
 

@@ -39,6 +39,9 @@ class Annotations:
     present : ndarray of bool
     confidence : ndarray of float64
         NaN where a person said it.
+    undecided : frozenset of (str, str)
+        Pictures and tags that the source leaves open on purpose: somebody could not tell, or it
+        says both. They stay unknown even where an unlisted tag means absent.
     """
 
     images: tuple[str, ...]
@@ -47,6 +50,7 @@ class Annotations:
     columns: NDArray[np.int64]
     present: NDArray[np.bool_]
     confidence: NDArray[np.float64]
+    undecided: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(
@@ -55,6 +59,7 @@ class Annotations:
         *,
         images: Iterable[str] = (),
         tags: Iterable[str] = (),
+        undecided: Iterable[tuple[str, str]] = (),
     ) -> "Annotations":
         """Collect what is said; `images` and `tags` name more of them, which may occur in none.
 
@@ -62,24 +67,30 @@ class Annotations:
         >>> said.images, said.present.tolist()
         (('a.jpg', 'b.jpg'), [False, True])
         """
-        listed = list(said)
-        by_place = {(one.image, one.tag): one for one in listed}
-        if len(by_place) < len(listed):
+        listed, left_open = list(said), set(undecided)
+        of_image, of_tag, of_present, of_confidence = (
+            zip(*listed, strict=True) if listed else [()] * 4
+        )
+        image_names = _sorted_names(images, of_image, left_open, 0)
+        tag_names = _sorted_names(tags, of_tag, left_open, 1)
+        rows = _places(image_names, of_image)
+        columns = _places(tag_names, of_tag)
+        confidence = _checked_confidence(of_confidence)
+        cells = rows * len(tag_names) + columns
+        order = np.argsort(cells, kind="stable")
+        if (np.diff(cells[order]) == 0).any():
             raise InvalidInputError(
                 "Each picture and tag may be said once; readers merge what is repeated."
             )
-        image_names = tuple(sorted({*images, *(one.image for one in listed)}))
-        tag_names = tuple(sorted({*tags, *(one.tag for one in listed)}))
-        row = {name: number for number, name in enumerate(image_names)}
-        column = {name: number for number, name in enumerate(tag_names)}
-        ordered = [by_place[place] for place in sorted(by_place)]
+        present = np.array(of_present, dtype=bool)
         return cls(
             image_names,
             tag_names,
-            np.array([row[one.image] for one in ordered], dtype=np.int64),
-            np.array([column[one.tag] for one in ordered], dtype=np.int64),
-            np.array([one.present for one in ordered], dtype=bool),
-            np.array([_or_nan(one.confidence) for one in ordered], dtype=np.float64),
+            rows[order],
+            columns[order],
+            present[order],
+            confidence[order],
+            _never_decided(left_open, listed),
         )
 
     def __iter__(self) -> Iterator[Annotation]:
@@ -114,6 +125,7 @@ class Annotations:
             self.columns[kept],
             self.present[kept],
             self.confidence[kept],
+            self.undecided,
         )
 
     def to_labels(self, items: Sequence[str], unlisted: str | float = "unknown") -> PartialLabels:
@@ -127,7 +139,11 @@ class Annotations:
         rows = position[said.rows] if len(said) else said.rows
         kept = rows >= 0
         weight = {"unknown": 0.0, "absent": 1.0}.get(str(unlisted), unlisted)
-        return PartialLabels.from_entries(
+        if isinstance(weight, str):
+            raise InvalidInputError(
+                f"unlisted must be 'unknown', 'absent' or a weight in (0, 1]; got {unlisted!r}."
+            )
+        known = PartialLabels.from_entries(
             rows[kept],
             said.columns[kept],
             said.present[kept],
@@ -136,6 +152,10 @@ class Annotations:
             items=items,
             unlisted_weight=float(weight),
         )
+        column = {tag: number for number, tag in enumerate(self.tags)}
+        left_open = [(place[image], column[tag]) for image, tag in self.undecided if image in place]
+        hidden = np.array(left_open, dtype=np.int64).reshape(-1, 2)
+        return known.with_hidden(hidden[:, 0], hidden[:, 1]) if weight else known
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Annotations):
@@ -147,10 +167,40 @@ class Annotations:
             and np.array_equal(self.columns, other.columns)
             and np.array_equal(self.present, other.present)
             and np.array_equal(self.confidence, other.confidence, equal_nan=True)
+            and self.undecided == other.undecided
         )
 
     __hash__ = None  # type: ignore[assignment]
 
 
-def _or_nan(confidence: float | None) -> float:
-    return np.nan if confidence is None else confidence
+def _sorted_names(
+    more: Iterable[str], said: Iterable[str], left_open: set[tuple[str, str]], at: int
+) -> tuple[str, ...]:
+    return tuple(sorted({*more, *said, *(place[at] for place in left_open)}))
+
+
+def _never_decided(
+    left_open: set[tuple[str, str]], said: Iterable[Annotation]
+) -> frozenset[tuple[str, str]]:
+    """Take out what a person has decided after all; a machine decides nothing."""
+    if not left_open:
+        return frozenset()
+    decided = {(one.image, one.tag) for one in said if one.confidence is None}
+    return frozenset(left_open - decided)
+
+
+def _places(names: Sequence[str], given: Sequence[str]) -> NDArray[np.int64]:
+    place = {name: number for number, name in enumerate(names)}
+    return np.fromiter(map(place.__getitem__, given), dtype=np.int64, count=len(given))
+
+
+def _checked_confidence(given: Sequence[float | None]) -> NDArray[np.float64]:
+    confidence = np.array([np.nan if one is None else one for one in given], dtype=np.float64)
+    by_machine = np.array([one is not None for one in given], dtype=bool)
+    wrong = np.flatnonzero(by_machine & ~((confidence >= 0) & (confidence <= 1)))
+    if len(wrong):
+        raise InvalidInputError(
+            f"A machine's confidence must be a number in [0, 1]; got {given[wrong[0]]!r}. Give "
+            "None for what a person said."
+        )
+    return confidence

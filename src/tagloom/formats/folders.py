@@ -36,3 +36,8 @@ def read_folders(folder: str | os.PathLike[str], pictures: Iterable[str] | None 
     for step in unusable:
         gathering.note(repr(step), "the name of this folder cannot be a tag: left out")
     return gathering.finish(root, "folder names", can_say_absent=False)
+
+
+def has_folders(folder: str | os.PathLike[str]) -> bool:
+    """Tell whether a picture lies in a folder inside the folder."""
+    return any("/" in image for image in find_pictures(folder).pictures)

@@ -58,9 +58,13 @@ class Gathering:
     contradictions: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     _contradicted: set[tuple[str, str]] = field(default_factory=set)
+    _left_open: set[tuple[str, str]] = field(default_factory=set)
 
     def add(self, one: Annotation, where: str) -> None:
-        """Take one thing that is said at a place; a person's word goes before a machine's."""
+        """Take one thing that is said at a place.
+
+        A person's word goes before a machine's; of two machines the first is heard.
+        """
         self.images.setdefault(one.image)
         self.tags.setdefault(one.tag)
         place = (one.image, one.tag)
@@ -75,6 +79,21 @@ class Gathering:
             self.said[place] = before if before.confidence is None else one
         elif before.confidence is None and before.present != one.present:
             self._contradict(one, where)
+
+    def leave_open(self, image: str, tag: str) -> None:
+        """Take that the source says nothing on purpose; a person's word elsewhere goes before."""
+        self.images.setdefault(image)
+        self.tags.setdefault(tag)
+        self._left_open.add((image, tag))
+
+    def annotations(self) -> Annotations:
+        """Return all that was said so far."""
+        return Annotations.of(
+            self.said.values(),
+            images=self.images,
+            tags=self.tags,
+            undecided=self._contradicted | self._left_open,
+        )
 
     def note(self, where: str, what: str) -> None:
         """Account for something that was left out or read otherwise than it stands."""
@@ -93,7 +112,7 @@ class Gathering:
     ) -> Reading:
         """Return all that was said."""
         return Reading(
-            Annotations.of(self.said.values(), images=self.images, tags=self.tags),
+            self.annotations(),
             source,
             recognised,
             details,

@@ -1,0 +1,65 @@
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tagloom.formats import Annotation, Gathering
+
+
+def gathered(*said):
+    gathering = Gathering()
+    for number, one in enumerate(said):
+        gathering.add(one, f"line {number + 1}")
+    return gathering.finish(Path("x"), "test", can_say_absent=True)
+
+
+def test_repetitions_are_merged_and_counted():
+    reading = gathered(*[Annotation("a", "sea")] * 3, Annotation("b", "sea"))
+    assert len(reading.annotations) == 2
+    assert reading.duplicates == 2
+    assert reading.contradictions == []
+
+
+def test_contradictions_are_left_unknown_for_good():
+    yes, no = Annotation("a", "sea"), Annotation("a", "sea", False)
+    reading = gathered(yes, no, yes, yes)
+    assert len(reading.annotations) == 0
+    assert reading.annotations.images == ("a",)
+    assert reading.annotations.tags == ("sea",)
+    assert reading.annotations.undecided == {("a", "sea")}
+    assert [remark.where for remark in reading.contradictions] == ["line 2"]
+
+
+def test_what_is_left_open_is_never_absent_by_default():
+    gathering = Gathering()
+    gathering.add(Annotation("a", "sea"), "line 1")
+    gathering.add(Annotation("b", "sea"), "line 2")
+    gathering.add(Annotation("b", "sea", False), "line 3")
+    gathering.leave_open("a", "sky")
+    gathering.add(Annotation("a", "sky", True, 0.9), "line 4")
+    gathering.leave_open("a", "sea")
+    annotations = gathering.annotations()
+    nan = float("nan")
+    known = annotations.to_labels(["a", "b", "c"], unlisted="absent")
+    np.testing.assert_array_equal(known.to_array(), [[1, nan], [nan, 0], [0, 0]])
+    assert annotations.undecided == {("a", "sky"), ("b", "sea")}
+
+
+def test_people_go_before_machines_in_any_order():
+    person, machine = Annotation("a", "sea", False), Annotation("a", "sea", True, 0.9)
+    for order in ((person, machine), (machine, person)):
+        reading = gathered(*order)
+        assert list(reading.annotations) == [person]
+        assert reading.duplicates == 1
+        assert reading.contradictions == []
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.booleans())))
+def test_what_remains_is_what_nobody_denies(said):
+    reading = gathered(*(Annotation(*one) for one in said))
+    undenied = {one for one in said if (*one[:2], not one[2]) not in said}
+    assert {one[:3] for one in reading.annotations} == undenied
+    denied = {one[:2] for one in said} - {one[:2] for one in undenied}
+    assert len(reading.contradictions) == len(denied)
+    assert reading.duplicates == len(said) - len(undenied) - len(denied)
