@@ -2,7 +2,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from threadpoolctl import threadpool_limits
+
+# No test times: a busy machine is no fault of the code.
+settings.register_profile("tagloom", deadline=None)
+settings.load_profile("tagloom")
 
 # One worker a core runs the tests: threads of the linear algebra would only be in the way.
 if "PYTEST_XDIST_WORKER" in os.environ:

@@ -162,3 +162,9 @@ def test_bad_text_is_named_with_line_and_column(tmp_path, text, problem):
     path.write_text(text)
     with pytest.raises(InvalidInputError, match=problem):
         read_arff(path)
+
+
+def test_a_bare_question_mark_is_missing_also_where_it_is_a_quoted_value(tmp_path):
+    path = tmp_path / "marks.arff"
+    path.write_text("@relation x\n@attribute a {'?', b}\n@data\n'?'\n?\nb\n")
+    np.testing.assert_array_equal(read_arff(path).values, [[0.0], [np.nan], [1.0]])

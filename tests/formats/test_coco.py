@@ -35,8 +35,9 @@ def saved(tmp_path):
     return save
 
 
-def entries(*listed, images=("a.jpg", "b.jpg"), tags=("dog", "sea")):
-    return Annotations.of([Annotation(*one) for one in listed], images=images, tags=tags)
+def entries(*listed, images=("a.jpg", "b.jpg"), tags=("dog", "sea"), undecided=()):
+    said = [Annotation(*one) for one in listed]
+    return Annotations.of(said, images=images, tags=tags, undecided=undecided)
 
 
 @SHARED
@@ -87,7 +88,7 @@ def test_highest_score_stands_and_people_go_before_machines(saved):
 
 def test_present_and_absent_is_left_unknown(saved):
     reading = read_coco(saved(with_annotations(neg_category_ids=[1])))
-    assert reading.annotations == entries(("b.jpg", "dog", True, 0.5))
+    assert reading.annotations == entries(("b.jpg", "dog", True, 0.5), undecided=[("a.jpg", "dog")])
     assert len(reading.contradictions) == 1
 
 

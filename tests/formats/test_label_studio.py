@@ -152,7 +152,7 @@ def test_two_people_who_disagree_leave_it_unknown(saved):
         ],
     }
     reading = read_label_studio(saved([task]))
-    assert reading.annotations == entries(images=["a.jpg"], tags=["sea"])
+    assert reading.annotations == entries(undecided=[("a.jpg", "sea")])
     assert len(reading.contradictions) == 1
 
 

@@ -34,8 +34,7 @@ def test_formats_are_told_by_content(table, text, title):
         "",
         "some words\nand more of them\n",
         "name,age\nAnn,7\nBob,8\n",
-        '{"images": [], "annotations": []}',
-        '{"classes": ["x"], "labels": {"a": [0]}}',
+        '{"images": [], "notes": []}',
         '[{"file_name": "a", "tags": []}]',
         "<annotation>a,b</annotation>",
         b"\xff\xd8\xff\xe0\x00\x10JFIF",
@@ -51,7 +50,7 @@ def test_sources_that_are_not_there(tmp_path):
         read_tags(tmp_path / "none.csv")
     with pytest.raises(InvalidInputError, match="in this folder"):
         read_tags(tmp_path)
-    with pytest.raises(InvalidInputError, match=r"format must be one of 'jsonl', 'tag-list-csv'"):
+    with pytest.raises(InvalidInputError, match=r"format must be one of .*'tag-list-csv'"):
         read_tags(tmp_path, format="excel")
 
 

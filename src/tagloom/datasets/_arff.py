@@ -122,13 +122,12 @@ def _sparse_row(line: str, attributes: Sequence[Attribute], place: Place) -> _Ro
 
 
 def _value(word: Word, attribute: Attribute, place: Place) -> float:
+    if word.is_missing:
+        return float("nan")
     if attribute.is_nominal:
         code = attribute.code.get(word.text)
         if code is not None:
             return float(code)
-    if word.is_missing:
-        return float("nan")
-    if attribute.is_nominal:
         listed = ", ".join(map(repr, attribute.values[:6]))
         raise place.error(
             word.column,
