@@ -13,10 +13,16 @@ def left_out(result: Completed) -> Markup:
     rare = sorted(result.too_rare.items(), key=lambda entry: (-entry[1], entry[0]))
     parts = [
         _part("Files that could not be used", ("File", "Why"), _rows(result.skipped)),
-        _part("What was odd about the tags", ("Where", "What, and what was done"),
-              _rows(result.remarks)),
-        _part("Labels that are too rare to be learned", ("Label", "Pictures that have it"),
-              [(label, f"{count:,}") for label, count in rare]),
+        _part(
+            "What was odd about the tags",
+            ("Where", "What, and what was done"),
+            _rows(result.remarks),
+        ),
+        _part(
+            "Labels that are too rare to be learned",
+            ("Label", "Pictures that have it"),
+            [(label, f"{count:,}") for label, count in rare],
+        ),
     ]
     found = "\n".join(part for part in parts if part)
     return Markup(found or paragraph("Nothing was left out.", "lead"))

@@ -12,7 +12,7 @@ from tagloom.markup import Markup, folded, paragraph, table
 _ENOUGH_IN_BIN, _ENOUGH = 20, 50
 # Most entries are surely absent; how good the promises are shows in the others.
 _LIKELY = 0.2
-_SIZE, _MARGIN, _LARGEST = 300, 40, 13
+_SIZE, _MARGIN, _LARGEST = 300, 46, 11
 
 
 def how_sure(result: Completed) -> Markup:
@@ -21,8 +21,12 @@ def how_sure(result: Completed) -> Markup:
     if not bins:
         return paragraph("No entry could be hidden from the learner, so nothing was measured.")
     rows = [
-        (f"{one.low:.0%} to {one.high:.0%}", f"{one.n:,}", f"{one.promised:.1%}",
-         f"{one.came_true:.1%}")
+        (
+            f"{one.low:.0%} to {one.high:.0%}",
+            f"{one.n:,}",
+            f"{one.promised:.1%}",
+            f"{one.came_true:.1%}",
+        )
         for one in bins
     ]
     figures = table(("Probability", "Entries", "Promised", "Came true"), rows)
@@ -68,7 +72,7 @@ def drawing(bins: Sequence[Bin]) -> Markup:
         f'{ticks}<line class="diagonal" x1="{_x(0)}" y1="{_y(0)}" x2="{_x(1)}" y2="{_y(1)}"/>'
         f"{circles}"
         f'<text class="axis" x="{_x(0.5)}" y="{side - 4}" text-anchor="middle">promised</text>'
-        f'<text class="axis" x="{_x(0) - 6}" y="{_y(1) - 14}">came true</text></svg>'
+        f'<text class="axis" x="{_x(0) - 38}" y="{_y(1) - 20}">came true</text></svg>'
     )
 
 
@@ -77,15 +81,15 @@ def _tick(share: float) -> str:
     return (
         f'<line class="grid" x1="{x}" y1="{_y(0)}" x2="{x}" y2="{_y(1)}"/>'
         f'<line class="grid" x1="{_x(0)}" y1="{y}" x2="{_x(1)}" y2="{y}"/>'
-        f'<text x="{x}" y="{_y(0) + 16}" text-anchor="middle">{100 * share:.0f}%</text>'
-        f'<text x="{_x(0) - 6}" y="{y + 4}" text-anchor="end">{100 * share:.0f}%</text>'
+        f'<text x="{x}" y="{_y(0) + 24}" text-anchor="middle">{100 * share:.0f}%</text>'
+        f'<text x="{_x(0) - 13}" y="{y + 4}" text-anchor="end">{100 * share:.0f}%</text>'
     )
 
 
 def _circle(one: Bin, most: int) -> str:
     """Draw a bin: hollow where it holds too few entries to mean much."""
     # The surely absent outnumber the rest by far: areas grow with the root of the number.
-    radius = max(3.0, _LARGEST * math.sqrt(math.sqrt(one.n / most)))
+    radius = max(4.0, _LARGEST * math.sqrt(math.sqrt(one.n / most)))
     kind = "bin" if one.n >= _ENOUGH_IN_BIN else "bin few"
     entries = counted(one.n, "entry", "entries")
     return (

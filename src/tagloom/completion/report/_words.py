@@ -3,6 +3,8 @@
 import math
 from numbers import Integral, Real
 
+import numpy as np
+
 from tagloom.completion.result import Completed
 from tagloom.completion.suggestions import TagState
 from tagloom.markup import Markup, markup, paragraph
@@ -18,22 +20,18 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def in_short(result: Completed) -> Markup:
-    """Tell the whole in two or three sentences."""
+    """Tell in a few sentences what the numbers of the account do not."""
     table = result.table
-    wrong, denied = (
-        table.count(state) for state in (TagState.DOUBTFUL_KNOWN, TagState.DOUBTFUL_ABSENT)
-    )
-    given = table.count(TagState.KNOWN) + wrong
-    suggested = table.count(TagState.SUGGESTED)
+    helped = np.unique(table.rows[table.state == int(TagState.SUGGESTED)])
+    given = np.isin(table.state, (int(TagState.KNOWN), int(TagState.DOUBTFUL_KNOWN)))
+    first = np.setdiff1d(helped, table.rows[given])
     sentences = [
-        f"{counted(len(table.items), 'picture', 'pictures')} came with "
-        f"{counted(given, 'tag', 'tags')} out of {counted(len(table.labels), 'label', 'labels')}; "
-        f"{counted(suggested, 'more is', 'more are')} suggested here.",
-        _of_doubts(wrong, denied),
+        f"{counted(table.count(TagState.SUGGESTED), 'tag is', 'tags are')} suggested for "
+        f"{len(helped):,} of {counted(len(table.items), 'picture', 'pictures')}"
+        + (f", {len(first):,} of which came without any." if len(first) else "."),
+        _of_doubts(table.count(TagState.DOUBTFUL_KNOWN), table.count(TagState.DOUBTFUL_ABSENT)),
         _of_completeness(result.completeness),
-        f"{counted(len(result.skipped), 'file', 'files')} could not be used."
-        if result.skipped
-        else "",
+        _of_skipped(len(result.skipped)),
     ]
     return paragraph(" ".join(sentence for sentence in sentences if sentence), "lead")
 
@@ -60,6 +58,10 @@ def _of_completeness(share: float) -> str:
     if not math.isfinite(share) or share >= 1:
         return ""
     return f"By our estimate {share:.0%} of the tags that belong to the pictures had been given."
+
+
+def _of_skipped(number: int) -> str:
+    return f"{counted(number, 'file', 'files')} could not be used." if number else ""
 
 
 def _figure(value: object) -> str:

@@ -21,9 +21,7 @@ from tagloom.files import written_whole
 _SCRIPTS = ("data.js", "pieces.js", "reasons.js", "pictures.js", "tags.js", "lists.js", "views.js")
 
 
-def write_report(
-    result: Completed, out: Path, *, title: str, show_progress: bool = False
-) -> Path:
+def write_report(result: Completed, out: Path, *, title: str, show_progress: bool = False) -> Path:
     """Write ``report.html`` and the folder ``thumbnails`` into a folder, which is made if need be.
 
     The page asks for nothing but its thumbnails and runs no script but its own: its policy names

@@ -22,7 +22,8 @@ function readPictures() {
   const { count, label, p, state } = data.tags;
   let entry = 0, reason = 0;
   return data.items.map((name, number) => {
-    const picture = { number, name, tags: [], surest: -1, doubtful: false, given: 0 };
+    const picture = { number, name, tags: [], surest: -1, doubtful: false, given: 0,
+      key: folded(name) };
     for (const end = entry + count[number]; entry < end; entry++) {
       const tag = { label: label[entry], p: p[entry], state: +state[entry], reason: -1 };
       if (tag.state !== KNOWN) tag.reason = reason++;
@@ -35,6 +36,7 @@ function readPictures() {
   });
 }
 
+const folded = (text) => text.normalize("NFC").toLowerCase();
 const pictures = readPictures();
 const reasonOfTag = reasonsIn(data.reasons);
 
@@ -47,12 +49,14 @@ for (const picture of pictures) {
 }
 for (const list of suggestedFor) list.sort((a, b) => b.tag.p - a.tag.p);
 
-const folded = (text) => text.normalize("NFC").toLowerCase();
 const inWords = new Intl.NumberFormat("en");
 
 function percent(thousandths) {
   if (thousandths === null) return "–";
-  if (thousandths > 990 && thousandths < 1000) return ">99%";
-  if (thousandths > 0 && thousandths < 10) return "<1%";
+  if (thousandths > 990) return ">99%";
+  if (thousandths < 10) return "<1%";
   return Math.round(thousandths / 10) + "%";
 }
+
+const percentInWords = (thousandths) =>
+  percent(thousandths).replace(">", "more than ").replace("<", "less than ");

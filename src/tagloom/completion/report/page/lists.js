@@ -1,9 +1,8 @@
 // What looks wrong, and what to ask next.
-function caseCard(number, title, lines, tag, reasons) {
+function caseCard(number, title, line, level, tag, reasons) {
   return make("article", { class: "card" }, shot(number),
     make("h3", { class: "question", dir: "auto", text: title }),
-    ...lines.map((text) => make("p", { dir: "auto", text })),
-    bar(tag.p),
+    make("p", { text: line }), level,
     make("button", {
       type: "button", class: "quiet", "aria-haspopup": "dialog",
       "aria-label": "Why? " + title, click: () => explain(number, tag, reasons),
@@ -19,9 +18,11 @@ function fillDoubts() {
     const name = data.labels[label[place]];
     const state = present[place] ? WRONG : DENIED;
     const title = present[place] ? `Given: ${name}` : `Denied: ${name}`;
-    const lines = [`Wrong with a chance of ${percent(chance[place])}; ` +
-      `by its looks the tag would have ${percent(p[place])}.`];
-    return caseCard(picture[place], title, lines,
+    const line = `Wrong with a chance of ${percent(chance[place])}. Had nobody said ` +
+      `anything, the tag would have ${percent(p[place])}.`;
+    const level = bar(chance[place]);
+    level.classList.add("doubt");
+    return caseCard(picture[place], title, line, level,
       { label: label[place], p: p[place], state }, reasonsOf(place));
   };
   fillList("wrong", picture, build, "Nothing that was said looks wrong.");
@@ -31,7 +32,7 @@ function fillQuestions() {
   const { picture, label, p, reasons } = data.questions;
   const reasonsOf = reasonsIn(reasons);
   const build = (place) => caseCard(picture[place], `${data.labels[label[place]]}?`,
-    [`So far ${percent(p[place])} likely.`],
+    `So far ${percent(p[place])} likely.`, bar(p[place]),
     { label: label[place], p: p[place], state: SUGGESTED }, reasonsOf(place));
   fillList("ask", picture, build, "There is nothing to ask.");
 }

@@ -42,7 +42,7 @@ function matcher() {
     (wanted.show !== "suggested" || picture.surest >= 0) &&
     (wanted.show !== "doubtful" || picture.doubtful) &&
     (wanted.show !== "untagged" || picture.given === 0) &&
-    words.every((word, place) => folded(picture.name).includes(word) ||
+    words.every((word, place) => picture.key.includes(word) ||
       picture.tags.some((tag) => inLabels[place].has(tag.label)));
 }
 
@@ -60,6 +60,11 @@ function inOrder() {
     return tag && tag.state === SUGGESTED ? tag.p : -1;
   };
   return [...pictures].sort((a, b) => surest(b) - surest(a));
+}
+
+// The key explains only what occurs.
+for (const [state, kind] of KINDS.entries()) {
+  document.querySelector(".key ." + kind).hidden = !data.tags.state.includes(state);
 }
 
 const fillCards = feed(find("cards"), card, 48);

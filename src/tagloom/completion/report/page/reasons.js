@@ -13,8 +13,8 @@ dialog.addEventListener("click", (event) => {
   if (event.target === dialog) dialog.close();
 });
 
-function said(state, p, label) {
-  const chance = percent(p);
+function verdict(state, p, label) {
+  const chance = percentInWords(p);
   if (state === WRONG) return `“${label}” was given. Had nobody said so, it would have ${chance}.`;
   if (state === DENIED) return `“${label}” was denied. Had nobody said so, it would have ${chance}.`;
   return `“${label}” belongs to this picture with a probability of ${chance}.`;
@@ -47,7 +47,7 @@ function explain(number, tag, reasons) {
   openDialog(label,
     make("div", { class: "case" }, shot(number), make("div", {},
       fileName(data.items[number]),
-      make("p", { dir: "auto", text: said(tag.state, tag.p, label) }), bar(tag.p),
+      make("p", { dir: "auto", text: verdict(tag.state, tag.p, label) }), bar(tag.p),
       make("p", { dir: "auto", text: neighboursInWords(number, reasons, label) }))),
     wall(reasons.pictures, (other) => baseName(data.items[other])),
     make("p", {}, seeAll(tag.label)));
@@ -61,7 +61,7 @@ function showLabel(label) {
   const from = data.quality.threshold[label];
   const line = list.length
     ? `Suggested for ${inWords.format(list.length)} of ${inWords.format(pictures.length)} ` +
-      `pictures, from ${percent(from)} on` +
+      `pictures, from ${percentInWords(from)} on` +
       (list.length > shown.length ? `; the ${shown.length} likeliest:` : ".")
     : "Suggested for no picture.";
   openDialog(data.labels[label], make("p", { text: line }),
