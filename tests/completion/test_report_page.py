@@ -282,3 +282,11 @@ def test_a_browser_shows_hostile_names_as_text(view, expected, photos, tmp_path)
     assert len(page.all("script")) == 2
     assert not any("onerror" in one for one in page.elements)
     assert any(label in card["text"] for card in cards for label in labels)
+
+
+def test_a_long_list_of_what_was_left_out_is_folded_and_whole(photos, tmp_path):
+    skipped = [Left(f"file {number}.jpg", "it is empty") for number in range(57)]
+    page = report(completed(photos, ITEMS, LABELS, skipped=skipped), tmp_path / "out")
+    (left,) = (one["text"] for one in page.all("section") if one["id"] == "left")
+    assert all(one.name in left for one in skipped)
+    assert "17 more" in [one["text"] for one in page.all("summary")]
