@@ -2,11 +2,14 @@
 
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tagloom.errors import UnwritableFileError
+
+_UMASK = threading.Lock()
 
 
 @contextmanager
@@ -40,6 +43,8 @@ def _mode_for(target: Path) -> int:
     """Keep the permissions of the file that is replaced; else those the user's umask gives."""
     with suppress(FileNotFoundError):
         return target.stat().st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
+    # The mask can only be read by setting it, for all threads at once.
+    with _UMASK:
+        umask = os.umask(0)
+        os.umask(umask)
     return 0o666 & ~umask

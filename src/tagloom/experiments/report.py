@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from tagloom.datasets.base import Dataset
 from tagloom.experiments import report_facts, report_html
-from tagloom.experiments.report_html import Markup
 from tagloom.experiments.report_intervals import RULE, tables_of_differences, verdicts
 from tagloom.experiments.report_labels import labels_of_panel
 from tagloom.experiments.report_tables import table_of_costs, table_of_measures, table_of_parameters
@@ -16,6 +15,7 @@ from tagloom.experiments.summary import paired_differences, summarise
 from tagloom.experiments.summary_grid import CAPTION_OF_MEANS, grid_of_means
 from tagloom.experiments.summary_names import descriptors_only, learners_only, title_of
 from tagloom.files import written_whole
+from tagloom.markup import Markup, facts, folded, heading, listing, paragraph, section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ def write_report(
         _in_short(results),
         *_panels(results, labels, figures),
         _pictures(figures),
-        report_html.section("Time and memory", table_of_costs(results)),
+        section("Time and memory", table_of_costs(results)),
         _what_was_run(dataset, configuration),
     ]
     body = "\n".join(part for part in sections if part)
@@ -106,8 +106,8 @@ def _in_short(results: "pd.DataFrame") -> Markup:
         scored = f"{results['n_labels_scored'].max()} labels are judged"
         left_out = f"{scored}; {results['n_labels_left_out'].max()} have no test presence."
     return Markup(
-        report_html.paragraph(f"{lead} {left_out}".strip(), "lead")
-        + (report_html.listing(lines) + report_html.paragraph(RULE, "note") if lines else "")
+        paragraph(f"{lead} {left_out}".strip(), "lead")
+        + (listing(lines) + paragraph(RULE, "note") if lines else "")
     )
 
 
@@ -115,27 +115,27 @@ def _panels(
     results: "pd.DataFrame", labels: "pd.DataFrame | None", figures: Sequence[Path]
 ) -> Iterator[Markup]:
     """Yield the curves and then, for each data set and protocol, its tables."""
-    yield report_html.section("Quality by share of labels known", _figure(figures, "map"))
+    yield section("Quality by share of labels known", _figure(figures, "map"))
     summary, differences = summarise(results), paired_differences(results)
     for (dataset, protocol), part in _by_panel(learners_only(results)):
         own = [_of_panel(table, dataset, protocol) for table in (summary, differences)]
         parts = [report_html.table_of_grid(grid_of_means(learners_only(own[0])), CAPTION_OF_MEANS)]
         parts += [tables_of_differences(own[1])] if len(own[1]) else []
-        parts.append(report_html.folded("All measures", table_of_measures(part)))
-        parts.append(report_html.folded("Chosen parameters", table_of_parameters(part)))
+        parts.append(folded("All measures", table_of_measures(part)))
+        parts.append(folded("Chosen parameters", table_of_parameters(part)))
         if labels is not None:
             compared = labels_of_panel(_of_panel(labels, dataset, protocol), part)
-            parts += [report_html.heading("Label by label"), compared] if compared else []
-        yield report_html.section(f"{dataset}, {protocol}", *parts)
+            parts += [heading("Label by label"), compared] if compared else []
+        yield section(f"{dataset}, {protocol}", *parts)
     yield _descriptors(summary, figures)
 
 
 def _descriptors(summary: "pd.DataFrame", figures: Sequence[Path]) -> Markup:
     tables = []
     for (dataset, protocol), part in _by_panel(descriptors_only(summary)):
-        tables.append(report_html.heading(f"{dataset}, {protocol}"))
+        tables.append(heading(f"{dataset}, {protocol}"))
         tables.append(report_html.table_of_grid(grid_of_means(part), CAPTION_OF_MEANS))
-    return report_html.section("Descriptors alone", _figure(figures, "descriptors"), *tables)
+    return section("Descriptors alone", _figure(figures, "descriptors"), *tables)
 
 
 def _pictures(figures: Sequence[Path]) -> Markup:
@@ -144,21 +144,19 @@ def _pictures(figures: Sequence[Path]) -> Markup:
         for path in figures
         if path.suffix == ".png" and path.stem.split("-")[0] in ("examples", "neighbours")
     ]
-    return report_html.section("Pictures", *shown)
+    return section("Pictures", *shown)
 
 
 def _what_was_run(dataset: Dataset | None, configuration: Mapping[str, Any]) -> Markup:
-    blocks = {"Configuration": report_html.facts(report_facts.configuration_facts(configuration))}
+    blocks = {"Configuration": facts(report_facts.configuration_facts(configuration))}
     if dataset is not None:
-        sizes = report_html.facts(report_facts.dataset_facts(dataset))
-        notes = report_html.listing(dataset.notes) if dataset.notes else ""
+        sizes = facts(report_facts.dataset_facts(dataset))
+        notes = listing(dataset.notes) if dataset.notes else ""
         blocks[f"Data set: {dataset.name}"] = Markup(sizes + notes)
-    blocks["Machine"] = report_html.facts(report_facts.machine_facts())
-    blocks["Versions"] = report_html.facts(report_facts.version_facts())
-    drawn = "".join(
-        f"<div>{report_html.heading(title)}{content}</div>" for title, content in blocks.items()
-    )
-    return report_html.section("What was run", Markup(f'<div class="columns">{drawn}</div>'))
+    blocks["Machine"] = facts(report_facts.machine_facts())
+    blocks["Versions"] = facts(report_facts.version_facts())
+    drawn = "".join(f"<div>{heading(title)}{content}</div>" for title, content in blocks.items())
+    return section("What was run", Markup(f'<div class="columns">{drawn}</div>'))
 
 
 def _figure(figures: Sequence[Path], name: str) -> Markup:

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagloom.experiments.report_html import Markup, heading, paragraph, table
 from tagloom.experiments.summary import best_baseline
 from tagloom.experiments.summary_names import OURS, in_order, rate_as_text, title_of, with_sign
+from tagloom.markup import Markup, heading, paragraph, table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tagloom.experiments.report_html import Markup, table
 from tagloom.experiments.summary_grid import NOTHING
 from tagloom.experiments.summary_names import in_order, rate_as_text, title_of
+from tagloom.markup import Markup, table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,74 @@
+// The dialog: why a tag was suggested, and what a label was suggested for.
+const dialog = find("dialog");
+
+function openDialog(title, ...content) {
+  find("dialog-title").textContent = title;
+  find("dialog-body").replaceChildren(...content);
+  if (!dialog.open) dialog.showModal();
+  dialog.scrollTop = 0;
+}
+
+find("dialog-close").addEventListener("click", () => dialog.close());
+dialog.addEventListener("click", (event) => {
+  if (event.target === dialog) dialog.close();
+});
+
+function verdict(state, p, label) {
+  const chance = percentInWords(p);
+  if (state === WRONG) return `“${label}” was given. Had nobody said so, it would have ${chance}.`;
+  if (state === DENIED) return `“${label}” was denied. Had nobody said so, it would have ${chance}.`;
+  return `“${label}” belongs to this picture with a probability of ${chance}.`;
+}
+
+function neighboursInWords(number, reasons, label) {
+  const near = data.near[number];
+  if (!near) return "No other picture is much like it; it was judged by itself.";
+  if (!reasons.count) {
+    return `None of the ${near} pictures most like it is known to carry “${label}”: ` +
+      "the picture itself and its other tags were judged.";
+  }
+  const verb = reasons.count === 1 ? "is" : "are";
+  const likest = reasons.count > reasons.pictures.length ? " The likest of them:" : "";
+  return `${reasons.count} of the ${near} pictures most like it ${verb} known to carry ` +
+    `“${label}”.${likest}`;
+}
+
+function seeAll(label) {
+  return make("button", {
+    type: "button", class: "quiet", click: () => {
+      dialog.close();
+      showOnly(label);
+    },
+  }, "All pictures with this tag");
+}
+
+function explain(number, tag, reasons) {
+  const label = data.labels[tag.label];
+  openDialog(label,
+    make("div", { class: "case" }, shot(number), make("div", {},
+      fileName(data.items[number]),
+      make("p", { dir: "auto", text: verdict(tag.state, tag.p, label) }), bar(tag.p),
+      make("p", { dir: "auto", text: neighboursInWords(number, reasons, label) }))),
+    wall(reasons.pictures, (other) => baseName(data.items[other])),
+    make("p", {}, seeAll(tag.label)));
+}
+
+const LARGEST_WALL = 120;
+
+function showLabel(label) {
+  const list = suggestedFor[label];
+  const shown = list.slice(0, LARGEST_WALL);
+  const from = data.quality.threshold[label];
+  const line = list.length
+    ? `Suggested for ${inWords.format(list.length)} of ${inWords.format(pictures.length)} ` +
+      `pictures, from ${percentInWords(from)} on` +
+      (list.length > shown.length ? `; the ${shown.length} likeliest:` : ".")
+    : "Suggested for no picture.";
+  openDialog(data.labels[label], make("p", { text: line }),
+    wall(shown.map((one) => one.picture.number), (_, place) => percent(shown[place].tag.p),
+      (place) => {
+        const { picture, tag } = shown[place];
+        explain(picture.number, tag, reasonOfTag(tag.reason));
+      }),
+    make("p", {}, seeAll(label)));
+}
