@@ -28,6 +28,9 @@ class Taught:
         without absences nothing can be told apart.
     said : PartialLabels
         What people have said of the same labels, with nothing presumed beyond their own word.
+    unasked : PartialLabels
+        What `known` would be if nobody had been asked about a suggestion. Answers were asked for
+        because of their scores: what scores mean has to be read off what was said without.
     only_presences : bool
         Whether absences are presumed for the learner only.
     unseen : array of bool
@@ -38,6 +41,7 @@ class Taught:
 
     known: PartialLabels
     said: PartialLabels
+    unasked: PartialLabels
     only_presences: bool
     unseen: Flags
     rare: PartialLabels
@@ -67,19 +71,22 @@ def teach(said: PartialLabels, options: Options, later: PartialLabels | None = N
             f"No tag is on {options.least_pictures} or more pictures: there is nothing to learn "
             f"from ({said.n_labels} tags, {int(presences.sum())} times given). Give more tags."
         )
-    unasked = (said if later is None else without(said, later)).entries()
+    first = said if later is None else without(said, later)
+    unasked = first.entries()
     tagged = np.bincount(unasked.rows, minlength=said.n_items) > 0
-    chosen = said.select(kept)
+    chosen, first = said.select(kept), first.select(kept)
     # Lists of tags on which somebody has denied a few are lists of tags all the same.
     only_presences = not said.unlisted_weight and 2 * unasked.present.sum() > len(unasked.present)
     if not only_presences:
-        return Taught(chosen, chosen, False, ~tagged, rare)
+        return Taught(chosen, chosen, first, False, ~tagged, rare)
     unseen = (
         ~tagged
         if _left_unseen(unasked.rows, said.n_items, options.untagged)
         else np.zeros_like(tagged)
     )
-    return Taught(_presumed(chosen, unseen), chosen, True, unseen, rare)
+    # What was not on a list before it was asked about was unlisted, and counts as that.
+    known, listed = _presumed(chosen, unseen), _presumed(first, unseen)
+    return Taught(known, chosen, listed, True, unseen, rare)
 
 
 def without(known: PartialLabels, later: PartialLabels) -> PartialLabels:
