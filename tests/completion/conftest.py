@@ -111,3 +111,13 @@ def scenes(tmp_path_factory):
             tags = [tag for tag, here in row.items() if here == "1" and rng.random() < 0.8]
             writer.writerow((row["picture"], ";".join(tags)))
     return folder
+
+
+@pytest.fixture(scope="session")
+def finished(scenes):
+    """A completed folder of drawn pictures."""
+    done = run.complete(
+        scenes / "photos", [scenes / "tags.csv"], scenes / "out", Options(minutes=1),
+        cache=scenes / "cache",
+    )  # fmt: skip
+    return scenes, done
