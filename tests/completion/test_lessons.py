@@ -58,6 +58,16 @@ def test_rare_labels_are_set_aside_with_what_was_said_of_them():
     assert taught.too_rare == {"yak": 1, "7": 1}
 
 
+def test_a_label_that_nobody_denied_is_not_learned_where_others_are_asked_for():
+    nan = np.nan
+    said = PartialLabels.from_array([[1, 1], [1, 1], *[[0, nan]] * 5])
+    taught = teach(said, OPTIONS)
+    assert taught.known.labels == (0,)
+    assert taught.too_rare == {"1": 2}
+    with pytest.raises(InvalidInputError, match="absent from another"):
+        teach(PartialLabels.from_array([[1, 0], [1, 0], [nan, 0]]), OPTIONS)
+
+
 def test_a_picture_with_nothing_but_a_rare_tag_was_looked_at():
     said = lists([["yak"], ["sea"], ["sea"], []])
     taught = teach(said, Options(least_pictures=2, untagged="unseen"))

@@ -49,7 +49,7 @@ class TagTable:
     """Rows by picture and then by rank.
 
     A known tag has the probability it would have had if nobody had given it, NaN where its label
-    is too rare to be learned.
+    could not be learned.
     """
 
     items: Sequence[str]
