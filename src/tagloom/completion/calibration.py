@@ -64,7 +64,8 @@ class Calibration:
         By Bayes' rule p (1 - c) / (1 - c p).
         """
         c = self.completeness
-        return np.asarray(p * (1 - c) / np.maximum(1 - c * p, 1e-12), dtype=p.dtype)
+        # Rounding may lift it above 1.
+        return np.minimum(p * (1 - c) / np.maximum(1 - c * p, 1e-12), 1, dtype=p.dtype)
 
 
 def calibrate(
@@ -72,6 +73,8 @@ def calibrate(
     scores: Array,
     *,
     only_presences: bool,
+    said: PartialLabels | None = None,
+    by_now: PartialLabels | None = None,
     completeness: float | None = None,
     random_state: int = 0,
 ) -> Calibration:
@@ -80,15 +83,24 @@ def calibrate(
     Parameters
     ----------
     known : PartialLabels
+        Without answers to suggestions, which were asked for because of their scores.
     scores : array of shape (n_items, n_labels)
         Of learners that did not know the entry, see `held_out_scores`.
     only_presences : bool
         Whether unlisted entries are presumed absent for the learner only, and in truth unknown.
+    said : PartialLabels, optional
+        What people have said where `known` presumes more, and forgets which absences were denied.
+    by_now : PartialLabels, optional
+        What is known with the answers: q of labels that came with them.
     completeness : float in (0, 1], optional
         c, where the owner of the lists knows it; else it is estimated.
     """
-    seen = _seen(known, scores, np.random.default_rng(random_state))
-    q = _log_odds(known)
+    if by_now is not None and not known.n_present:
+        # All that was said unasked has been taken back.
+        known, said = by_now, None
+    said = known if said is None else said
+    seen = _seen(known, said, scores, np.random.default_rng(random_state))
+    q = _log_odds(known, known if by_now is None else by_now)
     terms = _terms(seen.scores, q[seen.columns])
     mean, scale = terms.mean(axis=0), terms.std(axis=0)
     scale[scale == 0] = 1.0
@@ -111,8 +123,10 @@ class _Seen:
     weights: Floats
 
 
-def _seen(known: PartialLabels, scores: Array, rng: np.random.Generator) -> _Seen:
-    entries = known.entries()
+def _seen(
+    known: PartialLabels, said: PartialLabels, scores: Array, rng: np.random.Generator
+) -> _Seen:
+    entries = said.entries()
     listed = _Seen(
         scores[entries.rows, entries.columns].astype(np.float64),
         entries.columns,
@@ -139,9 +153,12 @@ def _seen(known: PartialLabels, scores: Array, rng: np.random.Generator) -> _See
     )
 
 
-def _log_odds(known: PartialLabels) -> Floats:
-    counts = known.counts()
-    return np.asarray(np.log((counts.present + 0.5) / (counts.absent + 0.5)), dtype=np.float64)
+def _log_odds(known: PartialLabels, by_now: PartialLabels) -> Floats:
+    first, now = known.counts(), by_now.counts()
+    new = first.present == 0
+    present = np.where(new, now.present, first.present)
+    absent = np.where(new, now.absent, first.absent)
+    return np.asarray(np.log((present + 0.5) / (absent + 0.5)), dtype=np.float64)
 
 
 def _terms(scores: Floats, q: Floats) -> Floats:
@@ -187,7 +204,9 @@ def _listed_at_the_top(p: Floats, seen: _Seen) -> float:
     """Return the share of the entries of highest probability that are listed.
 
     At the top nearly all entries are present; what is not listed there was forgotten. The top ends
-    where it holds 3% of the listed presences, at least 30 and at most 200 of them.
+    where it holds 3% of the listed presences, at least 30 and at most 200 of them. With r of them
+    among N entries the share is (r - 1) / N: the last one is there because it ends the top, and so
+    no list is ever taken for complete, which would forbid every suggestion.
     """
     asked = ~seen.denied
     order = np.flatnonzero(asked)[np.argsort(-p[asked], kind="stable")]
@@ -195,4 +214,4 @@ def _listed_at_the_top(p: Floats, seen: _Seen) -> float:
     wanted = min(max(30.0, min(200.0, 0.03 * listed[-1])), float(listed[-1]))
     end = int(np.searchsorted(listed, wanted))
     total = float(np.cumsum(seen.weights[order])[end])
-    return float(np.clip(listed[end] / total, 0.01, 1.0))
+    return float(np.clip((listed[end] - 1) / total, 0.01, 1.0))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tagloom.checks import some_of
 from tagloom.completion.options import Options
@@ -24,6 +25,8 @@ class TagsRead:
     readings: list[Reading]
     matched: Matched
     remarks: list[Left]
+    n_contradictions: int
+    """Within sources, between them, and between names that mean the same picture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +36,16 @@ class Pictures:
     folder: Path
     features: Features
     skipped: list[Left]
+    backbone: Backbone | None = None
+    """Who looked at them; None where they were looked at long ago."""
 
 
 def read_sources(
     sources: Sequence[Path], photos: Path, pictures: Sequence[str], tag_format: str | None
 ) -> TagsRead:
     """Read all sources and match their names with the pictures."""
+    if not sources:
+        raise InvalidInputError("There are no tags to learn from: name a file or folder.")
     readings = [read_tags(source, pictures=photos, format=tag_format) for source in sources]
     gathering = Gathering()
     for reading in readings:
@@ -55,9 +62,15 @@ def read_sources(
             f"{some_of(pictures, 3)}. Names must be those of the files, with or without folders."
         )
     remarks = [Left(*one) for reading in readings for one in reading.remarks]
-    for reading in [*readings, joined]:
-        remarks += [Left(*one) for one in reading.contradictions]
-    return TagsRead(matched.annotations, readings, matched, remarks + _odd_names(matched))
+    contradictions = [one for reading in [*readings, joined] for one in reading.contradictions]
+    remarks += [Left(*one) for one in contradictions]
+    return TagsRead(
+        matched.annotations,
+        readings,
+        matched,
+        remarks + _odd_names(matched),
+        len(contradictions) + len(matched.contradictions),
+    )
 
 
 def look_at(
@@ -65,12 +78,19 @@ def look_at(
 ) -> Pictures:
     """Look at all pictures of a folder, or remember them."""
     done = embed(photos, backbone, cache=cache, show_progress=show_progress)
-    if not done.report.ready:
-        raise InvalidInputError(
-            f"There is no readable picture in {photos} ({len(done.report.skipped)} skipped)."
-        )
     skipped = [Left(one.item, one.reason) for one in done.report.skipped]
-    return Pictures(photos, done.features(), skipped)
+    if not done.report.ready:
+        raise _no_pictures(photos, skipped)
+    features = done.features()
+    kept = np.array([_is_utf8(item) for item in features.items], dtype=bool)
+    skipped += [
+        Left(_shown(item), "its name is not UTF-8: rename it")
+        for item, named in zip(features.items, kept, strict=True)
+        if not named
+    ]
+    if not kept.any():
+        raise _no_pictures(photos, skipped)
+    return Pictures(photos, _some_of_them(features, kept), skipped, done.backbone)
 
 
 def said_of(items: Sequence[str], annotations: Annotations, options: Options) -> PartialLabels:
@@ -102,13 +122,34 @@ def account_of(tags: TagsRead, pictures: Pictures, said: PartialLabels) -> dict[
         "tags given": n_present,
         "tags denied": len(entries.present) - n_present,
         "said twice": sum(reading.duplicates for reading in tags.readings),
-        "contradictions": sum(len(r.contradictions) for r in tags.readings)
-        + len(tags.matched.contradictions),
+        "contradictions": tags.n_contradictions,
         "tagged pictures that are not there": len(tags.matched.missing),
         "tagged pictures that could not be read": sum(
             image not in items for image in tags.annotations.images
         ),
     }
+
+
+def _no_pictures(photos: Path, skipped: list[Left]) -> InvalidInputError:
+    return InvalidInputError(f"There is no readable picture in {photos} ({len(skipped)} skipped).")
+
+
+def _is_utf8(name: str) -> bool:
+    """Say whether a file can hold the name; the system's own names may be any bytes."""
+    return name == _shown(name)
+
+
+def _shown(name: str) -> str:
+    return name.encode("utf-8", "replace").decode("utf-8")
+
+
+def _some_of_them(features: Features, kept: npt.NDArray[np.bool_]) -> Features:
+    if kept.all():
+        return features
+    items = [item for item, named in zip(features.items, kept, strict=True) if named]
+    return Features(
+        items, features.visual[kept], features.posteriors[kept], list(features.concepts)
+    )
 
 
 def _odd_names(matched: Matched) -> list[Left]:

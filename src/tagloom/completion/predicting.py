@@ -52,10 +52,11 @@ def predict_folder(
 
 def write_predictions(table: TagTable, path: Path) -> None:
     """Write the table in the form that the ending of the file's name says."""
-    if path.suffix == ".jsonl":
+    ending = path.suffix.lower()
+    if ending == ".jsonl":
         said = [Annotation(row.image, row.tag, True, row.probability) for row in table]
         write_jsonl(Annotations.of(said, images=table.items), path)
         return
-    if path.suffix not in _WRITERS:
+    if ending not in _WRITERS:
         raise InvalidInputError(f"{path} must end in .csv, .jsonl or .parquet.")
-    _WRITERS[path.suffix](table, path)
+    _WRITERS[ending](table, path)
