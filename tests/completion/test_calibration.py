@@ -5,6 +5,7 @@ from scipy.special import expit
 
 from tagloom.completion import calibration as module
 from tagloom.completion.calibration import Calibration, calibrate
+from tagloom.errors import TagloomWarning
 from tagloom.labels import PartialLabels
 
 
@@ -145,6 +146,7 @@ def test_a_complete_list_leaves_nothing_open():
     ],
     ids=["all tags on all pictures", "equal scores", "negative scores", "one picture"],
 )
+@pytest.mark.filterwarnings("ignore:The pictures hardly tell")
 @pytest.mark.parametrize("only_presences", [True, False])
 def test_degenerate_lists_give_probabilities_all_the_same(present, scores, only_presences):
     known = PartialLabels.from_entries(
@@ -155,6 +157,16 @@ def test_degenerate_lists_give_probabilities_all_the_same(present, scores, only_
     assert np.isfinite(P).all()
     assert ((P >= 0) & (P <= 1)).all()
     assert 0 < fitted.completeness <= 1
+
+
+def test_scores_that_say_nothing_suggest_nothing():
+    rng = np.random.default_rng(0)
+    listed = rng.random((400, 6)) < 0.2
+    known = PartialLabels.from_entries(*np.nonzero(listed), True, shape=(400, 6), unlisted_weight=1)
+    noise = rng.random((400, 6))
+    with pytest.warns(TagloomWarning, match="hardly tell"):
+        fitted = calibrate(known, noise, only_presences=True)
+    assert not fitted.if_unlisted(fitted.probabilities(noise)).any()
 
 
 def test_the_same_seed_gives_the_same_bits():

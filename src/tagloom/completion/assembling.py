@@ -12,12 +12,12 @@ from tagloom.completion.doubts import chance_of_slip
 from tagloom.completion.learning import Learned
 from tagloom.completion.lessons import Taught
 from tagloom.completion.options import Options
-from tagloom.completion.quality import label_qualities, reliability
+from tagloom.completion.quality import LabelQuality, label_qualities, reliability
 from tagloom.completion.result import Completed, Doubt, Left
 from tagloom.completion.suggestions import TagState, tag_table
 from tagloom.completion.teaching import worth_asking
 from tagloom.completion.thresholds import choose_thresholds
-from tagloom.labels import State
+from tagloom.labels import PartialLabels, State
 
 Array = npt.NDArray[Any]
 
@@ -36,7 +36,7 @@ def assemble(
 ) -> Completed:
     """Turn scores into probabilities, and those into suggestions, doubts and questions."""
     calibration, said = learned.calibration, taught.said
-    states = said.states()
+    states = _settled(said)
     open_to = states == int(State.UNKNOWN)
     as_if_unsaid = calibration.probabilities(learned.held_out)
     P = _as_it_stands(calibration.probabilities(learned.scores), taught, calibration)
@@ -57,7 +57,8 @@ def assemble(
         table=table,
         doubts=doubts,
         questions=worth_asking(P, open_to, S, options.questions),
-        qualities=label_qualities(taught.known, said, learned.held_out, thresholds),
+        qualities=label_qualities(taught.known, said, learned.held_out, thresholds)
+        + [_not_learned(label, n) for label, n in taught.too_rare.items()],
         bins=reliability(taught.unasked, as_if_unsaid, calibration),
         completeness=calibration.completeness,
         affinities=S,
@@ -70,6 +71,21 @@ def assemble(
             "known tags that look wrong": len(doubts),
         },
     )
+
+
+def _not_learned(label: str, n_present: int) -> LabelQuality:
+    return LabelQuality(label, n_present, 0, float("inf"), float("nan"))
+
+
+def _settled(said: PartialLabels) -> Array:
+    """Return the states; what is unlisted and only probably absent is settled by nobody."""
+    states = said.states()
+    if 0 < said.unlisted_weight < 1:
+        entries = said.entries()
+        listed = np.zeros(states.shape, dtype=bool)
+        listed[entries.rows, entries.columns] = True
+        states[~listed] = int(State.UNKNOWN)
+    return states
 
 
 def _as_it_stands(p: Array, taught: Taught, calibration: Calibration) -> Array:

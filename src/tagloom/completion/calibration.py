@@ -1,5 +1,6 @@
 """From scores to probabilities that mean what they say."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
+from tagloom.errors import TagloomWarning
 from tagloom.labels import PartialLabels
 
 Array = npt.NDArray[Any]
@@ -17,6 +19,8 @@ _SMALLEST = 1e-4
 _PENALTY = 1.0
 # All high scores are used and one in twenty of the others, which are many and alike.
 _HIGH, _SHARE_OF_LOW = 0.95, 0.05
+# Half is chance; who is right in so few comparisons of two pictures sees next to nothing.
+_BLIND = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +111,15 @@ def calibrate(
     D = _standard(terms, mean, scale)
     if not only_presences:
         completeness = 1.0
+    elif completeness is None and _told_apart(known, scores) < _BLIND:
+        # Then the top is as mixed as the rest, and says nothing about what was forgotten.
+        warnings.warn(
+            "The pictures hardly tell who has a tag from who has not: on tagged pictures nothing "
+            "is suggested. Give more tags, or say how complete they are (completeness).",
+            TagloomWarning,
+            stacklevel=2,
+        )
+        completeness = 1.0
     elif completeness is None:
         completeness = _listed_at_the_top(expit(D @ _fitted(D, seen, 1.0)), seen)
     return Calibration(completeness, q, _fitted(D, seen, completeness), mean, scale)
@@ -151,6 +164,23 @@ def _seen(
         np.concatenate([listed.denied, np.zeros(kept.sum(), dtype=bool)]),
         np.concatenate([listed.weights, weights]),
     )
+
+
+def _told_apart(known: PartialLabels, scores: Array) -> float:
+    """Return how often a listed entry has a higher score than an unlisted one of its label."""
+    entries = known.entries()
+    present = np.zeros(known.shape, dtype=bool)
+    present[entries.rows[entries.present], entries.columns[entries.present]] = True
+    won, compared = 0.0, 0
+    for column in range(known.n_labels):
+        own = present[:, column]
+        others = np.sort(scores[~own, column])
+        if len(others):
+            below = np.searchsorted(others, scores[own, column], side="left")
+            up_to = np.searchsorted(others, scores[own, column], side="right")
+            won += float((below + up_to).sum()) / (2 * len(others))
+            compared += int(own.sum())
+    return won / compared if compared else 1.0
 
 
 def _log_odds(known: PartialLabels, by_now: PartialLabels) -> Floats:

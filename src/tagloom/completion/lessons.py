@@ -15,6 +15,8 @@ Flags = npt.NDArray[np.bool_]
 
 # Up to so many times the pictures that forgetting single tags would leave without any.
 _MANY = 1.5
+# A list has so many times as many tags given as denied.
+_FEW = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +26,9 @@ class Taught:
     Attributes
     ----------
     known : PartialLabels
-        For the learner. Where presences outnumber absences, tags were listed and not asked for one
-        by one: unlisted tags of pictures that somebody has looked at are then presumed absent, for
-        without absences nothing can be told apart.
+        For the learner. Where presences far outnumber absences, tags were listed and not asked for
+        one by one: unlisted tags of pictures that somebody has looked at are then presumed absent,
+        for without absences nothing can be told apart.
     said : PartialLabels
         What people have said of the same labels, with nothing presumed beyond their own word.
     unasked : PartialLabels
@@ -64,8 +66,10 @@ def teach(said: PartialLabels, options: Options, later: PartialLabels | None = N
     first = said if later is None else without(said, later)
     unasked = first.entries()
     tagged = np.bincount(unasked.rows, minlength=said.n_items) > 0
-    # Lists of tags on which somebody has denied a few are lists of tags all the same.
-    only_presences = not said.unlisted_weight and 2 * unasked.present.sum() > len(unasked.present)
+    # Lists of tags on which somebody has denied a few are lists of tags all the same; who was asked
+    # tag by tag has denied most.
+    n_denied = int((~unasked.present).sum())
+    only_presences = not said.unlisted_weight and _FEW * n_denied < unasked.present.sum()
     kept, left = _sorted_out(said, options.least_pictures, only_presences)
     chosen, first, rare = said.select(kept), first.select(kept), said.select(left)
     if not only_presences:

@@ -57,7 +57,7 @@ class Completed:
     questions : list of Question
         What to ask a person next.
     qualities : list of LabelQuality
-        One for each label.
+        One for each label, also for those that were not learned.
     bins : list of Bin
         The reliability of the probabilities, measured on hidden entries.
     completeness : float
