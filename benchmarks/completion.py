@@ -46,20 +46,19 @@ def training_part(dataset: Dataset) -> tuple[Features, PartialLabels]:
     return kept, seen.truth.take(rows)
 
 
-def some_whole_pictures(truth: PartialLabels, share: float, seed: int) -> PartialLabels:
-    """Keep all tags of a share of the pictures and none of the others."""
-    rng = np.random.default_rng(seed)
-    chosen = np.zeros(truth.n_items, dtype=bool)
-    chosen[rng.permutation(truth.n_items)[: round(share * truth.n_items)]] = True
-    rows, columns = np.nonzero(truth.states() == int(State.PRESENT))
-    return listed_only(truth, rows[chosen[rows]], columns[chosen[rows]])
+def of_some_pictures(said: PartialLabels, share: float, seed: int) -> PartialLabels:
+    """Keep the tags of a share of the pictures and none of the others."""
+    rng = np.random.default_rng([seed, 3])
+    chosen = np.zeros(said.n_items, dtype=bool)
+    chosen[rng.permutation(said.n_items)[: round(share * said.n_items)]] = True
+    rows, columns = np.nonzero(said.states() == int(State.PRESENT))
+    return listed_only(said, rows[chosen[rows]], columns[chosen[rows]])
 
 
 def measured(seed: int, features: Features, truth: PartialLabels, args: Any) -> dict[str, float]:
-    if args.whole_pictures is None:
-        said = forgotten(truth, args.keep, seed)
-    else:
-        said = some_whole_pictures(truth, args.whole_pictures, seed)
+    said = truth if args.keep is None else forgotten(truth, args.keep, seed)
+    if args.whole_pictures is not None:
+        said = of_some_pictures(said, args.whole_pictures, seed)
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         trial = Trial(features, truth, said, Path(folder), seed, args.minutes)
@@ -82,15 +81,19 @@ def show(runs: list[dict[str, float]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", help="as in open_dataset, e.g. corel5k:PATH or scenes:600")
-    parser.add_argument("--keep", type=float, default=0.2, help="share of the tags that stays")
+    parser.add_argument("--keep", type=float, help="share of the tags that stays (default 0.2)")
     parser.add_argument(
-        "--whole-pictures", type=float, help="instead: all tags of this share of the pictures"
+        "--whole-pictures",
+        type=float,
+        help="only this share of the pictures has tags: all of them, or with --keep a share",
     )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--minutes", type=float, default=15.0, help="for the search of parameters")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--json", type=Path, help="write the figures of each seed there")
     args = parser.parse_args()
+    if args.keep is None and args.whole_pictures is None:
+        args.keep = 0.2
     features, truth = training_part(open_dataset(args.data))
     print(f"# {args.data}: {truth}, features {features.visual.shape[1]}")
     runs = [measured(seed, features, truth, args) for seed in args.seeds]
