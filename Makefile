@@ -23,7 +23,7 @@ unit: $(VENV)/.test-ready
 $(VENV)/.run-ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable ".[vision,pandas]"
 	touch $@
 
 $(VENV)/.test-ready: $(VENV)/.run-ready
@@ -41,4 +41,4 @@ $(ORACLES)/.ready: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(ORACLES) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(ORACLES) tagloom-demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

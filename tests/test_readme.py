@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagloom.datasets import small_scenes
-from tagloom.labels import hide_per_class
+from tagloom.labels import PartialLabels, hide_per_class
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -16,12 +15,13 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), 
 
 def test_features(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    scenes = small_scenes(100)
-    Y = hide_per_class(scenes.truth, 0.5, 0).to_array()
-    names = {"X": scenes.X, "Y": Y, "X_new": scenes.X[:3]}
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 12))
+    truth = PartialLabels.from_array(X[:, :6] + 0.3 * rng.normal(size=(100, 6)) > 0.5)
+    names = {"X": X, "Y": hide_per_class(truth, 0.5, 0).to_array(), "X_new": X[:3]}
     exec(BLOCKS[0], names)
     assert (tmp_path / "model.tagloom").is_file()
-    assert names["best"].scores(scenes.X).shape == (100, 24)
+    assert names["best"].scores(X).shape == (100, 6)
 
 
 def test_tags():
@@ -32,8 +32,6 @@ def test_tags():
 
 @pytest.mark.filterwarnings("ignore::tagloom.errors.UnlearnableLabelWarning")
 def test_pictures(tmp_path, monkeypatch, capsys):
-    from tagloom import PartialLabels
-
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "PHOTOS").mkdir()

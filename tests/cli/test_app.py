@@ -11,20 +11,6 @@ from tagloom.errors import InvalidInputError
 runner = CliRunner()
 
 
-def test_demo_recovers_hidden_labels_and_says_so():
-    answer = runner.invoke(front_door.app, ["demo", "--rate", "0.3"])
-    assert answer.exit_code == 0, answer.output
-    assert "600 scenes, 24 labels" in answer.output
-    assert "APG-Graph" in answer.output
-    assert "Hidden presences found" in answer.output
-
-
-def test_demo_refuses_a_rate_that_is_no_share():
-    answer = runner.invoke(front_door.app, ["demo", "--rate", "3"])
-    assert answer.exit_code == 2
-    assert "must lie between 0 and 1" in answer.output
-
-
 def test_version():
     assert runner.invoke(front_door.app, ["--version"]).output == f"tagloom {__version__}\n"
 

@@ -1,8 +1,8 @@
 """Features of generated scenes, as a backbone would give them."""
 
 import numpy as np
+from small_scenes import small_scenes
 
-from tagloom.datasets import small_scenes
 from tagloom.labels import hide_per_class
 from tagloom.vision import Features
 

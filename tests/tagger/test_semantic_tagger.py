@@ -4,8 +4,8 @@ import pytest
 from PIL import Image
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from small_scenes import small_scenes
 
-from tagloom.datasets import small_scenes
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, hide_per_class
 from tagloom.metrics import mean_average_precision

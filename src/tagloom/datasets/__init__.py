@@ -8,12 +8,10 @@ from tagloom.datasets.mirflickr import load_mirflickr25k
 from tagloom.datasets.mulan import load_mulan
 from tagloom.datasets.openclipart import load_openclipart
 from tagloom.datasets.registry import open_dataset
-from tagloom.datasets.small_scenes import SmallScenes, small_scenes
 from tagloom.datasets.voc2007 import load_voc2007
 
 __all__ = [
     "Dataset",
-    "SmallScenes",
     "load_corel5k",
     "load_espgame",
     "load_folder",
@@ -24,5 +22,4 @@ __all__ = [
     "load_openclipart",
     "load_voc2007",
     "open_dataset",
-    "small_scenes",
 ]

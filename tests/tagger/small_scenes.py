@@ -42,9 +42,6 @@ def small_scenes(n_items: int = 600, *, random_state: int = 0) -> SmallScenes:
     Each thing and each kind of scene has a direction in feature space. The features of an item are
     the sum of the directions of what is in it, with noise: what a picture shows is told in part by
     itself and in part by what else is there.
-
-    >>> small_scenes(10).truth.shape
-    (10, 24)
     """
     rng = np.random.default_rng(random_state)
     things = sorted({thing for parts in _SCENES.values() for thing in parts})
