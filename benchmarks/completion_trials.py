@@ -215,5 +215,5 @@ def _scores_knowing(trial: Trial, choice: tuple[Any, Any], present: Any) -> Any:
     news = PartialLabels.from_entries(
         *choice, present, shape=said.shape, labels=said.labels, items=said.items
     )
-    taught = teach(add_known(said, news), trial.options)
+    taught = teach(add_known(said, news), trial.options, news)
     return np.asarray(taught_again(trial, taught).scores())

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from tagloom.completion.calibration import Calibration
 from tagloom.completion.doubts import chance_of_slip
 from tagloom.completion.learning import Learned
 from tagloom.completion.lessons import Taught
@@ -21,7 +20,8 @@ from tagloom.labels import PartialLabels, State
 
 Array = npt.NDArray[Any]
 
-_WRONG = 0.5
+# One in three that looks so wrong is enough to ask a person to look again.
+_WRONG = 0.3
 
 
 def assemble(
@@ -35,11 +35,11 @@ def assemble(
     account: dict[str, Any],
 ) -> Completed:
     """Turn scores into probabilities, and those into suggestions, doubts and questions."""
-    calibration, said = learned.calibration, taught.said
+    meaning, said = learned.meaning, taught.said
     states = _settled(said)
     open_to = states == int(State.UNKNOWN)
-    as_if_unsaid = calibration.probabilities(learned.held_out)
-    P = _as_it_stands(calibration.probabilities(learned.scores), taught, calibration)
+    as_if_unsaid = meaning.as_if_unsaid(learned.held_out)
+    P = meaning.as_it_stands(learned.scores)
     np.copyto(P, as_if_unsaid, where=~open_to)
     thresholds = choose_thresholds(P, open_to, options.precision)
     doubts = _doubts(states, as_if_unsaid)
@@ -59,8 +59,8 @@ def assemble(
         questions=worth_asking(P, open_to, S, options.questions),
         qualities=label_qualities(taught.known, said, learned.held_out, thresholds)
         + [_not_learned(label, n) for label, n in taught.too_rare.items()],
-        bins=reliability(taught.unasked, as_if_unsaid, calibration),
-        completeness=calibration.completeness,
+        bins=reliability(taught.unasked, as_if_unsaid, meaning.calibration),
+        completeness=meaning.calibration.completeness,
         affinities=S,
         skipped=skipped,
         remarks=remarks,
@@ -88,19 +88,8 @@ def _settled(said: PartialLabels) -> Array:
     return states
 
 
-def _as_it_stands(p: Array, taught: Taught, calibration: Calibration) -> Array:
-    """Allow for what a list does not name; where tags were asked for one by one there is no list.
-
-    `p` is overwritten.
-    """
-    if taught.only_presences:
-        seen = ~taught.unseen
-        p[seen] = calibration.if_unlisted(p[seen])
-    return p
-
-
 def _doubts(states: Array, p: Array) -> list[Doubt]:
-    """Return the statements that are more likely wrong than right, surest first."""
+    """Return the statements that may well be wrong, surest first."""
     prior = p.mean(axis=0, dtype=np.float64)
     doubts = []
     for state in (State.PRESENT, State.ABSENT):

@@ -234,14 +234,14 @@ def _listed_at_the_top(p: Floats, seen: _Seen) -> float:
     """Return the share of the entries of highest probability that are listed.
 
     At the top nearly all entries are present; what is not listed there was forgotten. The top ends
-    where it holds 3% of the listed presences, at least 30 and at most 200 of them. With r of them
+    where it holds 150 of the listed presences, or a quarter of them if they are few. With r of them
     among N entries the share is (r - 1) / N: the last one is there because it ends the top, and so
     no list is ever taken for complete, which would forbid every suggestion.
     """
     asked = ~seen.denied
     order = np.flatnonzero(asked)[np.argsort(-p[asked], kind="stable")]
     listed = np.cumsum(seen.weights[order] * seen.present[order])
-    wanted = min(max(30.0, min(200.0, 0.03 * listed[-1])), float(listed[-1]))
+    wanted = min(150.0, 0.25 * float(listed[-1]))
     end = int(np.searchsorted(listed, wanted))
     total = float(np.cumsum(seen.weights[order])[end])
     return float(np.clip((listed[end] - 1) / total, 0.01, 1.0))

@@ -1,15 +1,18 @@
 """Learn from what is taught, and measure the result by what is hidden meanwhile."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
 from tagloom.completion.calibration import Calibration, calibrate
-from tagloom.completion.heldout import held_out_scores
+from tagloom.completion.heldout import held_out_pictures, held_out_scores
 from tagloom.completion.lessons import Taught, without
+from tagloom.completion.meaning import Meaning
 from tagloom.completion.options import Options
 from tagloom.completion.record import digest_of
 from tagloom.completion.work import Work
@@ -28,7 +31,12 @@ class Learned:
     tagger: SemanticTagger
     scores: Array
     held_out: Array
-    calibration: Calibration
+    meaning: Meaning
+
+    @property
+    def calibration(self) -> Calibration:
+        """What scores mean on pictures that somebody has looked at."""
+        return self.meaning.calibration
 
 
 def fit_tagger(
@@ -70,30 +78,52 @@ def measured(
     score. Nor can the completeness be estimated again, once the top has been looked through.
     """
     scores = np.asarray(tagger.scores(), dtype=np.float32)
-    # A search that goes on after a break may find other parameters: other folds belong to those.
-    found = digest_of(clone(tagger.learner_).get_params())[:12]
-    with progress_bar(options.folds, "measuring", show=show_progress) as advance:
-
-        def score(number: int, training: PartialLabels) -> Array:
-            name = f"fold{number}-{found}"
-            table = work.array(name, lambda: _scores(tagger, features, training))
-            advance()
-            return table
-
-        held_out = held_out_scores(
-            taught.known, scores, score, n_splits=options.folds, random_state=options.seed
+    apart = bool(taught.only_presences and taught.unseen.any())
+    split: _Split = {"n_splits": options.folds, "random_state": options.seed}
+    with progress_bar(options.folds * (1 + apart), "measuring", show=show_progress) as advance:
+        score = partial(_kept_scores, tagger, features, work, advance)
+        held_out = held_out_scores(taught.known, scores, partial(score, "fold"), **split)
+        hidden = (
+            held_out_pictures(taught.known, scores, partial(score, "pictures"), **split)
+            if apart
+            else None
         )
-    said = taught.said if later is None else without(taught.said, later)
-    calibration = calibrate(
+    fitted = partial(
+        calibrate,
         taught.unasked,
-        held_out,
-        said=said,
+        said=taught.said if later is None else without(taught.said, later),
         by_now=taught.known,
         only_presences=taught.only_presences,
-        completeness=options.completeness if completeness is None else completeness,
         random_state=options.seed,
     )
-    return Learned(tagger, scores, held_out, calibration)
+    given = options.completeness if completeness is None else completeness
+    seen = fitted(held_out, completeness=given)
+    unseen = seen if hidden is None else fitted(hidden, completeness=seen.completeness)
+    meaning = Meaning(seen, unseen, taught.unseen, taught.only_presences)
+    return Learned(tagger, scores, held_out, meaning)
+
+
+class _Split(TypedDict):
+    n_splits: int
+    random_state: int
+
+
+def _kept_scores(
+    tagger: SemanticTagger,
+    features: Features,
+    work: Work,
+    advance: Callable[[], None],
+    kind: str,
+    number: int,
+    training: PartialLabels,
+) -> Array:
+    """Return the scores of one fold, from an earlier run that was broken off or by work."""
+    # A search that goes on after a break may find other parameters: other folds belong to those.
+    found = digest_of(clone(tagger.learner_).get_params())[:12]
+    name = f"{kind}{number}-{found}"
+    table = work.array(name, lambda: _scores(tagger, features, training))
+    advance()
+    return table
 
 
 def _scores(tagger: SemanticTagger, features: Features, training: PartialLabels) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.completion.calibration import Calibration
+from tagloom.completion.meaning import Meaning, pack_meaning, unpack_meaning
 from tagloom.completion.options import Options
 from tagloom.labels import PartialLabels, pack_labels, unpack_labels
 from tagloom.models.saving import build_from, write_model
@@ -26,7 +27,8 @@ class CompletionModel:
     Attributes
     ----------
     tagger : SemanticTagger
-    calibration : Calibration
+    meaning : Meaning
+        Of the tagger's scores.
     thresholds : array of shape (n_labels,)
         From which probability on a tag is suggested.
     said : PartialLabels
@@ -39,12 +41,21 @@ class CompletionModel:
     """
 
     tagger: SemanticTagger
-    calibration: Calibration
+    meaning: Meaning
     thresholds: npt.NDArray[np.float64]
     said: PartialLabels
     later: PartialLabels
     options: Options
     photos: Path
+
+    @property
+    def calibration(self) -> Calibration:
+        """What scores of new pictures mean."""
+        return self.meaning.calibration
+
+    def standing(self) -> npt.NDArray[np.float32]:
+        """Return the probability of every label for the pictures of the collection, if open."""
+        return self.meaning.as_it_stands(np.asarray(self.tagger.scores(), dtype=np.float32))
 
     def probabilities(self, pictures: Any) -> npt.NDArray[np.float32]:
         """Return the probability of every label for new pictures."""
@@ -65,23 +76,17 @@ class CompletionModel:
         return model
 
     def _packed(self) -> Packed:
-        calibration = self.calibration
         own = Packed(
+            {"thresholds": self.thresholds},
             {
-                "thresholds": self.thresholds,
-                "log_odds": calibration.log_odds,
-                "weights": calibration.weights,
-                "mean": calibration.mean,
-                "scale": calibration.scale,
-            },
-            {
-                "completeness": calibration.completeness,
+                "completeness": self.calibration.completeness,
                 "options": encoded_mapping(self.options.facts()),
                 "photos": str(self.photos),
             },
         )
         parts = {
             "tagger": pack_tagger(self.tagger),
+            "meaning": pack_meaning(self.meaning),
             "said": pack_labels(self.said),
             "later": pack_labels(self.later),
         }
@@ -90,13 +95,9 @@ class CompletionModel:
     @classmethod
     def _unpacked(cls, packed: Packed) -> "CompletionModel":
         arrays, facts = packed.arrays, packed.facts
-        calibration = Calibration(
-            facts["completeness"],
-            *(arrays[name] for name in ("log_odds", "weights", "mean", "scale")),
-        )
         return cls(
             unpack_tagger(SemanticTagger, packed.part("tagger")),
-            calibration,
+            unpack_meaning(packed.part("meaning")),
             arrays["thresholds"],
             unpack_labels(packed.part("said")),
             unpack_labels(packed.part("later")),

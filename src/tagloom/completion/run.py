@@ -174,7 +174,7 @@ def _finish(
         account=account,
     )
     model = CompletionModel(
-        learned.tagger, learned.calibration, result.thresholds, said, later, options,
+        learned.tagger, learned.meaning, result.thresholds, said, later, options,
         pictures.folder.resolve(),
     )  # fmt: skip
     write_outputs(
