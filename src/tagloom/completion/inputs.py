@@ -1,7 +1,7 @@
 """What goes in: pictures, tags, and an account of everything that is odd about them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,12 @@ def read_sources(
             gathering.add(one, str(reading.source))
         gathering.images |= dict.fromkeys(reading.annotations.images)
         gathering.tags |= dict.fromkeys(reading.annotations.tags)
+        for image, tag in reading.annotations.undecided:
+            gathering.leave_open(image, tag)
     joined = gathering.finish(sources[0], "several", can_say_absent=True)
     matched = match(joined.annotations, pictures)
+    # What sources say against each other is as much of a contradiction as what names do.
+    matched = replace(matched, contradictions=joined.contradictions + matched.contradictions)
     if joined.annotations.images and not matched.annotations.images:
         raise InvalidInputError(
             f"None of the {len(joined.annotations.images):,} pictures that have tags is in "
@@ -55,7 +59,7 @@ def read_sources(
             f"{some_of(pictures, 3)}. Names must be those of the files, with or without folders."
         )
     remarks = [Left(*one) for reading in readings for one in reading.remarks]
-    for reading in [*readings, joined]:
+    for reading in readings:
         remarks += [Left(*one) for one in reading.contradictions]
     return TagsRead(matched.annotations, readings, matched, remarks + _odd_names(matched))
 
@@ -66,8 +70,11 @@ def look_at(
     """Look at all pictures of a folder, or remember them."""
     done = embed(photos, backbone, cache=cache, show_progress=show_progress)
     if not done.report.ready:
+        why = [f"{one.item}: {one.reason}" for one in done.report.skipped]
         raise InvalidInputError(
-            f"There is no readable picture in {photos} ({len(done.report.skipped)} skipped)."
+            f"There is no readable picture in {photos} ({some_of(why, 5)})."
+            if why
+            else f"There are no pictures in {photos}."
         )
     skipped = [Left(one.item, one.reason) for one in done.report.skipped]
     return Pictures(photos, done.features(), skipped)
