@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from tagloom.completion.calibration import Calibration
 from tagloom.completion.doubts import chance_of_slip
 from tagloom.completion.learning import Learned
 from tagloom.completion.lessons import Taught
@@ -38,9 +39,8 @@ def assemble(
     states = said.states()
     open_to = states == int(State.UNKNOWN)
     as_if_unsaid = calibration.probabilities(learned.held_out)
-    p = calibration.probabilities(learned.scores)
-    now = np.where(taught.unseen[:, None], p, calibration.if_unlisted(p))
-    P = np.where(open_to, now, as_if_unsaid).astype(np.float32)
+    P = _as_it_stands(calibration.probabilities(learned.scores), taught, calibration)
+    np.copyto(P, as_if_unsaid, where=~open_to)
     thresholds = choose_thresholds(P, open_to, options.precision)
     doubts = _doubts(states, as_if_unsaid)
     doubtful = np.zeros(P.shape, dtype=bool)
@@ -57,8 +57,8 @@ def assemble(
         table=table,
         doubts=doubts,
         questions=worth_asking(P, open_to, S, options.questions),
-        qualities=label_qualities(taught.known, learned.held_out, thresholds),
-        bins=reliability(taught.known, as_if_unsaid, calibration),
+        qualities=label_qualities(taught.known, said, learned.held_out, thresholds),
+        bins=reliability(learned.listed, as_if_unsaid, calibration),
         completeness=calibration.completeness,
         affinities=S,
         skipped=skipped,
@@ -72,6 +72,17 @@ def assemble(
     )
 
 
+def _as_it_stands(p: Array, taught: Taught, calibration: Calibration) -> Array:
+    """Allow for what a list does not name; where tags were asked for one by one there is no list.
+
+    `p` is overwritten.
+    """
+    if taught.only_presences:
+        seen = ~taught.unseen
+        p[seen] = calibration.if_unlisted(p[seen])
+    return p
+
+
 def _doubts(states: Array, p: Array) -> list[Doubt]:
     """Return the statements that are more likely wrong than right, surest first."""
     prior = p.mean(axis=0, dtype=np.float64)
@@ -80,10 +91,16 @@ def _doubts(states: Array, p: Array) -> list[Doubt]:
         rows, columns = np.nonzero(states == int(state))
         present = state == State.PRESENT
         chance = chance_of_slip(p[rows, columns], prior[columns], present=present)
+        # Where what is unlisted is absent, nearly all of the table is said.
         doubts += [
-            Doubt(int(rows[k]), int(columns[k]), present, float(p[rows[k], columns[k]]), float(c))
-            for k, c in enumerate(chance)
-            if c > _WRONG
+            Doubt(
+                int(rows[k]),
+                int(columns[k]),
+                present,
+                float(p[rows[k], columns[k]]),
+                float(chance[k]),
+            )
+            for k in np.flatnonzero(chance > _WRONG)
         ]
     return sorted(doubts, key=lambda doubt: (-doubt.chance, doubt.row, doubt.column))
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
+from tagloom.completion.lessons import without
 from tagloom.labels import PartialLabels
 
 Array = npt.NDArray[Any]
@@ -72,10 +73,14 @@ def calibrate(
     scores: Array,
     *,
     only_presences: bool,
+    said: PartialLabels | None = None,
+    later: PartialLabels | None = None,
     completeness: float | None = None,
     random_state: int = 0,
 ) -> Calibration:
     """Fit by maximum likelihood what held-out scores say about known entries.
+
+    What was said about suggestions has no say in it: it was asked for because of its score.
 
     Parameters
     ----------
@@ -84,11 +89,20 @@ def calibrate(
         Of learners that did not know the entry, see `held_out_scores`.
     only_presences : bool
         Whether unlisted entries are presumed absent for the learner only, and in truth unknown.
+    said : PartialLabels, optional
+        What people have said where `known` presumes more, and forgets which absences were denied.
+    later : PartialLabels, optional
+        What of it was said about suggestions.
     completeness : float in (0, 1], optional
         c, where the owner of the lists knows it; else it is estimated.
     """
-    seen = _seen(known, scores, np.random.default_rng(random_state))
-    q = _log_odds(known)
+    said = known if said is None else said
+    listed = (known, said) if later is None else (without(known, later), without(said, later))
+    seen = _seen(*listed, scores, np.random.default_rng(random_state))
+    if not seen.present.any():
+        # Whatever was said before has been taken back: better asked for than nothing.
+        seen = _seen(known, said, scores, np.random.default_rng(random_state))
+    q = _log_odds(listed[0], known)
     terms = _terms(seen.scores, q[seen.columns])
     mean, scale = terms.mean(axis=0), terms.std(axis=0)
     scale[scale == 0] = 1.0
@@ -111,8 +125,10 @@ class _Seen:
     weights: Floats
 
 
-def _seen(known: PartialLabels, scores: Array, rng: np.random.Generator) -> _Seen:
-    entries = known.entries()
+def _seen(
+    known: PartialLabels, said: PartialLabels, scores: Array, rng: np.random.Generator
+) -> _Seen:
+    entries = said.entries()
     listed = _Seen(
         scores[entries.rows, entries.columns].astype(np.float64),
         entries.columns,
@@ -139,9 +155,13 @@ def _seen(known: PartialLabels, scores: Array, rng: np.random.Generator) -> _See
     )
 
 
-def _log_odds(known: PartialLabels) -> Floats:
-    counts = known.counts()
-    return np.asarray(np.log((counts.present + 0.5) / (counts.absent + 0.5)), dtype=np.float64)
+def _log_odds(listed: PartialLabels, known: PartialLabels) -> Floats:
+    """Return q by what is listed; of a label that came with what was said later, by all."""
+    first, all_ = listed.counts(), known.counts()
+    new = first.present == 0
+    present = np.where(new, all_.present, first.present)
+    absent = np.where(new, all_.absent, first.absent)
+    return np.asarray(np.log((present + 0.5) / (absent + 0.5)), dtype=np.float64)
 
 
 def _terms(scores: Floats, q: Floats) -> Floats:
@@ -187,7 +207,9 @@ def _listed_at_the_top(p: Floats, seen: _Seen) -> float:
     """Return the share of the entries of highest probability that are listed.
 
     At the top nearly all entries are present; what is not listed there was forgotten. The top ends
-    where it holds 3% of the listed presences, at least 30 and at most 200 of them.
+    where it holds 3% of the listed presences, at least 30 and at most 200 of them. With r of them
+    among N entries the share is (r - 1) / N: the last one is there because it ends the top, and so
+    no list is ever taken for complete, which would forbid every suggestion.
     """
     asked = ~seen.denied
     order = np.flatnonzero(asked)[np.argsort(-p[asked], kind="stable")]
@@ -195,4 +217,4 @@ def _listed_at_the_top(p: Floats, seen: _Seen) -> float:
     wanted = min(max(30.0, min(200.0, 0.03 * listed[-1])), float(listed[-1]))
     end = int(np.searchsorted(listed, wanted))
     total = float(np.cumsum(seen.weights[order])[end])
-    return float(np.clip(listed[end] / total, 0.01, 1.0))
+    return float(np.clip((listed[end] - 1) / total, 0.01, 1.0))

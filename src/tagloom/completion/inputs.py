@@ -24,6 +24,8 @@ class TagsRead:
     readings: list[Reading]
     matched: Matched
     remarks: list[Left]
+    n_contradictions: int
+    """Within sources, between them, and between names that mean the same picture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +35,16 @@ class Pictures:
     folder: Path
     features: Features
     skipped: list[Left]
+    backbone: Backbone | None = None
+    """Who looked at them; None where they were looked at long ago."""
 
 
 def read_sources(
     sources: Sequence[Path], photos: Path, pictures: Sequence[str], tag_format: str | None
 ) -> TagsRead:
     """Read all sources and match their names with the pictures."""
+    if not sources:
+        raise InvalidInputError("There are no tags to learn from: name a file or folder.")
     readings = [read_tags(source, pictures=photos, format=tag_format) for source in sources]
     gathering = Gathering()
     for reading in readings:
@@ -59,9 +65,15 @@ def read_sources(
             f"{some_of(pictures, 3)}. Names must be those of the files, with or without folders."
         )
     remarks = [Left(*one) for reading in readings for one in reading.remarks]
-    for reading in readings:
-        remarks += [Left(*one) for one in reading.contradictions]
-    return TagsRead(matched.annotations, readings, matched, remarks + _odd_names(matched))
+    contradictions = [one for reading in readings for one in reading.contradictions]
+    remarks += [Left(*one) for one in contradictions]
+    return TagsRead(
+        matched.annotations,
+        readings,
+        matched,
+        remarks + _odd_names(matched),
+        len(contradictions) + len(matched.contradictions),
+    )
 
 
 def look_at(
@@ -77,7 +89,7 @@ def look_at(
             else f"There are no pictures in {photos}."
         )
     skipped = [Left(one.item, one.reason) for one in done.report.skipped]
-    return Pictures(photos, done.features(), skipped)
+    return Pictures(photos, done.features(), skipped, done.backbone)
 
 
 def said_of(items: Sequence[str], annotations: Annotations, options: Options) -> PartialLabels:
@@ -109,8 +121,7 @@ def account_of(tags: TagsRead, pictures: Pictures, said: PartialLabels) -> dict[
         "tags given": n_present,
         "tags denied": len(entries.present) - n_present,
         "said twice": sum(reading.duplicates for reading in tags.readings),
-        "contradictions": sum(len(r.contradictions) for r in tags.readings)
-        + len(tags.matched.contradictions),
+        "contradictions": tags.n_contradictions,
         "tagged pictures that are not there": len(tags.matched.missing),
         "tagged pictures that could not be read": sum(
             image not in items for image in tags.annotations.images

@@ -9,13 +9,14 @@ from sklearn.base import clone
 
 from tagloom.completion.calibration import Calibration, calibrate
 from tagloom.completion.heldout import held_out_scores
-from tagloom.completion.lessons import Taught
+from tagloom.completion.lessons import Taught, without
 from tagloom.completion.options import Options
+from tagloom.completion.record import digest_of
 from tagloom.completion.work import Work
 from tagloom.labels import PartialLabels
 from tagloom.progress import progress_bar
 from tagloom.tagger import SemanticTagger
-from tagloom.vision import Features
+from tagloom.vision import Backbone, Features
 
 Array = npt.NDArray[Any]
 
@@ -28,13 +29,24 @@ class Learned:
     scores: Array
     held_out: Array
     calibration: Calibration
+    listed: PartialLabels
+    """What was known unasked, before any suggestion: probabilities are judged by it."""
 
 
 def fit_tagger(
-    features: Features, taught: Taught, options: Options, work: Work, *, show_progress: bool
+    features: Features,
+    taught: Taught,
+    options: Options,
+    work: Work,
+    *,
+    backbone: Backbone | None = None,
+    show_progress: bool,
 ) -> SemanticTagger:
-    """Search for parameters and learn from all that is known."""
-    tagger = SemanticTagger(random_state=options.seed, progress=show_progress)
+    """Search for parameters and learn from all that is known.
+
+    The tagger remembers the `backbone` that saw the pictures: new ones must be seen by the same.
+    """
+    tagger = SemanticTagger(backbone=backbone, random_state=options.seed, progress=show_progress)
     return tagger.fit(
         features,
         taught.known,
@@ -60,37 +72,33 @@ def measured(
     score. Nor can the completeness be estimated again, once the top has been looked through.
     """
     scores = np.asarray(tagger.scores(), dtype=np.float32)
+    # A search that goes on after a break may find other parameters: other folds belong to those.
+    found = digest_of(clone(tagger.learner_).get_params())[:12]
     with progress_bar(options.folds, "measuring", show=show_progress) as advance:
 
         def score(number: int, training: PartialLabels) -> Array:
-            table = work.array(f"fold{number}", lambda: _scores(tagger, features, training))
+            name = f"fold{number}-{found}"
+            table = work.array(name, lambda: _scores(tagger, features, training))
             advance()
             return table
 
         held_out = held_out_scores(
             taught.known, scores, score, n_splits=options.folds, random_state=options.seed
         )
-    listed = taught.known if later is None else _without(taught.known, later)
     calibration = calibrate(
-        listed,
+        taught.known,
         held_out,
+        said=taught.said,
+        later=later,
         only_presences=taught.only_presences,
         completeness=options.completeness if completeness is None else completeness,
         random_state=options.seed,
     )
-    return Learned(tagger, scores, held_out, calibration)
+    listed = taught.known if later is None else without(taught.known, later)
+    return Learned(tagger, scores, held_out, calibration, listed)
 
 
 def _scores(tagger: SemanticTagger, features: Features, training: PartialLabels) -> Array:
     learner = clone(tagger.learner_).set_params(on_unlearnable="ignore")
     fold = SemanticTagger(learner, random_state=tagger.random_state)
     return np.asarray(fold.fit(features, training).scores(), dtype=np.float32)
-
-
-def _without(known: PartialLabels, later: PartialLabels) -> PartialLabels:
-    """Hide what was said later; items are the same, labels may be fewer."""
-    shared = [label for label in later.labels if label in set(known.labels)]
-    place = {label: column for column, label in enumerate(known.labels)}
-    entries = later.select(shared).entries()
-    columns = np.array([place[label] for label in shared], dtype=np.int64)
-    return known.with_hidden(entries.rows, columns[entries.columns])

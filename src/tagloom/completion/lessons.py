@@ -49,9 +49,13 @@ class Taught:
         return dict(zip(labels, _presences(self.rare).tolist(), strict=True))
 
 
-def teach(said: PartialLabels, options: Options) -> Taught:
-    """Choose the labels that can be learned and decide what is presumed of the rest."""
-    entries = said.entries()
+def teach(said: PartialLabels, options: Options, later: PartialLabels | None = None) -> Taught:
+    """Choose the labels that can be learned and decide what is presumed of the rest.
+
+    `later` is what of it was said about suggestions. It teaches as the rest does, but who has
+    answered a question has not gone through the tags of a picture: whether tags were listed, and of
+    which pictures, is decided without it.
+    """
     presences = _presences(said)
     enough = presences >= options.least_pictures
     kept = [label for label, learned in zip(said.labels, enough, strict=True) if learned]
@@ -63,18 +67,28 @@ def teach(said: PartialLabels, options: Options) -> Taught:
             f"No tag is on {options.least_pictures} or more pictures: there is nothing to learn "
             f"from ({said.n_labels} tags, {int(presences.sum())} times given). Give more tags."
         )
-    tagged = np.bincount(entries.rows, minlength=said.n_items) > 0
+    unasked = (said if later is None else without(said, later)).entries()
+    tagged = np.bincount(unasked.rows, minlength=said.n_items) > 0
     chosen = said.select(kept)
     # Lists of tags on which somebody has denied a few are lists of tags all the same.
-    only_presences = not said.unlisted_weight and 2 * entries.present.sum() > len(entries.present)
+    only_presences = not said.unlisted_weight and 2 * unasked.present.sum() > len(unasked.present)
     if not only_presences:
         return Taught(chosen, chosen, False, ~tagged, rare)
     unseen = (
         ~tagged
-        if _left_unseen(entries.rows, said.n_items, options.untagged)
+        if _left_unseen(unasked.rows, said.n_items, options.untagged)
         else np.zeros_like(tagged)
     )
     return Taught(_presumed(chosen, unseen), chosen, True, unseen, rare)
+
+
+def without(known: PartialLabels, later: PartialLabels) -> PartialLabels:
+    """Hide what was said later; items are the same, labels may be others."""
+    place = {label: column for column, label in enumerate(known.labels)}
+    shared = [label for label in later.labels if label in place]
+    entries = later.select(shared).entries()
+    columns = np.array([place[label] for label in shared], dtype=np.int64)
+    return known.with_hidden(entries.rows, columns[entries.columns])
 
 
 def _presences(said: PartialLabels) -> npt.NDArray[np.int64]:
@@ -83,7 +97,10 @@ def _presences(said: PartialLabels) -> npt.NDArray[np.int64]:
 
 
 def _presumed(said: PartialLabels, unseen: Flags) -> PartialLabels:
-    """Return the same with unlisted tags absent, but on pictures at which nobody has looked."""
+    """Return the same with unlisted tags absent, but on pictures at which nobody has looked.
+
+    What was said about suggestions is known of those pictures too.
+    """
     entries = said.entries()
     presumed = PartialLabels.from_entries(
         entries.rows,
@@ -95,10 +112,12 @@ def _presumed(said: PartialLabels, unseen: Flags) -> PartialLabels:
         items=said.items,
         unlisted_weight=1.0,
     )
-    rows = np.flatnonzero(unseen)
-    return presumed.with_hidden(
-        np.repeat(rows, said.n_labels), np.tile(np.arange(said.n_labels), len(rows))
-    )
+    rows, place = np.flatnonzero(unseen), np.cumsum(unseen) - 1
+    asked = unseen[entries.rows]
+    silent = np.ones((len(rows), said.n_labels), dtype=bool)
+    silent[place[entries.rows[asked]], entries.columns[asked]] = False
+    hidden_rows, hidden_columns = np.nonzero(silent)
+    return presumed.with_hidden(rows[hidden_rows], hidden_columns)
 
 
 def _left_unseen(rows: npt.NDArray[np.int64], n_items: int, untagged: str) -> bool:

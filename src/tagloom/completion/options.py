@@ -51,10 +51,12 @@ class Options:
     def __post_init__(self) -> None:
         object.__setattr__(self, "unlisted", read_unlisted(self.unlisted))
         check_choice("untagged", self.untagged, UNTAGGED)
-        if self.precision is not None and not 0 < self.precision < 1:
-            raise InvalidInputError(f"precision must lie in (0, 1); got {self.precision}.")
-        if self.completeness is not None and not 0 < self.completeness <= 1:
-            raise InvalidInputError(f"completeness must lie in (0, 1]; got {self.completeness}.")
+        if self.precision is not None:
+            check_number("precision", self.precision, low=0, high=1, inclusive=False)
+            if self.precision == 1:
+                raise InvalidInputError("precision must be below 1: nothing is ever certain.")
+        if self.completeness is not None:
+            check_number("completeness", self.completeness, low=0, high=1, inclusive=False)
         check_number("minutes", self.minutes, low=0)
         check_whole("least_pictures", self.least_pictures, at_least=2)
         check_whole("folds", self.folds, at_least=2)
@@ -81,7 +83,7 @@ def read_unlisted(value: str | float) -> str | float:
         return value
     try:
         weight = float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         weight = -1.0
     if not 0 < weight <= 1:
         raise InvalidInputError(

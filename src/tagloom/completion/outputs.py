@@ -73,6 +73,8 @@ def write_outputs(
     (out / NAME).unlink(missing_ok=True)
     files = [SUGGESTIONS, QUESTIONS, MODEL, "report.html"]
     write_csv(result.table, out / SUGGESTIONS)
+    # A table that an earlier run left there must not stand beside this one.
+    (out / "suggestions.parquet").unlink(missing_ok=True)
     if _has_pyarrow():
         write_parquet(result.table, out / "suggestions.parquet")
         files.insert(1, "suggestions.parquet")

@@ -68,14 +68,14 @@ def calibration_error(bins: list[Bin], *, least: float = 0.0) -> float:
     return sum(one.n * abs(one.promised - one.came_true) for one in counted) / n
 
 
-def label_qualities(known: PartialLabels, held_out: Array, thresholds: Array) -> list[LabelQuality]:
-    """Judge the ranking of each label by entries that were hidden."""
+def label_qualities(
+    known: PartialLabels, said: PartialLabels, held_out: Array, thresholds: Array
+) -> list[LabelQuality]:
+    """Judge the ranking of each label by entries that were hidden; count what people have said."""
     states = known.states()
     truth = np.where(states == int(State.UNKNOWN), np.nan, states).astype(np.float64)
     ap = average_precision(truth, held_out)
-    entries = known.entries()
-    present = np.bincount(entries.columns[entries.present], minlength=known.n_labels)
-    absent = np.bincount(entries.columns[~entries.present], minlength=known.n_labels)
+    present, absent, _ = said.counts()
     return [
         LabelQuality(
             str(label), int(present[j]), int(absent[j]), float(thresholds[j]), float(ap[j])

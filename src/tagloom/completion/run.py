@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import tagloom
 from tagloom.completion.assembling import assemble
 from tagloom.completion.inputs import Pictures, TagsRead, account_of, look_at, read_sources, said_of
@@ -17,7 +19,7 @@ from tagloom.completion.record import digest_of, digest_of_files
 from tagloom.completion.result import Completed
 from tagloom.completion.work import Work
 from tagloom.errors import InvalidInputError
-from tagloom.labels import PartialLabels, add_known
+from tagloom.labels import PartialLabels, State, add_known
 from tagloom.vision import Backbone, find_pictures
 
 Say = Callable[[str, dict[str, Any]], None]
@@ -83,7 +85,10 @@ def complete(
     taught = teach(said, options)
     tell("taught", {"taught": taught})
     work = Work(out / ".work", digest)
-    tagger = fit_tagger(pictures.features, taught, options, work, show_progress=show_progress)
+    tagger = fit_tagger(
+        pictures.features, taught, options, work, backbone=pictures.backbone,
+        show_progress=show_progress,
+    )  # fmt: skip
     learned = measured(
         tagger, pictures.features, taught, options, work, show_progress=show_progress
     )
@@ -107,7 +112,8 @@ def update(
 ) -> Finished:
     """Learn again from what has been said since, with the parameters that were found before.
 
-    What `more` says has the last word. It may speak of new tags. No picture is looked at again.
+    What `more` says has the last word. It may speak of new tags, and say again what was said. No
+    picture is looked at again.
     """
     tell = say or (lambda step, facts: None)
     model = CompletionModel.load(model_path)
@@ -127,12 +133,12 @@ def update(
             f"{', '.join(map(str, more))} says nothing of the {len(features):,} pictures of "
             f"{model_path}: there is nothing to learn."
         )
-    said, later = add_known(model.said, news), add_known(model.later, news)
+    said, later = add_known(model.said, news), add_known(model.later, _unheard(model.said, news))
     options = model.options
-    taught = teach(said, options)
+    taught = teach(said, options, later)
     tell("taught", {"taught": taught})
     pictures = Pictures(folder, features, [])
-    digest = _digest(pictures, said, options, str(model_path))
+    digest = _digest(pictures, said, options, digest_of_files([model_path]))
     work = Work(out / ".work", digest)
     model.tagger.refit(taught.known)
     learned = measured(
@@ -186,7 +192,7 @@ def _finish(
     return Finished(out, result, model)
 
 
-def _digest(pictures: Pictures, said: PartialLabels, options: Options, *more: str) -> str:
+def _digest(pictures: Pictures, said: PartialLabels, options: Options, *more: Any) -> str:
     """Return what tells this run from any other: all that decides its result."""
     features, entries = pictures.features, said.entries()
     return digest_of(
@@ -199,10 +205,25 @@ def _digest(pictures: Pictures, said: PartialLabels, options: Options, *more: st
         entries.rows,
         entries.columns,
         entries.present,
+        entries.weights,
+        *said.hidden_entries(),
         said.unlisted_weight,
         options.facts(),
         more,
     )[:32]
+
+
+def _unheard(said: PartialLabels, news: PartialLabels) -> PartialLabels:
+    """Return what of the news was not said before.
+
+    Who hands in the whole list again has not been asked about all of it.
+    """
+    shared = [label for label in news.labels if label in set(said.labels)]
+    before, now = said.select(shared).states(), news.select(shared).states()
+    rows, columns = np.nonzero((before == now) & (now != int(State.UNKNOWN)))
+    place = {label: column for column, label in enumerate(news.labels)}
+    of_news = np.array([place[label] for label in shared], dtype=np.int64)
+    return news.with_hidden(rows, of_news[columns])
 
 
 def _nothing(said: PartialLabels) -> PartialLabels:

@@ -1,11 +1,14 @@
 """Which entries to ask a person about next."""
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+
+_PER_PICTURE = 2
 
 
 class Question(NamedTuple):
@@ -27,23 +30,29 @@ def worth_asking(
     """
     U = np.where(open_to, P * (1 - P), 0).astype(np.float32)
     value = U * (U if S is None else U + S @ U)
-    flat = value.ravel()
-    likely = min(flat.size, 50 * count)
-    if not likely:
-        return []
-    order = np.argpartition(-flat, likely - 1)[:likely]
-    order = order[np.lexsort((order, -flat[order]))]
     chosen: list[Question] = []
-    asked_of_label: dict[int, int] = {}
-    asked_of_item: dict[int, int] = {}
-    for place in order.tolist():
-        row, column = divmod(place, P.shape[1])
-        full = asked_of_label.get(column, 0) >= per_label or asked_of_item.get(row, 0) >= 2
-        if flat[place] <= 0 or full:
-            continue
-        asked_of_label[column] = asked_of_label.get(column, 0) + 1
-        asked_of_item[row] = asked_of_item.get(row, 0) + 1
-        chosen.append(Question(row, column, float(flat[place])))
+    of_label: Counter[int] = Counter()
+    of_item: Counter[int] = Counter()
+    # Before an entry of a label is asked, others of it are passed over only if their picture has
+    # had its two questions, and these are at most half as many pictures as questions.
+    for question in _most_valuable(value, per_label + count // 2):
         if len(chosen) == count:
             break
+        if of_label[question.column] < per_label and of_item[question.row] < _PER_PICTURE:
+            of_label[question.column] += 1
+            of_item[question.row] += 1
+            chosen.append(question)
     return chosen
+
+
+def _most_valuable(value: Array, of_each_label: int) -> list[Question]:
+    """Return the highest positive values of each label, all in falling order."""
+    questions = []
+    for column in range(value.shape[1]):
+        rows = np.argsort(-value[:, column], kind="stable")[:of_each_label]
+        questions += [
+            Question(row, column, float(value[row, column]))
+            for row in rows.tolist()
+            if value[row, column] > 0
+        ]
+    return sorted(questions, key=lambda one: (-one.value, one.row, one.column))

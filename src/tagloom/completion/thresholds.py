@@ -35,8 +35,13 @@ def choose_thresholds(P: Array, open_to: npt.NDArray[np.bool_], precision: float
 
 
 def _for_precision(p: Floats, precision: float) -> float:
-    """Return the k-th highest p for the largest k with (p_1 + ... + p_k) / k >= precision."""
-    enough = np.flatnonzero(np.cumsum(p) / np.arange(1, len(p) + 1) >= precision)
+    """Return the k-th highest p for the largest k with (p_1 + ... + p_k) / k >= precision.
+
+    Entries of equal p are suggested together or not at all.
+    """
+    last_of_equals = np.append(p[:-1] > p[1:], True)
+    right = np.cumsum(p) / np.arange(1, len(p) + 1) >= precision
+    enough = np.flatnonzero(right & last_of_equals)
     return float(p[enough[-1]]) if len(enough) else np.inf
 
 

@@ -58,15 +58,16 @@ class Results(MutableMapping[str, Any]):
         self._path = path
         self._known: dict[str, Any] = {}
         if path.exists():
-            for line in path.read_text(encoding="utf-8").split("\n"):
+            for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
                 self._take(line)
 
     def _take(self, line: str) -> None:
         try:
-            key, value = json.loads(line)
+            match json.loads(line):
+                case [str(key), value]:
+                    self._known[key] = value
         except ValueError:
             return
-        self._known[key] = value
 
     def __getitem__(self, key: str) -> Any:
         return self._known[key]
