@@ -58,7 +58,7 @@ def assemble(
         doubts=doubts,
         questions=worth_asking(P, open_to, S, options.questions),
         qualities=label_qualities(taught.known, said, learned.held_out, thresholds),
-        bins=reliability(learned.listed, as_if_unsaid, calibration),
+        bins=reliability(taught.unasked, as_if_unsaid, calibration),
         completeness=calibration.completeness,
         affinities=S,
         skipped=skipped,

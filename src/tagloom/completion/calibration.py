@@ -8,7 +8,6 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from tagloom.completion.lessons import without
 from tagloom.labels import PartialLabels
 
 Array = npt.NDArray[Any]
@@ -65,7 +64,8 @@ class Calibration:
         By Bayes' rule p (1 - c) / (1 - c p).
         """
         c = self.completeness
-        return np.asarray(p * (1 - c) / np.maximum(1 - c * p, 1e-12), dtype=p.dtype)
+        # Rounding may lift it above 1.
+        return np.minimum(p * (1 - c) / np.maximum(1 - c * p, 1e-12), 1, dtype=p.dtype)
 
 
 def calibrate(
@@ -74,35 +74,33 @@ def calibrate(
     *,
     only_presences: bool,
     said: PartialLabels | None = None,
-    later: PartialLabels | None = None,
+    by_now: PartialLabels | None = None,
     completeness: float | None = None,
     random_state: int = 0,
 ) -> Calibration:
     """Fit by maximum likelihood what held-out scores say about known entries.
 
-    What was said about suggestions has no say in it: it was asked for because of its score.
-
     Parameters
     ----------
     known : PartialLabels
+        Without answers to suggestions, which were asked for because of their scores.
     scores : array of shape (n_items, n_labels)
         Of learners that did not know the entry, see `held_out_scores`.
     only_presences : bool
         Whether unlisted entries are presumed absent for the learner only, and in truth unknown.
     said : PartialLabels, optional
         What people have said where `known` presumes more, and forgets which absences were denied.
-    later : PartialLabels, optional
-        What of it was said about suggestions.
+    by_now : PartialLabels, optional
+        What is known with the answers: q of labels that came with them.
     completeness : float in (0, 1], optional
         c, where the owner of the lists knows it; else it is estimated.
     """
+    if by_now is not None and not known.n_present:
+        # All that was said unasked has been taken back.
+        known, said = by_now, None
     said = known if said is None else said
-    listed = (known, said) if later is None else (without(known, later), without(said, later))
-    seen = _seen(*listed, scores, np.random.default_rng(random_state))
-    if not seen.present.any():
-        # Whatever was said before has been taken back: better asked for than nothing.
-        seen = _seen(known, said, scores, np.random.default_rng(random_state))
-    q = _log_odds(listed[0], known)
+    seen = _seen(known, said, scores, np.random.default_rng(random_state))
+    q = _log_odds(known, known if by_now is None else by_now)
     terms = _terms(seen.scores, q[seen.columns])
     mean, scale = terms.mean(axis=0), terms.std(axis=0)
     scale[scale == 0] = 1.0
@@ -155,12 +153,11 @@ def _seen(
     )
 
 
-def _log_odds(listed: PartialLabels, known: PartialLabels) -> Floats:
-    """Return q by what is listed; of a label that came with what was said later, by all."""
-    first, all_ = listed.counts(), known.counts()
+def _log_odds(known: PartialLabels, by_now: PartialLabels) -> Floats:
+    first, now = known.counts(), by_now.counts()
     new = first.present == 0
-    present = np.where(new, all_.present, first.present)
-    absent = np.where(new, all_.absent, first.absent)
+    present = np.where(new, now.present, first.present)
+    absent = np.where(new, now.absent, first.absent)
     return np.asarray(np.log((present + 0.5) / (absent + 0.5)), dtype=np.float64)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tagloom.checks import some_of
 from tagloom.completion.options import Options
@@ -81,15 +82,19 @@ def look_at(
 ) -> Pictures:
     """Look at all pictures of a folder, or remember them."""
     done = embed(photos, backbone, cache=cache, show_progress=show_progress)
-    if not done.report.ready:
-        why = [f"{one.item}: {one.reason}" for one in done.report.skipped]
-        raise InvalidInputError(
-            f"There is no readable picture in {photos} ({some_of(why, 5)})."
-            if why
-            else f"There are no pictures in {photos}."
-        )
     skipped = [Left(one.item, one.reason) for one in done.report.skipped]
-    return Pictures(photos, done.features(), skipped, done.backbone)
+    if not done.report.ready:
+        raise _no_pictures(photos, skipped)
+    features = done.features()
+    kept = np.array([_is_utf8(item) for item in features.items], dtype=bool)
+    skipped += [
+        Left(_shown(item), "its name is not UTF-8: rename it")
+        for item, named in zip(features.items, kept, strict=True)
+        if not named
+    ]
+    if not kept.any():
+        raise _no_pictures(photos, skipped)
+    return Pictures(photos, _some_of_them(features, kept), skipped, done.backbone)
 
 
 def said_of(items: Sequence[str], annotations: Annotations, options: Options) -> PartialLabels:
@@ -127,6 +132,33 @@ def account_of(tags: TagsRead, pictures: Pictures, said: PartialLabels) -> dict[
             image not in items for image in tags.annotations.images
         ),
     }
+
+
+def _no_pictures(photos: Path, skipped: Sequence[Left]) -> InvalidInputError:
+    why = some_of([f"{one.name}: {one.reason}" for one in skipped])
+    return InvalidInputError(
+        f"There is no readable picture in {photos} ({why})."
+        if skipped
+        else f"There are no pictures in {photos}."
+    )
+
+
+def _is_utf8(name: str) -> bool:
+    """Say whether a file can hold the name; the system's own names may be any bytes."""
+    return name == _shown(name)
+
+
+def _shown(name: str) -> str:
+    return name.encode("utf-8", "replace").decode("utf-8")
+
+
+def _some_of_them(features: Features, kept: npt.NDArray[np.bool_]) -> Features:
+    if kept.all():
+        return features
+    items = [item for item, named in zip(features.items, kept, strict=True) if named]
+    return Features(
+        items, features.visual[kept], features.posteriors[kept], list(features.concepts)
+    )
 
 
 def _odd_names(matched: Matched) -> list[Left]:

@@ -29,8 +29,6 @@ class Learned:
     scores: Array
     held_out: Array
     calibration: Calibration
-    listed: PartialLabels
-    """What was known unasked, before any suggestion: probabilities are judged by it."""
 
 
 def fit_tagger(
@@ -85,17 +83,17 @@ def measured(
         held_out = held_out_scores(
             taught.known, scores, score, n_splits=options.folds, random_state=options.seed
         )
+    said = taught.said if later is None else without(taught.said, later)
     calibration = calibrate(
-        taught.known,
+        taught.unasked,
         held_out,
-        said=taught.said,
-        later=later,
+        said=said,
+        by_now=taught.known,
         only_presences=taught.only_presences,
         completeness=options.completeness if completeness is None else completeness,
         random_state=options.seed,
     )
-    listed = taught.known if later is None else without(taught.known, later)
-    return Learned(tagger, scores, held_out, calibration, listed)
+    return Learned(tagger, scores, held_out, calibration)
 
 
 def _scores(tagger: SemanticTagger, features: Features, training: PartialLabels) -> Array:

@@ -1,5 +1,6 @@
 """What the learner is taught, and what it must not take for granted."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,16 +29,20 @@ class Taught:
         without absences nothing can be told apart.
     said : PartialLabels
         What people have said of the same labels, with nothing presumed beyond their own word.
+    unasked : PartialLabels
+        What `known` would be if nobody had been asked about a suggestion. Answers were asked for
+        because of their scores: what scores mean has to be read off what was said without.
     only_presences : bool
         Whether absences are presumed for the learner only.
     unseen : array of bool
         Pictures at which nobody has looked, as far as can be told.
     rare : PartialLabels
-        What people have said of labels that are on too few pictures to be learned.
+        What people have said of labels of which too little is known to be learned.
     """
 
     known: PartialLabels
     said: PartialLabels
+    unasked: PartialLabels
     only_presences: bool
     unseen: Flags
     rare: PartialLabels
@@ -56,30 +61,47 @@ def teach(said: PartialLabels, options: Options, later: PartialLabels | None = N
     answered a question has not gone through the tags of a picture: whether tags were listed, and of
     which pictures, is decided without it.
     """
-    presences = _presences(said)
-    enough = presences >= options.least_pictures
-    kept = [label for label, learned in zip(said.labels, enough, strict=True) if learned]
-    rare = said.select(
-        [label for label, learned in zip(said.labels, enough, strict=True) if not learned]
-    )
-    if not kept:
-        raise InvalidInputError(
-            f"No tag is on {options.least_pictures} or more pictures: there is nothing to learn "
-            f"from ({said.n_labels} tags, {int(presences.sum())} times given). Give more tags."
-        )
-    unasked = (said if later is None else without(said, later)).entries()
+    first = said if later is None else without(said, later)
+    unasked = first.entries()
     tagged = np.bincount(unasked.rows, minlength=said.n_items) > 0
-    chosen = said.select(kept)
     # Lists of tags on which somebody has denied a few are lists of tags all the same.
     only_presences = not said.unlisted_weight and 2 * unasked.present.sum() > len(unasked.present)
+    kept, left = _sorted_out(said, options.least_pictures, only_presences)
+    chosen, first, rare = said.select(kept), first.select(kept), said.select(left)
     if not only_presences:
-        return Taught(chosen, chosen, False, ~tagged, rare)
+        return Taught(chosen, chosen, first, False, ~tagged, rare)
     unseen = (
         ~tagged
         if _left_unseen(unasked.rows, said.n_items, options.untagged)
         else np.zeros_like(tagged)
     )
-    return Taught(_presumed(chosen, unseen), chosen, True, unseen, rare)
+    # What was not on a list before it was asked about was unlisted, and counts as that.
+    known = _presumed(chosen, unseen)
+    listed = known if later is None else _presumed(first, unseen)
+    return Taught(known, chosen, listed, True, unseen, rare)
+
+
+def _sorted_out(
+    said: PartialLabels, least: int, only_presences: bool
+) -> tuple[list[Hashable], list[Hashable]]:
+    """Return the labels that can be learned, and those of which too little is known.
+
+    Where absences are told and none is presumed, a label without any would be on every picture.
+    """
+    presences = _presences(said)
+    enough = presences >= least
+    if not only_presences:
+        enough &= said.counts().absent > 0
+    if not enough.any():
+        absent = "" if only_presences else " and is known to be absent from another"
+        raise InvalidInputError(
+            f"No tag is on {least} or more pictures{absent}: there is nothing to learn from "
+            f"({said.n_labels} tags, {int(presences.sum())} times given). Give more tags."
+        )
+    named = list(zip(said.labels, enough.tolist(), strict=True))
+    return [one for one, learned in named if learned], [
+        one for one, learned in named if not learned
+    ]
 
 
 def without(known: PartialLabels, later: PartialLabels) -> PartialLabels:

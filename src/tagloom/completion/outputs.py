@@ -1,7 +1,5 @@
 """What comes out: tables, the report, the model, and the record that tells that all is there."""
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +10,8 @@ from tagloom.completion.quality import calibration_error
 from tagloom.completion.record import NAME, read_record, write_record
 from tagloom.completion.report import write_report
 from tagloom.completion.result import Completed
-from tagloom.completion.suggestions import write_csv, write_parquet
+from tagloom.completion.suggestions import write_csv, write_parquet, write_rows
 from tagloom.errors import InvalidInputError, UnwritableFileError
-from tagloom.files import written_whole
 from tagloom.formats import Reading
 
 MODEL = "model.tagloom"
@@ -110,15 +107,13 @@ def _facts(
 
 
 def _write_questions(result: Completed, path: Path) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("image", "tag", "probability", "worth"))
-    for question in result.questions:
-        p = float(result.P[question.row, question.column])
-        image, tag = result.items[question.row], result.labels[question.column]
-        writer.writerow((image, tag, f"{p:.4f}", f"{question.value:.4f}"))
-    with written_whole(path) as part:
-        part.write_text(text.getvalue(), encoding="utf-8", newline="")
+    items, labels = result.items, result.labels
+    rows = (
+        (items[one.row], labels[one.column], f"{result.P[one.row, one.column]:.4f}",
+         f"{one.value:.4f}")
+        for one in result.questions
+    )  # fmt: skip
+    write_rows(path, ("image", "tag", "probability", "worth"), rows)
 
 
 def _has_pyarrow() -> bool:

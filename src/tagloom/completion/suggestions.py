@@ -1,9 +1,9 @@
 """The table of tags: known, suggested and doubtful, with probabilities and ranks."""
 
 import csv
-import io
+import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -49,7 +49,7 @@ class TagTable:
     """Rows by picture and then by rank.
 
     A known tag has the probability it would have had if nobody had given it, NaN where its label
-    is too rare to be learned.
+    could not be learned.
     """
 
     items: Sequence[str]
@@ -120,15 +120,33 @@ def tag_table(
 
 def write_csv(table: TagTable, path: str | os.PathLike[str]) -> None:
     """Write the table as CSV in UTF-8."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in table:
-        known = row.probability == row.probability
-        probability = f"{row.probability:.4f}" if known else ""
-        writer.writerow([row.image, row.tag, probability, row.rank, row.state.text])
-    with written_whole(path) as part:
-        part.write_text(text.getvalue(), encoding="utf-8", newline="")
+    rows = (
+        (
+            row.image,
+            row.tag,
+            "" if math.isnan(row.probability) else f"{row.probability:.4f}",
+            str(row.rank),
+            row.state.text,
+        )
+        for row in table
+    )
+    write_rows(path, COLUMNS, rows)
+
+
+def write_rows(
+    path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Sequence[str]]
+) -> None:
+    """Write rows of texts as CSV in UTF-8, whole or not at all."""
+    with (
+        written_whole(path) as part,
+        part.open("w", encoding="utf-8", newline="") as stream,
+    ):
+        plain = csv.writer(stream, lineterminator="\n")
+        quoting = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        plain.writerow(header)
+        for row in rows:
+            # A carriage return ends a line for who reads it, but not for the writer.
+            (quoting if any("\r" in cell for cell in row) else plain).writerow(row)
 
 
 def write_parquet(table: TagTable, path: str | os.PathLike[str]) -> None:

@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from tagloom.labels import State
+
+
+def test_open_entries_of_lists_are_judged_as_they_stand(collection):
+    """What is seen follows Bayes' rule, what is unseen is p, what is said is as if it were not."""
+    tags = collection.write_lists(rows=range(50))
+    done = collection.complete(tags, "out", untagged="unseen", completeness=0.6)
+    result, calibration = done.result, done.model.calibration
+    p = calibration.probabilities(np.asarray(done.model.tagger.scores(), dtype=np.float32))
+    seen = np.zeros(p.shape, dtype=bool)
+    seen[result.said.states().max(axis=1) == int(State.PRESENT)] = True
+    by_bayes = p * 0.4 / (1 - 0.6 * p)
+    open_and_seen, open_and_unseen = result.open_to & seen, result.open_to & ~seen
+    assert result.P[open_and_seen] == pytest.approx(by_bayes[open_and_seen], abs=1e-5)
+    assert np.array_equal(result.P[open_and_unseen], p[open_and_unseen])
+    listed = ~result.open_to
+    assert result.P[listed].mean() < p[listed].mean()
+
+
+def test_where_absences_are_told_open_entries_are_as_likely_as_their_scores_say(collection):
+    done = collection.complete(collection.write_table(), "out")
+    result = done.result
+    scores = np.asarray(done.model.tagger.scores(), dtype=np.float32)
+    p = done.model.calibration.probabilities(scores)
+    assert np.array_equal(result.P[result.open_to], p[result.open_to])
+
+
+def test_the_account_counts_what_came_out(collection):
+    result = collection.complete(collection.write_table(), "out").result
+    suggested = result.open_to & (result.thresholds <= result.P)
+    assert result.account["tags suggested"] == suggested.sum()
+    assert result.account["known tags that look wrong"] == len(result.doubts)
+    assert len(result.qualities) == result.said.n_labels
+    judged = sum(one.n for one in result.bins)
+    assert judged == result.said.n_known

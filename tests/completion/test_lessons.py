@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+
+from tagloom.completion.lessons import teach, without
+from tagloom.completion.options import Options
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels, State, add_known
+
+OPTIONS = Options(least_pictures=2)
+PRESENT, ABSENT, UNKNOWN = (int(state) for state in (State.PRESENT, State.ABSENT, State.UNKNOWN))
+
+
+def lists(tags, labels=None):
+    return PartialLabels.from_tags(tags, unlisted="unknown", labels=labels)
+
+
+def test_unlisted_tags_are_presumed_absent_for_the_learner_and_for_nobody_else():
+    said = lists([["sea"], ["sea", "dog"], ["dog"]])
+    taught = teach(said, OPTIONS)
+    assert taught.only_presences
+    assert taught.said == said
+    assert np.array_equal(taught.known.to_array(), [[0, 1], [1, 1], [1, 0]])
+    assert not taught.unseen.any()
+
+
+def test_nothing_is_presumed_where_absences_are_told():
+    nan = np.nan
+    said = PartialLabels.from_array(
+        [[1, 0, 0], [1, 1, nan], [0, nan, 1], [0, 1, 0], [0, 0, 1], [nan] * 3]
+    )
+    taught = teach(said, OPTIONS)
+    assert not taught.only_presences
+    assert taught.known == said
+    assert taught.unseen.tolist() == [False] * 5 + [True]
+
+
+def test_a_few_denials_leave_lists_what_they_are():
+    said = PartialLabels.from_array([[1, 0], [1, 1], [np.nan, 1], [1, np.nan]])
+    taught = teach(said, OPTIONS)
+    assert taught.only_presences
+    assert taught.said == said
+    assert np.array_equal(taught.known.to_array(), [[1, 0], [1, 1], [0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("unlisted", ["absent", 0.25])
+def test_the_owners_word_on_unlisted_tags_is_taken(unlisted):
+    said = PartialLabels.from_tags([["sea"], ["sea", "dog"], ["dog"]], unlisted=unlisted)
+    taught = teach(said, OPTIONS)
+    assert not taught.only_presences
+    assert taught.known == said
+
+
+def test_rare_labels_are_set_aside_with_what_was_said_of_them():
+    said = lists([["sea", "yak"], ["sea"], [7, "sea"]], labels=["sea", "yak", 7])
+    taught = teach(said, OPTIONS)
+    assert taught.known.labels == ("sea",)
+    assert taught.rare.labels == ("yak", 7)
+    assert taught.too_rare == {"yak": 1, "7": 1}
+
+
+def test_a_label_that_nobody_denied_is_not_learned_where_others_are_asked_for():
+    nan = np.nan
+    said = PartialLabels.from_array([[1, 1], [1, 1], *[[0, nan]] * 5])
+    taught = teach(said, OPTIONS)
+    assert taught.known.labels == (0,)
+    assert taught.too_rare == {"1": 2}
+    with pytest.raises(InvalidInputError, match="absent from another"):
+        teach(PartialLabels.from_array([[1, 0], [1, 0], [nan, 0]]), OPTIONS)
+
+
+def test_a_picture_with_nothing_but_a_rare_tag_was_looked_at():
+    said = lists([["yak"], ["sea"], ["sea"], []])
+    taught = teach(said, Options(least_pictures=2, untagged="unseen"))
+    assert taught.unseen.tolist() == [False, False, False, True]
+    assert np.array_equal(taught.known.to_array(), [[0], [1], [1], [np.nan]], equal_nan=True)
+
+
+def test_tags_of_which_nothing_can_be_learned_are_refused():
+    with pytest.raises(InvalidInputError, match="2 or more pictures"):
+        teach(lists([["sea"], ["dog"]]), OPTIONS)
+
+
+@pytest.mark.parametrize(("more_empty", "unseen"), [(0, False), (2000, True)])
+def test_pictures_without_tags_are_unseen_where_forgetting_does_not_explain_them(
+    more_empty, unseen
+):
+    rng = np.random.default_rng(0)
+    listed = rng.random((2000, 30)) < 0.05
+    empty = np.zeros((more_empty, 30), dtype=bool)
+    rows, columns = np.nonzero(np.concatenate([listed, empty]))
+    said = PartialLabels.from_entries(rows, columns, True, shape=(2000 + more_empty, 30))
+    taught = teach(said, OPTIONS)
+    untagged = np.bincount(rows, minlength=said.n_items) == 0
+    assert untagged.any()
+    assert np.array_equal(taught.unseen, untagged if unseen else np.zeros_like(untagged))
+
+
+def test_the_owner_can_say_whether_untagged_pictures_were_seen():
+    said = lists([["sea"], ["sea"], []])
+    assert not teach(said, Options(least_pictures=2, untagged="seen")).unseen.any()
+    assert teach(said, Options(least_pictures=2, untagged="unseen")).unseen.tolist() == [0, 0, 1]
+
+
+def test_many_denied_suggestions_leave_lists_what_they_are():
+    tags = PartialLabels.from_entries([0, 1, 2], [0, 0, 1], True, shape=(8, 2))
+    said = PartialLabels.from_entries(
+        [0, 1, 2, 3, 4, 5, 6, 7, 0], [0, 0, 1, 0, 0, 0, 0, 0, 1], [1, 1, 1, 0, 0, 0, 0, 0, 0],
+        shape=(8, 2),
+    )  # fmt: skip
+    later = without(said, tags)
+    assert not teach(said, Options(least_pictures=2)).only_presences
+    assert teach(said, Options(least_pictures=2), later).only_presences
+
+
+def test_an_answer_does_not_make_a_picture_looked_through():
+    said = PartialLabels.from_entries(
+        [0, 0, 1, 1, 2, 3], [0, 1, 0, 1, 0, 1], [True, True, True, True, True, False], shape=(4, 2)
+    )
+    later = PartialLabels.from_entries([2, 3], [0, 1], [True, False], shape=(4, 2))
+    taught = teach(said, Options(least_pictures=2, untagged="unseen"), later)
+    assert taught.unseen.tolist() == [False, False, True, True]
+    expected = [[PRESENT, PRESENT], [PRESENT, PRESENT], [PRESENT, UNKNOWN], [UNKNOWN, ABSENT]]
+    assert taught.known.states().tolist() == expected
+    unasked = [[PRESENT, PRESENT], [PRESENT, PRESENT], [UNKNOWN] * 2, [UNKNOWN] * 2]
+    assert taught.unasked.states().tolist() == unasked
+
+
+def test_what_was_asked_about_was_not_on_the_list_before():
+    lists_ = PartialLabels.from_entries([0, 0, 1, 2], [0, 1, 0, 1], True, shape=(3, 2))
+    later = PartialLabels.from_entries([1, 2], [1, 0], [True, False], shape=(3, 2))
+    taught = teach(add_known(lists_, later), OPTIONS, later)
+    assert taught.unasked == teach(lists_, OPTIONS).known
+    assert taught.known.to_array().tolist() == [[1, 1], [1, 1], [0, 1]]
+
+
+def test_without_hides_by_the_names_of_labels():
+    known = PartialLabels.from_array([[1, 0], [0, 1]], labels=["sea", "dog"])
+    later = PartialLabels.from_array([[np.nan, 1], [1, np.nan]], labels=["yak", "dog"])
+    hidden = without(known, later).to_array()
+    assert np.array_equal(hidden, [[1, np.nan], [0, 1]], equal_nan=True)

@@ -1,0 +1,55 @@
+import math
+
+import numpy as np
+import pytest
+
+from tagloom.completion.calibration import Calibration
+from tagloom.completion.quality import Bin, calibration_error, label_qualities, reliability
+from tagloom.labels import PartialLabels
+
+
+def with_completeness(c):
+    return Calibration(c, *(np.zeros(1) for _ in range(4)))
+
+
+def test_what_was_promised_is_compared_with_what_came_true():
+    known = PartialLabels.from_array([[1], [0], [1], [1], [0], [np.nan]])
+    P = np.array([[0.82], [0.88], [0.84], [1.0], [0.0], [0.85]], dtype=np.float32)
+    low, middle, high = reliability(known, P, with_completeness(1.0))
+    assert (low.low, low.n, low.came_true) == (0.0, 1, 0.0)
+    assert (middle.n, middle.came_true) == (3, pytest.approx(2 / 3))
+    assert middle.promised == pytest.approx((0.82 + 0.88 + 0.84) / 3)
+    assert (high.high, high.n, high.promised, high.came_true) == (1.0, 1, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("c", [0.2, 0.6, 1.0])
+def test_of_lists_the_share_that_is_listed_is_divided_by_the_completeness(c):
+    rng = np.random.default_rng(0)
+    P = rng.random((200_000, 2))
+    listed = (rng.random(P.shape) < P) & (rng.random(P.shape) < c)
+    known = PartialLabels.from_entries(*np.nonzero(listed), True, shape=P.shape, unlisted_weight=1)
+    bins = reliability(known, P, with_completeness(c))
+    assert len(bins) == 10
+    for one in bins:
+        assert one.promised == pytest.approx(one.came_true, abs=0.03)
+    assert calibration_error(bins) < 0.02
+
+
+def test_the_calibration_error_weighs_bins_by_their_entries():
+    bins = [Bin(0.0, 0.1, 30, 0.05, 0.05), Bin(0.3, 0.4, 10, 0.35, 0.45)]
+    assert calibration_error(bins) == pytest.approx(0.1 / 4)
+    assert calibration_error(bins, least=0.3) == pytest.approx(0.1)
+    assert math.isnan(calibration_error(bins, least=0.9))
+
+
+def test_labels_are_judged_by_hidden_entries_and_counted_by_what_people_said():
+    said = PartialLabels.from_entries([0, 1, 2], [0, 0, 1], [1, 0, 1], shape=(4, 2), labels=[3, 4])
+    known = PartialLabels.from_entries(
+        [0, 2], [0, 1], True, shape=(4, 2), labels=[3, 4], unlisted_weight=1
+    )
+    scores = np.array([[0.9, 0.1], [0.1, 0.2], [0.2, 0.3], [0.3, 0.4]])
+    three, four = label_qualities(known, said, scores, np.array([0.5, np.inf]))
+    assert (three.label, three.n_present, three.n_absent, three.threshold) == ("3", 1, 1, 0.5)
+    assert three.average_precision == pytest.approx(1.0)
+    assert (four.n_present, four.n_absent) == (1, 0)
+    assert four.average_precision == pytest.approx(0.5)
