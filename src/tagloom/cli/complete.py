@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 Tags = Annotated[
     list[Path],
-    typer.Option("--tags", help="File or folder with tags, of any format; may be repeated."),
+    typer.Option(
+        "--tags", metavar="PATH", help="File or folder with tags, of any format; may be repeated."
+    ),
 ]
 Out = Annotated[Path, typer.Option("--out", help="Folder of the results: new, or of a run before.")]
 TagFormat = Annotated[
@@ -52,7 +54,10 @@ def complete(
     tag_format: TagFormat = None,
     backbone: Annotated[
         list[str] | None,
-        typer.Option(help="lite0, lite1, lite2 or a .onnx file; repeat it to combine several."),
+        typer.Option(
+            metavar="NAME",
+            help="lite0, lite1, lite2 or a .onnx file; repeat it to combine several.",
+        ),
     ] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Look at the whole picture, not at its centre square.")
