@@ -81,5 +81,5 @@ def test_pictures_without_a_usable_name_are_skipped_and_told(scenes, tmp_path):
 
 def test_a_folder_without_pictures_is_refused(tmp_path):
     pytest.importorskip("onnxruntime")
-    with pytest.raises(InvalidInputError, match="no readable picture"):
+    with pytest.raises(InvalidInputError, match="There are no pictures"):
         look_at(tmp_path, None, tmp_path.parent / "cache", show_progress=False)

@@ -32,7 +32,7 @@ def test_a_file_is_no_folder(photos, tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UnwritableFileError, match="is a file"):
         prepare_out(tmp_path / "file", photos)
-    with pytest.raises(UnwritableFileError, match="cannot be made"):
+    with pytest.raises(UnwritableFileError, match="cannot be written"):
         prepare_out(tmp_path / "file" / "out", photos)
     with pytest.raises(InvalidInputError, match="is not a folder"):
         prepare_out(tmp_path / "out", tmp_path / "file")

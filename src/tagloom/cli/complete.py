@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagloom.cli.config import ConfigFile
-from tagloom.cli.telling import Teller, as_json, told_result
+from tagloom.cli.telling import Teller, as_json, nothing_left_behind, told_result
+from tagloom.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from tagloom.completion.run import Finished
 
 Tags = Annotated[
     list[Path],
-    typer.Option("--tags", help="File or folder with tags, of any format; may be repeated."),
+    typer.Option(
+        "--tags", metavar="PATH", help="File or folder with tags, of any format; may be repeated."
+    ),
 ]
 Out = Annotated[Path, typer.Option("--out", help="Folder of the results: new, or of a run before.")]
 TagFormat = Annotated[
@@ -51,7 +54,10 @@ def complete(
     tag_format: TagFormat = None,
     backbone: Annotated[
         list[str] | None,
-        typer.Option(help="lite0, lite1, lite2 or a .onnx file; repeat it to combine several."),
+        typer.Option(
+            metavar="NAME",
+            help="lite0, lite1, lite2 or a .onnx file; repeat it to combine several.",
+        ),
     ] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Look at the whole picture, not at its centre square.")
@@ -74,21 +80,26 @@ def complete(
     from tagloom.completion.run import complete as run
     from tagloom.vision import choose_backbone
 
-    options = Options(
-        unlisted, untagged, precision, completeness, minutes, least_pictures, folds, questions, seed
-    )
-    finished = run(
-        photos,
-        tags,
-        out,
-        options,
-        backbone=choose_backbone(backbone or ["lite0"], view="whole" if whole else "centre"),
-        cache=cache,
-        tag_format=tag_format,
-        again=again,
-        say=Teller(quiet=to_json),
-        show_progress=sys.stderr.isatty(),
-    )
+    try:
+        options = Options(
+            unlisted, untagged, precision, completeness, minutes, least_pictures, folds, questions,
+            seed,
+        )  # fmt: skip
+    except InvalidInputError as problem:
+        raise typer.BadParameter(str(problem)) from None
+    with nothing_left_behind(out):
+        finished = run(
+            photos,
+            tags,
+            out,
+            options,
+            backbone=choose_backbone(backbone or ["lite0"], view="whole" if whole else "centre"),
+            cache=cache,
+            tag_format=tag_format,
+            again=again,
+            say=Teller(quiet=to_json),
+            show_progress=sys.stderr.isatty(),
+        )
     _tell(finished, to_json)
 
 
@@ -109,15 +120,17 @@ def update(
     from tagloom.completion.run import update as run
 
     path = model_file(model)
-    finished = run(
-        path,
-        tags,
-        path.parent if out is None else out,
-        photos=photos,
-        tag_format=tag_format,
-        say=Teller(quiet=to_json),
-        show_progress=sys.stderr.isatty(),
-    )
+    to = path.parent if out is None else out
+    with nothing_left_behind(to):
+        finished = run(
+            path,
+            tags,
+            to,
+            photos=photos,
+            tag_format=tag_format,
+            say=Teller(quiet=to_json),
+            show_progress=sys.stderr.isatty(),
+        )
     _tell(finished, to_json)
 
 

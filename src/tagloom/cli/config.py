@@ -1,36 +1,82 @@
 """A TOML file whose keys are the flags of a command."""
 
+import inspect
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 from tagloom.errors import InvalidInputError
+
+_KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
+    bool: ("true or false", (bool,)),
+    int: ("a whole number", (int,)),
+    float: ("a number", (int, float)),
+    str: ("a text", (str, int, float)),
+    Path: ("a path as text", (str,)),
+}
 
 
 def _take_over(ctx: typer.Context, path: Path | None) -> Path | None:
     """Make what the file says the defaults of the command: flags win."""
     if path is None:
         return None
+    names = {
+        _key(option): str(option.name)
+        for option in ctx.command.params
+        if option.name not in ("config", "help")
+    }
+    kinds = get_type_hints(inspect.unwrap(_callback(ctx)))
+    values: dict[str, Any] = {}
+    for key, value in _read(path).items():
+        if key not in names:
+            raise InvalidInputError(f"{path}: {_no_such(key, value, sorted(names))}")
+        values[names[key]] = _as_on_the_command_line(path, key, value, kinds[names[key]])
+    ctx.default_map = values
+    return path
+
+
+def _callback(ctx: typer.Context) -> Any:
+    return ctx.command.callback
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as problem:
         raise InvalidInputError(f"{path} cannot be read: {problem.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise InvalidInputError(f"{path} is no TOML: {problem}.") from None
-    names = {_key(option): str(option.name) for option in ctx.command.params}
-    for key in given:
-        if key not in names:
-            near = get_close_matches(key.replace("_", "-"), names, n=1, cutoff=0.5)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise InvalidInputError(
-                f"{path}: there is no key {key!r}.{hint} Keys are the flags of this command: "
-                f"{', '.join(sorted(names))}."
-            )
-    ctx.default_map = {names[key]: value for key, value in given.items()}
-    return path
+
+
+def _no_such(key: str, value: Any, names: list[str]) -> str:
+    listed = f"Keys are the flags of this command: {', '.join(names)}."
+    if isinstance(value, dict):
+        return f"there is a section [{key}]. Write the keys without any section. {listed}"
+    near = get_close_matches(key.replace("_", "-"), names, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"there is no key {key!r}.{hint} {listed}"
+
+
+def _as_on_the_command_line(path: Path, key: str, value: Any, kind: Any) -> Any:
+    """Return the text that a flag would have, or a list of them; a switch is true or false."""
+    choices = [one for one in get_args(kind) if one is not NoneType]
+    if NoneType in get_args(kind):
+        kind = choices[0]
+    several = get_origin(kind) is list
+    one = get_args(kind)[0] if several else kind
+    words, types = _KINDS[one]
+    given = value if several and isinstance(value, list) else [value]
+    # In Python true is a whole number as well; here it is not.
+    if not all(isinstance(v, types) and isinstance(v, bool) == (one is bool) for v in given):
+        expected = f"{words}, or a list of them" if several else words
+        raise InvalidInputError(f"{path}: {key!r} must be {expected}; got {value!r}.")
+    if several:
+        return [str(v) for v in given]
+    return value if one is bool else str(value)
 
 
 def _key(option: Any) -> str:

@@ -54,7 +54,15 @@ def export(
         )
     if (dry_run or undo) and to != "xmp":
         raise typer.BadParameter("goes with --to xmp only", param_hint="--dry-run, --undo")
-    folder = Path(read_record(out)["photos"]) if photos is None else photos
+    if file is not None and to == "xmp":
+        raise typer.BadParameter(
+            "does not go with --to xmp: sidecars stand beside the pictures", param_hint="--file"
+        )
+    if not 0 <= at_least <= 1:
+        raise typer.BadParameter(
+            f"must lie between 0 and 1; got {at_least}", param_hint="--at-least"
+        )
+    folder = Path(str(read_record(out).get("photos", ""))) if photos is None else photos
     if undo:
         _undo(out, photos, to_json)
         return

@@ -34,8 +34,14 @@ def predict(
     config: ConfigFile = None,
 ) -> None:
     """Tag new pictures with what a model has learned."""
-    from tagloom.completion.predicting import predict_folder, write_predictions
+    from tagloom.completion.predicting import check_ending, predict_folder, write_predictions
 
+    if precision is not None and not 0 <= precision <= 1:
+        raise typer.BadParameter(
+            f"must lie between 0 and 1; got {precision}", param_hint="--precision"
+        )
+    if out is not None:
+        check_ending(out)
     done = predict_folder(
         model_file(model),
         photos,
@@ -67,6 +73,8 @@ def predict(
         typer.echo("\n".join(lines))
     else:
         typer.echo("\n".join(lines[:_SHOWN_PICTURES]))
+        if len(lines) > _SHOWN_PICTURES:
+            typer.echo(f"... and {len(lines) - _SHOWN_PICTURES:,} more pictures")
         typer.echo(f"{len(done.table):,} tags for {len(lines):,} pictures: {shown(str(out))}")
     if skipped:
         typer.echo("\n".join([f"{len(skipped)} skipped", *listed(skipped)]), err=True)

@@ -1,7 +1,7 @@
 """What goes in: pictures, tags, and an account of everything that is odd about them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,12 @@ def read_sources(
             gathering.add(one, str(reading.source))
         gathering.images |= dict.fromkeys(reading.annotations.images)
         gathering.tags |= dict.fromkeys(reading.annotations.tags)
+        for image, tag in reading.annotations.undecided:
+            gathering.leave_open(image, tag)
     joined = gathering.finish(sources[0], "several", can_say_absent=True)
     matched = match(joined.annotations, pictures)
+    # What sources say against each other is as much of a contradiction as what names do.
+    matched = replace(matched, contradictions=joined.contradictions + matched.contradictions)
     if joined.annotations.images and not matched.annotations.images:
         raise InvalidInputError(
             f"None of the {len(joined.annotations.images):,} pictures that have tags is in "
@@ -62,7 +66,7 @@ def read_sources(
             f"{some_of(pictures, 3)}. Names must be those of the files, with or without folders."
         )
     remarks = [Left(*one) for reading in readings for one in reading.remarks]
-    contradictions = [one for reading in [*readings, joined] for one in reading.contradictions]
+    contradictions = [one for reading in readings for one in reading.contradictions]
     remarks += [Left(*one) for one in contradictions]
     return TagsRead(
         matched.annotations,
@@ -130,8 +134,13 @@ def account_of(tags: TagsRead, pictures: Pictures, said: PartialLabels) -> dict[
     }
 
 
-def _no_pictures(photos: Path, skipped: list[Left]) -> InvalidInputError:
-    return InvalidInputError(f"There is no readable picture in {photos} ({len(skipped)} skipped).")
+def _no_pictures(photos: Path, skipped: Sequence[Left]) -> InvalidInputError:
+    why = some_of([f"{one.name}: {one.reason}" for one in skipped])
+    return InvalidInputError(
+        f"There is no readable picture in {photos} ({why})."
+        if skipped
+        else f"There are no pictures in {photos}."
+    )
 
 
 def _is_utf8(name: str) -> bool:

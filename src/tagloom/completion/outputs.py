@@ -39,8 +39,11 @@ def prepare_out(out: Path, photos: Path) -> None:
         )
     try:
         (out / ".work").mkdir(parents=True, exist_ok=True)
+        # Only a run that was killed leaves unfinished files.
+        for unfinished in out.rglob(".*.part"):
+            unfinished.unlink(missing_ok=True)
     except OSError as problem:
-        raise UnwritableFileError(f"{out} cannot be made: {problem.strerror}.") from None
+        raise UnwritableFileError(f"{out} cannot be written: {problem.strerror}.") from None
 
 
 def is_done(out: Path, digest: str) -> bool:

@@ -50,13 +50,20 @@ def predict_folder(
     return Predicted(tag_table(nothing, P, every, thresholds, ~every), pictures.skipped)
 
 
+def check_ending(path: Path) -> None:
+    """Refuse a file whose form cannot be told, before there is work to lose."""
+    if path.suffix.lower() not in (".jsonl", *_WRITERS):
+        raise InvalidInputError(f"{path} must end in .csv, .jsonl or .parquet.")
+    if not path.absolute().parent.is_dir():
+        raise InvalidInputError(f"The folder of {path} does not exist. Make it first.")
+
+
 def write_predictions(table: TagTable, path: Path) -> None:
     """Write the table in the form that the ending of the file's name says."""
+    check_ending(path)
     ending = path.suffix.lower()
     if ending == ".jsonl":
         said = [Annotation(row.image, row.tag, True, row.probability) for row in table]
         write_jsonl(Annotations.of(said, images=table.items), path)
         return
-    if ending not in _WRITERS:
-        raise InvalidInputError(f"{path} must end in .csv, .jsonl or .parquet.")
     _WRITERS[ending](table, path)

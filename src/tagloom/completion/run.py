@@ -70,6 +70,8 @@ def complete(
     tell = say or (lambda step, facts: None)
     prepare_out(out, photos)
     found = find_pictures(photos)
+    if not found.pictures:
+        raise InvalidInputError(f"There are no pictures in {photos}.")
     read = read_sources(tags, photos, found.pictures, tag_format)
     tell("read", {"readings": read.readings, "matched": read.matched})
     pictures = look_at(photos, backbone, cache, show_progress=show_progress)
@@ -116,6 +118,11 @@ def update(
     tell = say or (lambda step, facts: None)
     model = CompletionModel.load(model_path)
     folder = model.photos if photos is None else photos
+    if photos is None and not folder.is_dir():
+        raise InvalidInputError(
+            f"The pictures of {model_path} lay in {folder}, where there is no folder now. Say "
+            "where they lie with --photos (photos= in Python)."
+        )
     prepare_out(out, folder)
     features = model.tagger._lesson.features
     read = read_sources(more, folder, features.items, tag_format)

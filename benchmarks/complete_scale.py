@@ -1,0 +1,144 @@
+"""Peak memory and time of `tagloom complete` on made-up pictures, all steps but looking at them.
+
+The memory is that of the whole process: run it in a fresh one for each figure.
+"""
+
+import argparse
+import csv
+import resource
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tagloom.completion import run
+from tagloom.completion.inputs import Pictures
+from tagloom.completion.options import Options
+from tagloom.vision import Features
+
+_BLOCK = 1000
+
+
+def collection(n_items: int, n_labels: int, seed: int = 0) -> tuple[Features, list[np.ndarray]]:
+    """Return pictures of 200 kinds as lite0 sees them, and for each the labels it truly has.
+
+    A kind of picture has some 1.5% of the labels; features are those of the kind with noise. All is
+    made block by block in single precision, so that making it does not set the peak.
+    """
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(200, size=n_items)
+    has = rng.random((200, n_labels)) < 0.015
+    has[np.arange(200), np.arange(200) % n_labels] = True
+    centres = rng.normal(size=(200, 1280)).astype(np.float32)
+    likely = rng.gamma(0.05, size=(200, 1000)).astype(np.float32)
+    visual = np.empty((n_items, 1280), dtype=np.float32)
+    posteriors = np.empty((n_items, 1000), dtype=np.float32)
+    for start in range(0, n_items, _BLOCK):
+        here = kind[start : start + _BLOCK]
+        noise = rng.standard_normal((len(here), 1280), dtype=np.float32)
+        visual[start : start + _BLOCK] = centres[here] + 1.5 * noise
+        mass = likely[here] + 0.2 * rng.gamma(0.05, size=(len(here), 1000))
+        posteriors[start : start + _BLOCK] = mass / mass.sum(axis=1, keepdims=True)
+    items = [f"2019/IMG_{row:05}.jpg" for row in range(n_items)]
+    features = Features(items, visual, posteriors, [f"concept {j}" for j in range(1000)])
+    return features, [np.flatnonzero(has[k]) for k in kind]
+
+
+def write_tags(path: Path, items: list[str], labels: list[np.ndarray], share: float) -> int:
+    """List a share of the true tags, and return how many."""
+    rng, count = np.random.default_rng(1), 0
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(("image", "tag"))
+        for item, present in zip(items, labels, strict=True):
+            listed = present[rng.random(len(present)) < share]
+            writer.writerows((item, f"tag {label:03}") for label in listed)
+            count += len(listed)
+    return count
+
+
+class Watch(threading.Thread):
+    """Notes where the main thread was when the memory was largest."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._main = threading.main_thread().ident
+        self.peak, self.where = 0, ""
+
+    def run(self) -> None:
+        """Look every twentieth of a second."""
+        while True:
+            now = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+            if now > 1.01 * self.peak:
+                frames = traceback.extract_stack(sys._current_frames()[self._main])
+                ours = [frame for frame in frames if "tagloom" in frame.filename][-6:]
+                self.peak = now
+                self.where = "\n".join(
+                    f"    {Path(frame.filename).name}:{frame.lineno} {frame.name}: {frame.line}"
+                    for frame in ours
+                )
+            time.sleep(0.05)
+
+
+def peak() -> float:
+    """Return the largest memory of this process so far, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, default=20_000)
+    parser.add_argument("--labels", type=int, default=500)
+    parser.add_argument("--share", type=float, default=0.5, help="of the true tags that is listed")
+    parser.add_argument("--minutes", type=float, default=0.0, help="of the search for parameters")
+    parser.add_argument("--folds", type=int, default=4)
+    parser.add_argument("--where", action="store_true", help="say where the peak was")
+    given = parser.parse_args()
+    features, labels = collection(given.items, given.labels)
+    started = time.perf_counter()
+
+    def say(step: str, facts: dict[str, Any]) -> None:
+        print(f"{time.perf_counter() - started:7.1f} s  {peak():.2f} GiB  before/at {step}")
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "photos").mkdir()
+        n_tags = write_tags(folder / "tags.csv", features.items, labels, given.share)
+        print(f"{given.items:,} pictures, {n_tags:,} tags; made with {peak():.2f} GiB")
+        run.find_pictures = lambda photos: SimpleNamespace(pictures=features.items)
+        run.look_at = lambda photos, *_, **__: Pictures(photos, features, [])
+        for step in ("fit_tagger", "measured", "assemble", "write_outputs"):
+            setattr(run, step, _told(step, getattr(run, step), say))
+        watch = Watch()
+        if given.where:
+            watch.start()
+        run.complete(
+            folder / "photos",
+            [folder / "tags.csv"],
+            folder / "out",
+            Options(minutes=given.minutes, folds=given.folds),
+            say=say,
+        )
+    say("the end", {})
+    if given.where:
+        print(f"largest when looked at: {watch.peak / 2**30:.2f} GiB in\n{watch.where}")
+
+
+def _told(name: str, call: Any, say: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        say(name, {})
+        result = call(*args, **kwargs)
+        say(f"end of {name}", {})
+        return result
+
+    return wrapped
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+import json
+import shutil
+
+import pytest
+
+from tagloom.completion.exporting import finished_tags
+from tagloom.formats import read_tags
+
+FORMS = {
+    "csv": "tags.csv",
+    "jsonl": "tags.jsonl",
+    "coco": "coco.json",
+    "fiftyone": "fiftyone",
+    "label-studio": "label-studio.json",
+}
+
+
+def _said(annotations, *, confidence=True):
+    return {
+        (one.image, one.tag, one.present)
+        + ((None if one.confidence is None else round(one.confidence, 4),) if confidence else ())
+        for one in annotations
+    }
+
+
+@pytest.fixture(scope="module")
+def updated(finished_run, tmp_path_factory, tagloom):
+    """A run in which something was denied as well."""
+    root = tmp_path_factory.mktemp("updated")
+    (root / "no.csv").write_text("image,tag,state\nscene-00001.jpg,sky,absent\n")
+    out = root / "out"
+    answer = tagloom("update", finished_run, "--tags", root / "no.csv", "--out", out)
+    assert answer.code == 0, answer.err
+    return out
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_written_reads_as_what_was_found(form, updated, collection, tagloom, tmp_path):
+    answer = tagloom("export", updated, "--to", form, "--file", tmp_path / FORMS[form], "--json")
+    assert answer.code == 0, answer.err
+    told = json.loads(answer.out)
+    found = finished_tags(updated)
+    back = read_tags(tmp_path / FORMS[form], pictures=collection.photos).annotations
+    n_lost = len({one["where"] for one in told["lost"]})
+    if n_lost:
+        # What a format cannot say is told, and nothing else is missing.
+        present = {one for one in _said(found) if one[2]}
+        assert _said(back) == present
+    else:
+        assert _said(back) == _said(found)
+    assert told["tags"] == len(found)
+
+
+def test_only_known_and_at_least(finished, tagloom):
+    tagloom("export", finished, "--to", "csv", "--only-known")
+    known = read_tags(finished / "tags.csv").annotations
+    assert all(one.confidence is None for one in known)
+    tagloom("export", finished, "--to", "csv", "--at-least", "0.5")
+    sure = [one.confidence for one in read_tags(finished / "tags.csv").annotations]
+    assert min(c for c in sure if c is not None) >= 0.5
+    assert len([c for c in sure if c is None]) == len(known)
+
+
+@pytest.fixture
+def photos(collection, tmp_path):
+    """Pictures that have moved, one with a sidecar of its own."""
+    folder = shutil.copytree(collection.photos, tmp_path / "moved")
+    (folder / "scene-00002.jpg.xmp").write_text(
+        '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF '
+        'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description '
+        'xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="4"/></rdf:RDF></x:xmpmeta>'
+    )
+    return folder
+
+
+def test_sidecars_dry_then_written_then_taken_back(finished, photos, tagloom, contents):
+    before = contents(photos)
+    xmp = ("export", finished, "--to", "xmp", "--photos", photos)
+    answer = tagloom(*xmp, "--dry-run")
+    assert answer.code == 0, answer.err
+    assert "would be written (nothing was)" in answer.out
+    assert contents(photos) == before
+    answer = tagloom(*xmp, "--json")
+    assert answer.code == 0, answer.err
+    assert json.loads(answer.out)["refused"] == []
+    present = {(one.image, one.tag) for one in finished_tags(finished) if one.present}
+    read = read_tags(photos, format="xmp").annotations
+    assert {(one.image, one.tag) for one in read} == present
+    assert 'xmp:Rating="4"' in (photos / "scene-00002.jpg.xmp").read_text(encoding="utf-8")
+    assert "0 sidecars written" in tagloom(*xmp).out
+    answer = tagloom(*xmp, "--undo")
+    assert answer.code == 0, answer.err
+    after = contents(photos)
+    assert {name: held for name, (held, _) in after.items()} == {
+        name: held for name, (held, _) in before.items()
+    }
+    pictures = [name for name in before if name.endswith(".jpg")]
+    assert all(after[name] == before[name] for name in pictures)
+
+
+def test_a_sidecar_that_was_changed_since_is_left_alone(finished, photos, tagloom):
+    xmp = ("export", finished, "--to", "xmp", "--photos", photos)
+    assert tagloom(*xmp).code == 0
+    mine = photos / "scene-00002.jpg.xmp"
+    mine.write_text(mine.read_text(encoding="utf-8").replace("4", "5"), encoding="utf-8")
+    held = mine.read_bytes()
+    answer = tagloom(*xmp, "--undo")
+    assert answer.code == 1
+    assert "1 left as they are" in answer.out
+    assert mine.read_bytes() == held
+
+
+def test_photos_that_are_gone(finished, tagloom, tmp_path):
+    answer = tagloom("export", finished, "--to", "xmp", "--photos", tmp_path / "none")
+    assert answer.code == 1
+    assert str(tmp_path / "none") in answer.err + answer.out
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--to", "pdf"),
+        ("--to", "csv", "--undo"),
+        ("--to", "csv", "--dry-run"),
+        ("--to", "xmp", "--file", "x.xmp"),
+        ("--to", "csv", "--at-least", "7"),
+        (),
+    ],
+)
+def test_wrong_usage(wrong, finished_run, tagloom):
+    assert tagloom("export", finished_run, *wrong).code == 2
+
+
+def test_what_cannot_be_exported(finished, tagloom, tmp_path):
+    answer = tagloom("export", tmp_path, "--to", "csv")
+    assert (answer.code, answer.out) == (1, "")
+    assert "is not the result of a finished run" in answer.err
+    answer = tagloom("export", finished, "--to", "xmp", "--undo")
+    assert "There is nothing to undo" in answer.err
+    answer = tagloom("export", finished, "--to", "csv", "--file", tmp_path / "none" / "tags.csv")
+    assert "does not exist" in answer.err
+    (tmp_path / "taken").write_text("mine")
+    answer = tagloom("export", finished, "--to", "fiftyone", "--file", tmp_path / "taken")
+    assert answer.code == 1
+    assert str(tmp_path / "taken") in answer.err
+    (finished / "run.json").write_text("{}")
+    (finished / "suggestions.csv").write_text("image,tag\n")
+    answer = tagloom("export", finished, "--to", "csv")
+    assert answer.code == 1
+    assert "expected the columns" in answer.err

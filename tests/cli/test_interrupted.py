@@ -1,0 +1,144 @@
+"""A run that is broken off at any moment goes on to the same result."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tagloom.completion.model import KIND
+from tagloom.models.saving import read_model
+
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="signals cannot be sent to a process there"
+)
+EXHAUSTIVE = bool(os.environ.get("TAGLOOM_EXHAUSTIVE"))
+PATIENCE_SECONDS = 240
+
+# What is there first when a moment has come: in the cache, in the work under way, in the results.
+MOMENTS = {
+    "embedding": ("cache", "features.sqlite"),
+    "tuning": ("out", ".work/*/trials"),
+    "measuring": ("out", ".work/*/fold0*.npy"),
+    "measuring on": ("out", ".work/*/fold1*.npy"),
+    "writing": ("out", "suggestions.csv"),
+}
+
+
+RUN = "from tagloom.cli import main; main()"
+# However busy the machine, a run that is to be broken off must not be done before the signal comes.
+HELD = (
+    "import time; from tagloom.completion import outputs; step = outputs.{0}; "
+    "outputs.{0} = lambda *a, **k: (time.sleep(240), step(*a, **k)); "
+)
+
+
+def _start(collection, out, cache, code=RUN):
+    args = [
+        "complete", collection.photos, "--tags", collection.tags, "--out", out, "--cache", cache,
+        "--minutes", "0", "--folds", "2",
+    ]  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+
+
+def _break_off(collection, folders, moment, how):
+    """Send a signal as soon as a file is there; return how the process ended and what it said."""
+    place, pattern = MOMENTS[moment]
+    held = HELD.format("write_report" if moment == "writing" else "write_csv")
+    process = _start(collection, folders["out"], folders["cache"], held + RUN)
+    ends = time.monotonic() + PATIENCE_SECONDS
+    while not any(folders[place].glob(pattern)) and process.poll() is None:
+        assert time.monotonic() < ends
+        time.sleep(0.001)
+    process.send_signal(how)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert "Traceback" not in err
+    return process.returncode, err
+
+
+def _finish(collection, folders):
+    process = _start(collection, folders["out"], folders["cache"])
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, err) == (0, "")
+
+
+def _check_same(finished_run, folders):
+    out = folders["out"]
+    for name in ("suggestions.csv", "annotate_next.csv"):
+        assert (out / name).read_bytes() == (finished_run / name).read_bytes()
+    # The same content may stand in another order in the file.
+    mine, theirs = (read_model(folder / "model.tagloom", KIND) for folder in (out, finished_run))
+    assert mine.facts == theirs.facts
+    assert mine.arrays.keys() == theirs.arrays.keys()
+    for name, array in mine.arrays.items():
+        np.testing.assert_array_equal(array, theirs.arrays[name])
+    assert {path.name for path in out.iterdir()} == {path.name for path in finished_run.iterdir()}
+    assert not list(out.parent.rglob("*.part"))
+
+
+@pytest.fixture
+def folders(tmp_path):
+    return {"out": tmp_path / "out", "cache": tmp_path / "cache"}
+
+
+def test_broken_off_again_and_again_it_ends_as_if_it_had_not_been(
+    collection, finished_run, folders, contents
+):
+    before = contents(collection.photos), contents(collection.tags.parent / "drawn")
+    tags = collection.tags.read_bytes(), collection.tags.stat().st_mtime_ns
+    for moment, how in zip(
+        ("embedding", "tuning", "measuring on", "writing"),
+        (signal.SIGINT, signal.SIGKILL, signal.SIGINT, signal.SIGKILL),
+        strict=True,
+    ):
+        code, err = _break_off(collection, folders, moment, how)
+        if how == signal.SIGINT:
+            assert code == 130
+            assert err == "tagloom: interrupted; the same command goes on from what is done\n"
+            assert not list(folders["out"].rglob("*.part"))
+        else:
+            assert code == -signal.SIGKILL
+        assert not (folders["out"] / "run.json").exists()
+    _finish(collection, folders)
+    _check_same(finished_run, folders)
+    assert (contents(collection.photos), contents(collection.tags.parent / "drawn")) == before
+    assert (collection.tags.read_bytes(), collection.tags.stat().st_mtime_ns) == tags
+
+
+@pytest.mark.skipif(not EXHAUSTIVE, reason="takes minutes: set TAGLOOM_EXHAUSTIVE=1")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_broken_off_at_each_moment(moment, how, collection, finished_run, folders, contents):
+    before = contents(collection.photos)
+    code, err = _break_off(collection, folders, moment, how)
+    if how == signal.SIGINT:
+        assert code == 130
+        assert "the same command goes on" in err
+        assert not list(folders["out"].rglob("*.part"))
+    else:
+        assert code == -signal.SIGKILL
+    _finish(collection, folders)
+    _check_same(finished_run, folders)
+    assert contents(collection.photos) == before
+
+
+def test_killed_between_its_files_and_its_record_a_run_is_not_finished(collection, finished):
+    """The record is taken away first and written last."""
+    (finished / "run.json").unlink()
+    (finished / ".work").mkdir()
+    (finished / ".model.tagloom.x1.part").write_bytes(b"half")
+    (finished / "suggestions.csv").write_text("of another run")
+    answer = collection.complete(finished)
+    assert answer.code == 0, answer.err
+    assert "tags suggested" in answer.out
+    assert not list(finished.rglob("*.part"))
+    assert (finished / "suggestions.csv").read_text() != "of another run"

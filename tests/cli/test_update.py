@@ -1,0 +1,118 @@
+import json
+import shutil
+
+import pytest
+
+from tagloom.completion.model import CompletionModel
+from tagloom.formats import Annotation, Annotations, write_long_csv
+
+
+@pytest.fixture
+def answers(finished, tmp_path, read_rows):
+    """What somebody says of suggestions: of six some are right and some wrong, and a tag is new."""
+    rows = read_rows(finished / "suggestions.csv")
+    suggested = [(row["image"], row["tag"]) for row in rows if row["state"] == "suggested"]
+    confirmed, denied = suggested[:3], suggested[3:6]
+    new = [(f"scene-{number:05}.jpg", "picnic") for number in (1, 5, 9, 13)]
+    said = [Annotation(image, tag) for image, tag in [*confirmed, *new]]
+    said += [Annotation(image, tag, False) for image, tag in denied]
+    path = tmp_path / "answers.csv"
+    write_long_csv(Annotations.of(said), path)
+    return path, confirmed, denied, new
+
+
+def _pairs(rows, *states):
+    return {(row["image"], row["tag"]) for row in rows if row["state"] in states}
+
+
+def test_answers_are_learned(finished, answers, tagloom, read_rows, collection, contents):
+    path, confirmed, denied, new = answers
+    before = contents(collection.photos)
+    answer = tagloom("update", finished, "--tags", path)
+    assert (answer.code, answer.err) == (0, "")
+    assert "10 statements were learned from" in answer.out
+    rows = read_rows(finished / "suggestions.csv")
+    known = _pairs(rows, "known", "doubtful-known")
+    assert {*confirmed, *new} <= known
+    assert {(name, tag) for name, tags in collection.given.items() for tag in tags} <= known
+    assert not _pairs(rows, "suggested", "known", "doubtful-known") & set(denied)
+    assert "picnic" in CompletionModel.load(finished / "model.tagloom").tagger.classes_
+    assert contents(collection.photos) == before
+    assert not (finished / ".work").exists()
+
+
+def test_the_same_answers_twice_change_nothing(finished, answers, tagloom):
+    path, *_ = answers
+    assert tagloom("update", finished, "--tags", path).code == 0
+    once = (finished / "suggestions.csv").read_bytes()
+    answer = tagloom("update", finished, "--tags", path)
+    assert answer.code == 0, answer.err
+    assert (finished / "suggestions.csv").read_bytes() == once
+
+
+def test_answers_in_two_goes_are_all_kept(finished, answers, tagloom, tmp_path, read_rows):
+    path, confirmed, denied, new = answers
+    rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    parts = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for part, lines in zip(parts, (rows[1:6], rows[6:]), strict=True):
+        part.write_text("".join([rows[0], *lines]), encoding="utf-8")
+        answer = tagloom("update", finished, "--tags", part)
+        assert answer.code == 0, answer.err
+    table = read_rows(finished / "suggestions.csv")
+    assert {*confirmed, *new} <= _pairs(table, "known", "doubtful-known")
+    assert not _pairs(table, "suggested") & set(denied)
+
+
+def test_the_last_word_counts(finished, answers, tagloom, tmp_path, read_rows):
+    path, (first, *_), *_ = answers
+    assert tagloom("update", finished, "--tags", path).code == 0
+    write_long_csv(Annotations.of([Annotation(*first, False)]), tmp_path / "no.csv")
+    answer = tagloom("update", finished, "--tags", tmp_path / "no.csv", "--json")
+    assert json.loads(answer.out)["account"]["said since"] == 1
+    table = read_rows(finished / "suggestions.csv")
+    assert first not in _pairs(table, "known", "doubtful-known", "suggested")
+
+
+def test_another_folder_leaves_the_first_run_alone(finished, answers, tagloom, tmp_path, contents):
+    before = contents(finished)
+    answer = tagloom("update", finished, "--tags", answers[0], "--out", tmp_path / "next")
+    assert answer.code == 0, answer.err
+    assert contents(finished) == before
+    assert (tmp_path / "next" / "run.json").exists()
+
+
+def test_photos_that_have_moved(finished, answers, tagloom, tmp_path, collection, monkeypatch):
+    moved = shutil.copytree(collection.photos, tmp_path / "moved")
+    hidden = collection.photos.rename(collection.photos.with_name("away"))
+    try:
+        answer = tagloom("update", finished, "--tags", answers[0])
+        assert answer.code == 1
+        assert "Say where they lie with --photos" in answer.err
+        assert (finished / "run.json").exists()
+        answer = tagloom("update", finished, "--tags", answers[0], "--photos", moved)
+    finally:
+        hidden.rename(collection.photos)
+    assert answer.code == 0, answer.err
+    told = json.loads((finished / "run.json").read_text(encoding="utf-8"))
+    assert told["photos"] == str(moved)
+
+
+def test_answers_to_nothing(finished, tagloom, tmp_path, contents):
+    before = contents(finished)
+    for text, words in {
+        "image,tag\nelsewhere.jpg,sea\n": "None of the 1 pictures",
+        "image,tag,state\nscene-00001.jpg,sea,\n": "there is nothing to learn",
+        "": "it is empty",
+    }.items():
+        (tmp_path / "mine.csv").write_text(text)
+        answer = tagloom("update", finished, "--tags", tmp_path / "mine.csv")
+        assert answer.code == 1
+        assert words in answer.err
+    assert contents(finished) == before
+    assert not (finished / ".work").exists()
+
+
+def test_no_model_to_update(tagloom, tmp_path, collection):
+    answer = tagloom("update", tmp_path, "--tags", collection.tags)
+    assert answer.code == 1
+    assert "There is no model file" in answer.err
