@@ -5,7 +5,7 @@ from tagloom.labels import State
 
 
 def test_open_entries_of_lists_are_judged_as_they_stand(collection):
-    """What is seen follows Bayes' rule, what is unseen is p, what is said is as if it were not."""
+    """What is seen follows Bayes' rule, what is unseen has a p of its own; so has what is said."""
     tags = collection.write_lists(rows=range(50))
     done = collection.complete(tags, "out", untagged="unseen", completeness=0.6)
     result, calibration = done.result, done.model.calibration
@@ -15,7 +15,11 @@ def test_open_entries_of_lists_are_judged_as_they_stand(collection):
     by_bayes = p * 0.4 / (1 - 0.6 * p)
     open_and_seen, open_and_unseen = result.open_to & seen, result.open_to & ~seen
     assert result.P[open_and_seen] == pytest.approx(by_bayes[open_and_seen], abs=1e-5)
-    assert np.array_equal(result.P[open_and_unseen], p[open_and_unseen])
+    scores = np.asarray(done.model.tagger.scores(), dtype=np.float32)
+    of_unseen = done.model.meaning.of_unseen.probabilities(scores)
+    assert np.array_equal(result.P[open_and_unseen], of_unseen[open_and_unseen])
+    assert not np.array_equal(of_unseen, p)
+    assert np.array_equal(done.model.standing()[result.open_to], result.P[result.open_to])
     listed = ~result.open_to
     assert result.P[listed].mean() < p[listed].mean()
 
