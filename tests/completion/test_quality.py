@@ -5,6 +5,7 @@ import pytest
 
 from tagloom.completion.calibration import Calibration
 from tagloom.completion.quality import Bin, calibration_error, label_qualities, reliability
+from tagloom.completion.ranking import comparisons_won
 from tagloom.labels import PartialLabels
 
 
@@ -53,3 +54,16 @@ def test_labels_are_judged_by_hidden_entries_and_counted_by_what_people_said():
     assert three.average_precision == pytest.approx(1.0)
     assert (four.n_present, four.n_absent) == (1, 0)
     assert four.average_precision == pytest.approx(0.5)
+
+
+def test_comparisons_are_those_of_the_roc_curve():
+    from sklearn.metrics import roc_auc_score
+
+    rng = np.random.default_rng(0)
+    truth = (rng.random((40, 3)) < 0.4).astype(float)
+    truth[:, 2] = 1
+    scores = rng.random((40, 3)).round(1)
+    won = comparisons_won(PartialLabels.from_array(truth), scores)
+    expected = [roc_auc_score(truth[:, j], scores[:, j]) for j in range(2)]
+    np.testing.assert_allclose(won[:2], expected)
+    assert np.isnan(won[2])

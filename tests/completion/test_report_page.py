@@ -94,7 +94,8 @@ def completed(photos, items, labels, **changes):
         doubts=[Doubt(2, 0, False, 0.97, 0.9), Doubt(1, 2, True, 0.02, 0.8)],
         questions=[Question(3, 1, 0.3)],
         qualities=[
-            LabelQuality(label, 2, 1, 0.4, nan if j else 0.75) for j, label in enumerate(labels)
+            LabelQuality(label, 2, 1, 0.4, 0.5, nan if j else 0.75)
+            for j, label in enumerate(labels)
         ],
         bins=[Bin(0.0, 0.1, 900, 0.05, 0.04), Bin(0.6, 0.7, 100, 0.65, 0.6)],
         completeness=0.5,
@@ -142,7 +143,7 @@ def test_every_picture_and_tag_is_in_the_data(photos, tmp_path):
         (row.image, row.tag, round(1000 * row.probability), row.state) for row in result.table
     ]
     assert len(rows_in(data)) == 9
-    assert data["quality"]["ap"] == [750, None, None]
+    assert data["quality"]["won"] == [750, None, None]
 
 
 def test_a_tag_tells_how_many_like_pictures_carry_it_and_the_likest(photos, tmp_path):

@@ -74,7 +74,7 @@ def assemble(
 
 
 def _not_learned(label: str, n_present: int) -> LabelQuality:
-    return LabelQuality(label, n_present, 0, float("inf"), float("nan"))
+    return LabelQuality(label, n_present, 0, np.inf, np.nan, np.nan)
 
 
 def _settled(said: PartialLabels) -> Array:

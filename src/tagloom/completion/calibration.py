@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
+from tagloom.completion.ranking import comparisons_won
 from tagloom.errors import TagloomWarning
 from tagloom.labels import PartialLabels
 
@@ -167,20 +168,15 @@ def _seen(
 
 
 def _told_apart(known: PartialLabels, scores: Array) -> float:
-    """Return how often a listed entry has a higher score than an unlisted one of its label."""
-    entries = known.entries()
-    present = np.zeros(known.shape, dtype=bool)
-    present[entries.rows[entries.present], entries.columns[entries.present]] = True
-    won, compared = 0.0, 0
-    for column in range(known.n_labels):
-        own = present[:, column]
-        others = np.sort(scores[~own, column])
-        if len(others):
-            below = np.searchsorted(others, scores[own, column], side="left")
-            up_to = np.searchsorted(others, scores[own, column], side="right")
-            won += float((below + up_to).sum()) / (2 * len(others))
-            compared += int(own.sum())
-    return won / compared if compared else 1.0
+    """Return how often a listed entry beats an unlisted one of its label, over all that is listed.
+
+    1 where there is nothing to compare.
+    """
+    won, n_present = comparisons_won(known, scores), known.counts().present
+    compared = ~np.isnan(won)
+    if not compared.any():
+        return 1.0
+    return float(np.average(won[compared], weights=n_present[compared]))
 
 
 def _log_odds(known: PartialLabels, by_now: PartialLabels) -> Floats:

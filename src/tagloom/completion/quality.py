@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.completion.calibration import Calibration
+from tagloom.completion.ranking import comparisons_won
 from tagloom.labels import PartialLabels, State
 from tagloom.metrics import average_precision
 
@@ -34,6 +35,8 @@ class LabelQuality:
     threshold: float
     average_precision: float
     """Of hidden presences among entries that are absent or unlisted; NaN where none is known."""
+    comparisons_won: float
+    """How often a hidden presence has a higher score than such an entry; a half is chance."""
 
 
 def reliability(
@@ -75,10 +78,16 @@ def label_qualities(
     states = known.states()
     truth = np.where(states == int(State.UNKNOWN), np.nan, states).astype(np.float64)
     ap = average_precision(truth, held_out)
+    won = comparisons_won(known, held_out)
     present, absent, _ = said.counts()
     return [
         LabelQuality(
-            str(label), int(present[j]), int(absent[j]), float(thresholds[j]), float(ap[j])
+            str(label),
+            int(present[j]),
+            int(absent[j]),
+            float(thresholds[j]),
+            float(ap[j]),
+            float(won[j]),
         )
         for j, label in enumerate(known.labels)
     ]

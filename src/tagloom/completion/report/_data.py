@@ -51,7 +51,7 @@ def _qualities(result: Completed) -> dict[str, list[Any]]:
         "present": [one.n_present for one in by_label],
         "absent": [one.n_absent for one in by_label],
         "threshold": _thousandths(one.threshold for one in by_label),
-        "ap": _thousandths(one.average_precision for one in by_label),
+        "won": _thousandths(one.comparisons_won for one in by_label),
     }
 
 

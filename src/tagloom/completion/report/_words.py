@@ -37,10 +37,11 @@ def in_short(result: Completed) -> Markup:
 
 
 def account(result: Completed) -> Markup:
-    """Return the account as names and numbers."""
+    """Return the account as names and numbers; what never happened is not worth a word."""
     entries = "".join(
         f"<div><dt>{markup(name)}</dt><dd>{markup(_figure(value))}</dd></div>"
         for name, value in result.account.items()
+        if value
     )
     return Markup(f'<dl class="account">{entries}</dl>' if entries else "")
 

@@ -7,8 +7,8 @@ const columns = [
   ...(hasAbsent ? [{ title: "Denied", value: (label) => quality.absent[label] }] : []),
   { title: "Suggested", value: (label) => suggestedFor[label].length },
   { title: "Threshold", value: (label) => quality.threshold[label], text: percent },
-  { title: "Quality", value: (label) => quality.ap[label],
-    text: (ap) => (ap === null ? "–" : (ap / 10).toFixed(1)), drawn: true },
+  { title: "Quality", value: (label) => quality.won[label],
+    text: (won) => (won === null ? "–" : (won / 10).toFixed(1)), drawn: true },
 ];
 const sorted = { column: columns.findIndex((column) => column.title === "Suggested"), falling: true };
 
