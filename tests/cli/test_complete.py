@@ -163,6 +163,7 @@ def odd_photos(collection, tmp_path):
     return photos
 
 
+@pytest.mark.filterwarnings("ignore:The pictures hardly tell")
 def test_odd_names_and_all_that_is_left_out_are_told(
     odd_photos, collection, tagloom, tmp_path, read_rows
 ):
@@ -215,12 +216,12 @@ def test_warnings_are_told_in_a_line(collection, tmp_path, monkeypatch):
 
 
 def test_a_disk_that_is_full_ends_in_a_message(collection, tmp_path, monkeypatch):
-    from tagloom.completion import run
+    from tagloom.completion import job
 
     def fail(*args, **kwargs):
         raise OSError(28, "No space left on device", "model.tagloom")
 
-    monkeypatch.setattr(run, "write_outputs", fail)
+    monkeypatch.setattr(job, "write_outputs", fail)
     answer = collection.complete(tmp_path / "out")
     assert (answer.code, answer.err) == (1, "tagloom: model.tagloom: No space left on device\n")
 

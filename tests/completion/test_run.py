@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from tagloom.completion import learning, run
+from tagloom.completion import job, learning, run
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.suggestions import TagState
 from tagloom.errors import InvalidInputError
@@ -135,7 +135,7 @@ def test_a_run_that_was_broken_off_goes_on_and_ends_the_same(collection, monkeyp
     tags = collection.write_lists()
     whole = collection.complete(tags, "whole").out
     with monkeypatch.context() as broken:
-        broken.setattr(run, "assemble", lambda *args, **kwargs: 1 / 0)
+        broken.setattr(job, "assemble", lambda *args, **kwargs: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             collection.complete(tags, "broken")
     out = collection.folder / "broken"

@@ -11,7 +11,7 @@ from tagloom.cli.telling import Teller, as_json, nothing_left_behind, told_resul
 from tagloom.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from tagloom.completion.run import Finished
+    from tagloom.completion.job import Finished
 
 Tags = Annotated[
     list[Path],
