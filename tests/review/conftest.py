@@ -3,6 +3,7 @@ import csv
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -20,6 +21,7 @@ N_PICTURES = 48
 PORT = 50505
 TOKEN = "a-token-of-the-tests"
 HOST = f"127.0.0.1:{PORT}"
+GIVEN = {"Host": HOST, "Cookie": f"tagloom_{PORT}={TOKEN}"}
 ODD_NAME = "<img src=x onerror=alert(1)>'\".jpg"
 
 
@@ -128,12 +130,37 @@ def completed(tmp_path_factory):
     return home
 
 
+def copied(completed, home):
+    """Copy the run, to decide on, and its pictures, to be replaced."""
+    shutil.copytree(completed / "out", home / "out")
+    shutil.copytree(completed / "photos", home / "photos")
+    return home
+
+
+@pytest.fixture(scope="session")
+def untouched(completed, tmp_path_factory):
+    """A review that no test changes: its home, itself, and both browsers."""
+    home = copied(completed, tmp_path_factory.mktemp("untouched"))
+    review = Review(home / "out", home / "photos")
+    app = make_app(review, token=TOKEN, port=PORT)
+    page, stranger = Browser(app, GIVEN), Browser(app, {"Host": HOST})
+    yield SimpleNamespace(home=home, review=review, page=page, stranger=stranger)
+    page.close()
+    stranger.close()
+    app.state.learning.close()
+    review.close()
+
+
+@pytest.fixture(scope="session")
+def untouched_home(completed, tmp_path_factory):
+    """A copy that no test changes, for a server of its own."""
+    return copied(completed, tmp_path_factory.mktemp("served"))
+
+
 @pytest.fixture
 def home(completed, tmp_path):
-    """A copy of the run, to decide on; and of its pictures, to be replaced."""
-    shutil.copytree(completed / "out", tmp_path / "out")
-    shutil.copytree(completed / "photos", tmp_path / "photos")
-    return tmp_path
+    """A copy of the run and of its pictures."""
+    return copied(completed, tmp_path)
 
 
 @pytest.fixture
@@ -151,16 +178,8 @@ def app(review):
 
 
 @pytest.fixture
-def stranger(app):
-    """A browser that was not given the link."""
-    browser = Browser(app, {"Host": HOST})
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
 def page(app):
     """The browser that was given the link."""
-    browser = Browser(app, {"Host": HOST, "Cookie": f"tagloom_{PORT}={TOKEN}"})
+    browser = Browser(app, GIVEN)
     yield browser
     browser.close()

@@ -8,7 +8,7 @@ from tagloom.completion.exporting import finished_tags
 
 @pytest.fixture
 def home(home):
-    """The run with two statements in doubt: a tag that was given, and one that was denied."""
+    """The run with one statement in doubt."""
     path = home / "out" / "suggestions.csv"
     rows = list(csv.DictReader(io.StringIO(path.read_text())))
     given = next(row for row in rows if row["state"] == "known" and row["tag"] == "sky")

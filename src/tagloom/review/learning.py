@@ -142,11 +142,12 @@ class Learning:
                 text=True, encoding="utf-8", errors="replace",
             )  # fmt: skip
         noise: list[str] = []
-        listener = threading.Thread(target=lambda: noise.extend(process.stderr or ()))
-        listener.start()
-        error = self._follow(process)
-        status = process.wait()
-        listener.join()
+        with process:
+            listener = threading.Thread(target=lambda: noise.extend(process.stderr or ()))
+            listener.start()
+            error = self._follow(process)
+            status = process.wait()
+            listener.join()
         if status or error:
             last = next((line.strip() for line in reversed(noise) if line.strip()), "")
             raise InvalidInputError(error or f"Learning ended early (status {status}). {last}")

@@ -78,6 +78,8 @@ class Gate:
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
         self._check_host(headers)
+        if not scope["query_string"].isascii():
+            raise RefusedError(400, "What follows the question mark must be percent-encoded.")
         if not self._is_token(_cookie(headers, self._cookie)):
             raise RefusedError(403, _USE_THE_LINK)
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
