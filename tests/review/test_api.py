@@ -269,6 +269,20 @@ def test_one_request_is_one_step_of_undo(page, suggested):
     assert page.post("/api/redo", {"client": "tab"}).json["redone"] is None
 
 
+def test_the_history_says_in_short_what_can_be_undone_and_redone(page, suggested, names):
+    assert names["history"] == {"undo": None, "redo": None}
+    (i, t), (j, u), _ = suggested
+    first = page.decide((i, t, "accept")).json
+    alone = {"batch": first["batch"], "n": 1, "verdict": "accept", "i": i, "t": t}
+    assert first["history"] == {"undo": alone, "redo": None}
+    both = page.decide((i, t, "clear"), (j, u, "reject")).json["history"]["undo"]
+    assert (both["n"], both["verdict"], both["i"]) == (2, "mixed", None)
+    undone = page.post("/api/undo", {}).json["history"]
+    assert undone == {"undo": alone, "redo": both}
+    assert page.get("/api/changes").json["history"] == undone
+    assert page.get("/api/collection").json["history"] == undone
+
+
 def test_nothing_to_undo(page):
     assert page.post("/api/undo", {"client": "tab"}).json["undone"] is None
 

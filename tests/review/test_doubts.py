@@ -4,6 +4,7 @@ import io
 import pytest
 
 from tagloom.completion.exporting import finished_tags
+from tagloom.review.states import EntryState
 
 
 @pytest.fixture
@@ -41,3 +42,9 @@ def test_a_doubt_is_told_with_its_chance_and_confirmed_or_removed(page, home):
     said = {(one.image, one.tag): one for one in finished_tags(home / "out")}
     assert said[image, "sky"].present is True
     assert said[image, "sky"].confidence is None
+
+
+def test_a_tag_that_was_denied_and_looks_right_is_told_apart(page, review):
+    review.collection.put([(2, 3, EntryState.DOUBTFUL_ABSENT)])
+    told = {tag["t"]: tag["state"] for tag in page.get("/api/pictures/2").json["tags"]}
+    assert told[3] == "doubtful-absent"

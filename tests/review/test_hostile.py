@@ -241,7 +241,7 @@ def test_no_way_leads_out_of_the_collection(page, place, up):
 @pytest.mark.parametrize(
     "address",
     [
-        "/api/pictures?limit=1001",
+        "/api/pictures?limit=2001",
         "/api/pictures?limit=-1",
         "/api/pictures?limit=1e3",
         "/api/pictures?offset=99999999999999999999",

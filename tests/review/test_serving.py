@@ -80,14 +80,11 @@ def test_the_link_opens_the_page_and_ctrl_c_ends_it(home):
     assert (home / "server.log").read_text() == ""
 
 
-def test_it_listens_on_this_machine_only(home):
-    with serving(home) as server:
-        addresses = {
-            info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)
-        }
-        for address in addresses - {"127.0.0.1"}:
-            with pytest.raises(ConnectionRefusedError):
-                socket.create_connection((address, server.port), timeout=5)
+def test_it_listens_on_this_machine_only(raw_server):
+    found = socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)
+    for address in {info[4][0] for info in found} - {"127.0.0.1"}:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((address, raw_server.port), timeout=5)
 
 
 @pytest.mark.parametrize(

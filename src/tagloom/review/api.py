@@ -30,6 +30,8 @@ class Api:
                 "title": all_of_it.loaded.title,
                 "version": review.version,
                 "run": all_of_it.loaded.run,
+                "boot": review.boot,
+                "history": review.history,
                 "images": all_of_it.images,
                 "tags": list(all_of_it.tags),
                 "thresholds": [all_of_it.threshold(t) for t in range(n_tags)],
@@ -119,6 +121,8 @@ class Api:
             facts: dict[str, Any] = {
                 "version": self._review.version,
                 "run": all_of_it.loaded.run,
+                "boot": self._review.boot,
+                "history": self._review.history,
                 "n_tags": len(all_of_it.tags),
                 "applied": self._review.changes(since),
                 "counts": self._counts(),

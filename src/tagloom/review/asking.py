@@ -10,7 +10,7 @@ from tagloom.review.session import Verdict
 from tagloom.review.states import VERDICTS
 
 MOST_DECISIONS = 2000
-_MOST_ROWS = 1000
+_MOST_ROWS = 2000
 _LONGEST_TEXT, _LONGEST_TAG = 500, 200
 _WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 _SHARE = re.compile(r"(0(\.[0-9]{0,9})?|1(\.0{0,9})?|\.[0-9]{1,9})", re.ASCII)

@@ -87,8 +87,4 @@ class Pictures:
 
 
 def _tag(t: int, p: float, code: int) -> Json:
-    state = EntryState(int(code))
-    told: Json = {"t": t, "p": rounded(p), "state": state.told}
-    if state == EntryState.DOUBTFUL_ABSENT:
-        told["said"] = "absent"
-    return told
+    return {"t": t, "p": rounded(p), "state": EntryState(int(code)).told}

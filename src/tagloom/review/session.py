@@ -1,11 +1,12 @@
 """One review: the collection in memory and the journal on disk, always saying the same."""
 
+import secrets
 import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tagloom.completion.decisions import files_read
+from tagloom.completion.decisions import ABSENT, PRESENT, files_read
 from tagloom.completion.record import read_record
 from tagloom.errors import InvalidInputError
 from tagloom.review.before import restore_if_broken
@@ -13,7 +14,7 @@ from tagloom.review.collection import Collection, Entry
 from tagloom.review.listing import Pictures
 from tagloom.review.loading import load
 from tagloom.review.states import EntryState, after_verdict, recalled
-from tagloom.review.store import Change, Store
+from tagloom.review.store import Batch, Change, Store
 
 Json = dict[str, Any]
 
@@ -39,6 +40,10 @@ class Review:
     pictures : Pictures
     version : int
         Grows with every change.
+    boot : str
+        Tells this start of the review from any other: numbers of new tags hold for one only.
+    history : dict
+        What could be undone and redone, in short.
     """
 
     def __init__(self, out: Path, photos: Path | None = None) -> None:
@@ -53,6 +58,8 @@ class Review:
             raise
         self.photos = self.collection.loaded.photos
         self._changes: list[Entry] = []
+        self.boot = secrets.token_hex(8)
+        self.history = self._history()
 
     collection: Collection
     pictures: Pictures
@@ -117,7 +124,7 @@ class Review:
             n_tags = len(self.collection.tags)
             batch = self.store.undo() if back else self.store.redo()
             if batch is None:
-                return {"version": self.version, word: None}
+                return self._answer({word: None}, n_tags)
             states = (
                 ((one.image, one.tag), one.before if back else one.after) for one in batch.changes
             )
@@ -179,5 +186,29 @@ class Review:
 
     def _answer(self, facts: Json, n_tags_before: int) -> Json:
         tags = self.collection.tags
-        new = {"tags": tags} if len(tags) > n_tags_before else {}
-        return {"version": self.version, **facts, **new}
+        new = {"tags": list(tags)} if len(tags) > n_tags_before else {}
+        self.history = self._history()
+        return {"version": self.version, **facts, **new, "history": self.history}
+
+    def _history(self) -> Json:
+        back, forth = self.store.to_undo(), self.store.to_redo()
+        return {"undo": self._in_short(back), "redo": self._in_short(forth)}
+
+    def _in_short(self, batch: Batch | None) -> Json | None:
+        """Say in short what a batch has decided: of how many, which way, and of what."""
+        if batch is None:
+            return None
+        images = {one.image for one in batch.changes}
+        tags = {one.tag for one in batch.changes}
+        verdicts = {_verdict(one.after) for one in batch.changes}
+        return {
+            "batch": batch.id,
+            "n": len(batch.changes),
+            "verdict": verdicts.pop() if len(verdicts) == 1 else "mixed",
+            "i": self.collection.image(images.pop()) if len(images) == 1 else None,
+            "t": self.collection.tag(tags.pop()) if len(tags) == 1 else None,
+        }
+
+
+def _verdict(word: str) -> str:
+    return "accept" if word in PRESENT else "reject" if word in ABSENT else "clear"

@@ -40,7 +40,7 @@ class EntryState(IntEnum):
 
 
 N_STATES = len(EntryState)
-_TOLD = {EntryState.DOUBTFUL_ABSENT: "doubtful", EntryState.CONFIRMED: "known"}
+_TOLD = {EntryState.CONFIRMED: "known"}
 BY_WORD = {state.word: state for state in EntryState}
 VERDICTS = ("accept", "reject", "clear")
 UNDECIDED = (EntryState.OPEN, EntryState.SUGGESTED)

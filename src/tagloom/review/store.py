@@ -121,16 +121,30 @@ class Store:
         """Bring back the batch that was undone last, if nothing was decided since."""
         return self._turn(_LAST_UNDONE, 0)
 
+    def to_undo(self) -> Batch | None:
+        """Return what `undo` would take back."""
+        with self._lock:
+            return self._batch(_LAST_DONE)
+
+    def to_redo(self) -> Batch | None:
+        """Return what `redo` would bring back."""
+        with self._lock:
+            return self._batch(_LAST_UNDONE)
+
     def _turn(self, which: str, undone: int) -> Batch | None:
         with self._writing():
-            batch = self._db.execute(which).fetchone()[0]
-            if batch is None:
-                return None
-            self._db.execute("UPDATE batches SET undone = ? WHERE id = ?", (undone, batch))
-            rows = self._db.execute(
-                "SELECT image, tag, before, after FROM decisions WHERE batch = ? ORDER BY id",
-                (batch,),
-            ).fetchall()
+            batch = self._batch(which)
+            if batch is not None:
+                self._db.execute("UPDATE batches SET undone = ? WHERE id = ?", (undone, batch.id))
+        return batch
+
+    def _batch(self, which: str) -> Batch | None:
+        batch = self._db.execute(which).fetchone()[0]
+        if batch is None:
+            return None
+        rows = self._db.execute(
+            "SELECT image, tag, before, after FROM decisions WHERE batch = ? ORDER BY id", (batch,)
+        ).fetchall()
         return Batch(
             batch, [Change(name(i), name(t), before, after) for i, t, before, after in rows]
         )
