@@ -146,6 +146,7 @@ def main() -> None:
     n, m = given.pictures, given.tags
     with tempfile.TemporaryDirectory() as folder:
         loaded = made_up(n, m, Path(folder))
+        (Path(folder) / "run.json").write_text("{}")
         start = time.perf_counter()
         review = MadeUp(loaded, Path(folder))
         print(f"{n:,} pictures, {m:,} tags; counted in {time.perf_counter() - start:.2f} s")

@@ -253,6 +253,12 @@ def test_an_old_tag_given_by_name_is_the_old_tag(page, suggested, names):
     assert "tags" not in answer
 
 
+def test_the_same_letters_are_the_same_tag_however_they_were_typed(page, names):
+    page.decide((4, "caf\u00e9", "accept"))
+    page.decide((5, "cafe\u0301", "accept"))
+    assert page.get("/api/collection").json["tags"] == [*names["tags"], "caf\u00e9"]
+
+
 def test_a_tag_that_nobody_has_cannot_be_rejected(page):
     answer = page.decide((4, "no such tag", "reject"))
     assert answer.status == 400

@@ -115,6 +115,32 @@ def test_a_wrong_key_is_refused(stranger, query):
     refused(stranger.get(f"/?{query}"), 403)
 
 
+def test_a_link_on_another_page_leads_on_by_ourselves_lest_the_browser_keeps_the_cookie_back(
+    stranger,
+):
+    answer = stranger.ask(
+        "GET", "/", query="token=a-token-of-the-tests", headers={"Sec-Fetch-Site": "cross-site"}
+    )
+    assert answer.status == 200
+    assert 'content="0;url=/"' in answer.text
+    assert "a-token-of-the-tests" in answer.headers["set-cookie"]
+    assert "a-token-of-the-tests" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        '_xsrf=2|ab|"; {0}',
+        "bad[]name={{1: 2}}; {0}; c=d",
+        f"{COOKIE}=not ours; {{0}}",
+        "\xe9=\x01;{0}",
+    ],
+)
+def test_cookies_of_other_programs_do_not_hide_ours(stranger, others):
+    cookie = others.format(f"{COOKIE}=a-token-of-the-tests")
+    assert stranger.ask("GET", "/api/tags", headers={"Cookie": cookie}).status == 200
+
+
 def test_the_key_opens_nothing_but_the_first_page(stranger):
     refused(stranger.get("/api/collection?token=a-token-of-the-tests"), 403)
     refused(stranger.ask("POST", "/", query="token=a-token-of-the-tests"), 403)

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
+from unicodedata import normalize
 
 from tagloom.review.answers import RefusedError
 from tagloom.review.session import Verdict
@@ -108,7 +109,8 @@ def _verdict(number: int, one: Any, n_images: int, n_tags: int) -> Verdict:
 
 
 def _tag_name(number: int, tag: Any) -> str:
-    name = " ".join(tag.split()) if isinstance(tag, str) else ""
+    # As readers of tags do: the same letters are the same tag, however they were typed.
+    name = normalize("NFC", " ".join(tag.split())) if isinstance(tag, str) else ""
     if not name or len(name) > _LONGEST_TAG or not _is_plain(name):
         raise RefusedError(
             400,

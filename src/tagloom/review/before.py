@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tagloom.completion.outputs import MODEL, QUESTIONS, SUGGESTIONS
-from tagloom.completion.record import NAME
+from tagloom.completion.record import NAME, read_record
 
 FOLDER = ".before-review"
 # The record last: where it stands, the others do.
@@ -39,6 +39,12 @@ def restore_if_broken(out: Path) -> bool:
     if broken:
         restore(out)
     return broken
+
+
+def check_is_run(out: Path) -> None:
+    """Refuse a folder that is not the result of a run, before anything is written there."""
+    if not (out / FOLDER / NAME).exists():
+        read_record(out)
 
 
 def model_before(out: Path) -> Path:

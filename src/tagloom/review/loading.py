@@ -182,7 +182,12 @@ class _Numbers:
         path = self._out / name
         try:
             with path.open(encoding="utf-8", errors="surrogateescape", newline="") as stream:
-                for number, row in enumerate(csv.DictReader(stream), start=2):
+                table = csv.DictReader(stream)
+                if not {"image", "tag", "probability"} <= set(table.fieldnames or ()):
+                    raise InvalidInputError(
+                        f"{path} is not the table that a run writes. Run `tagloom complete` again."
+                    )
+                for number, row in enumerate(table, start=2):
                     found = self.of(row.get("image") or "", row.get("tag") or "")
                     if found is None:
                         raise InvalidInputError(

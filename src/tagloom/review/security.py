@@ -2,7 +2,6 @@
 
 import hmac
 import logging
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -26,6 +25,10 @@ _HEADERS = {
 }
 _LOG = logging.getLogger("tagloom.review")
 _USE_THE_LINK = "Open the link that `tagloom review` printed: it holds the key to this page."
+_LEAD_ON = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>tagloom review</title>'
+    '<meta http-equiv="refresh" content="0;url=/"></head><body><a href="/">Open</a></body></html>'
+)
 
 
 class Gate:
@@ -71,7 +74,10 @@ class Gate:
         self._check_host(Headers(scope=scope))
         if not self._is_token(_token_in(scope["query_string"])):
             raise RefusedError(403, f"The key in this link is not the right one. {_USE_THE_LINK}")
-        answer = RedirectResponse("/", 303, {"Cache-Control": "no-store"})
+        answer: Response = RedirectResponse("/", 303, {"Cache-Control": "no-store"})
+        if not _from_here(Headers(scope=scope)):
+            # A link on another page: the browser keeps our cookie back until we lead on ourselves.
+            answer = Response(_LEAD_ON, 200, {"Cache-Control": "no-store"}, "text/html")
         answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
         return answer
 
@@ -80,9 +86,9 @@ class Gate:
         self._check_host(headers)
         if not scope["query_string"].isascii():
             raise RefusedError(400, "What follows the question mark must be percent-encoded.")
-        if not self._is_token(_cookie(headers, self._cookie)):
+        if not any(map(self._is_token, _cookies(headers, self._cookie))):
             raise RefusedError(403, _USE_THE_LINK)
-        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        if not _from_here(headers):
             raise RefusedError(403, f"Another page asked for this. {_USE_THE_LINK}")
         if scope["method"] not in ("GET", "HEAD"):
             self._check_write(headers)
@@ -120,6 +126,11 @@ class _Guarded:
         await self._send(message)
 
 
+def _from_here(headers: Headers) -> bool:
+    """Say whether the browser tells that a person or our own page asks, or tells nothing."""
+    return headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+
+
 def _token_in(query: bytes) -> str:
     try:
         given = parse_qs(query.decode("latin-1"), max_num_fields=10)
@@ -128,14 +139,14 @@ def _token_in(query: bytes) -> str:
     return given.get("token", [""])[0]
 
 
-def _cookie(headers: Headers, name: str) -> str:
-    cookies: SimpleCookie = SimpleCookie()
-    for line in headers.getlist("cookie"):
-        try:
-            cookies.load(line)
-        except CookieError:
-            continue
-    return cookies[name].value if name in cookies else ""
+def _cookies(headers: Headers, name: str) -> list[str]:
+    """Return all values of a cookie.
+
+    Other programs of this machine share the browser's cookies and may have written anything: what
+    they wrote must not hide ours, nor a cookie of the same name that they have set.
+    """
+    parts = [part.strip() for line in headers.getlist("cookie") for part in line.split(";")]
+    return [part.removeprefix(f"{name}=") for part in parts if part.startswith(f"{name}=")]
 
 
 async def _body(headers: Headers, receive: Receive) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tagloom.completion.decisions import ABSENT, PRESENT, files_read
 from tagloom.completion.record import read_record
 from tagloom.errors import InvalidInputError
-from tagloom.review.before import restore_if_broken
+from tagloom.review.before import check_is_run, restore_if_broken
 from tagloom.review.collection import Collection, Entry
 from tagloom.review.listing import Pictures
 from tagloom.review.loading import load
@@ -49,6 +49,7 @@ class Review:
     def __init__(self, out: Path, photos: Path | None = None) -> None:
         self.out, self._given_photos = out, photos
         self.lock = threading.RLock()
+        check_is_run(out)
         self.store = Store(out)
         try:
             restore_if_broken(out)
