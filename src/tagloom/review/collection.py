@@ -13,6 +13,7 @@ Array = npt.NDArray[Any]
 Entry = tuple[int, int]
 
 _SPARE_COLUMNS = 64
+_ROWS_AT_ONCE = 2000
 _IS_UNDECIDED = among(*UNDECIDED)
 
 
@@ -43,7 +44,10 @@ class Collection:
         self.per_image, self.per_tag = _counted(self._now)
         learned = np.flatnonzero(self._column >= 0)
         self._learned = learned[np.argsort(self._column[learned])]
-        self.surest, self.unclear = self._keys_of_all()
+        self.surest, self.unclear = np.zeros((2, len(self.images)), dtype=np.float32)
+        for start in range(0, len(self.images), _ROWS_AT_ONCE):
+            stop = min(start + _ROWS_AT_ONCE, len(self.images))
+            self._refresh_keys(np.arange(start, stop))
 
     @property
     def states(self) -> npt.NDArray[np.int8]:
@@ -111,25 +115,15 @@ class Collection:
                     counts[place, before] -= 1
                     counts[place, state] += 1
                 changed.append((i, t))
-        for i in {i for i, _ in changed}:
-            self._refresh_keys(i)
+        if changed:
+            self._refresh_keys(np.unique([i for i, _ in changed]))
         return changed
 
-    def _refresh_keys(self, i: int) -> None:
-        p, state = self.loaded.P[i], self._now[i, self._learned]
+    def _refresh_keys(self, images: Array) -> None:
+        p, state = self.loaded.P[images], self._now[np.ix_(images, self._learned)]
         suggested, open_to = state == EntryState.SUGGESTED, _IS_UNDECIDED[state]
-        self.surest[i] = np.fmax.reduce(p[suggested], initial=-1.0)
-        self.unclear[i] = np.nansum(p[open_to] * (1 - p[open_to]))
-
-    def _keys_of_all(self) -> tuple[Array, Array]:
-        surest = np.full(len(self.images), -1.0, dtype=np.float32)
-        unclear = np.zeros(len(self.images), dtype=np.float32)
-        for column, t in enumerate(self._learned):
-            p, state = self.loaded.P[:, column], self._now[:, t]
-            suggested, open_to = state == EntryState.SUGGESTED, _IS_UNDECIDED[state]
-            np.fmax(surest, np.where(suggested, p, -1.0), out=surest)
-            unclear += np.where(open_to, np.nan_to_num(p * (1 - p)), 0)
-        return surest, unclear
+        self.surest[images] = np.fmax.reduce(np.where(suggested, p, -1.0), axis=1, initial=-1.0)
+        self.unclear[images] = np.nansum(np.where(open_to, p * (1 - p), 0), axis=1)
 
 
 def _counted(states: npt.NDArray[np.int8]) -> tuple[Array, Array]:

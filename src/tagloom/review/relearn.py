@@ -4,6 +4,7 @@ Run as `python -m tagloom.review.relearn MODEL DECISIONS OUT PHOTOS`.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ def main(model: str, decisions: str, out: str, photos: str) -> int:
     """Learn from decisions on top of a model, and write the results into the folder of the run."""
     from tagloom.completion.run import update
 
+    if hasattr(os, "nice"):
+        # Somebody is looking at the page meanwhile.
+        os.nice(5)
     try:
         update(
             Path(model),
