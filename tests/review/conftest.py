@@ -183,3 +183,18 @@ def page(app):
     browser = Browser(app, GIVEN)
     yield browser
     browser.close()
+
+
+@pytest.fixture
+def names(page):
+    return page.get("/api/collection").json
+
+
+@pytest.fixture
+def suggested(page):
+    """Three suggestions on different pictures, as (i, t)."""
+    rows = page.get("/api/pictures?state=suggested&sort=certain&limit=3").json["rows"]
+    return [
+        next((row["i"], tag["t"]) for tag in row["tags"] if tag["state"] == "suggested")
+        for row in rows
+    ]
