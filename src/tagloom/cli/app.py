@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tagloom import __version__
-from tagloom.cli import benchmark, complete, demo, embed, export, inspect, predict
+from tagloom.cli import benchmark, complete, demo, embed, export, inspect, predict, review
 from tagloom.cli.telling import tell_warnings
 from tagloom.errors import TagloomError
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 app.command("complete")(complete.complete)
 app.command("predict")(predict.predict)
 app.command("update")(complete.update)
+app.command("review")(review.review)
 app.command("export")(export.export)
 app.command("inspect")(inspect.inspect)
 app.command("embed")(embed.embed)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.checks import check_choice
+from tagloom.completion.decisions import decided
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import MODEL, SUGGESTIONS
 from tagloom.completion.record import read_record
@@ -23,6 +24,7 @@ from tagloom.formats import (
     write_long_csv,
 )
 from tagloom.formats.sidecars import SidecarPlan, plan_sidecars
+from tagloom.labels import PartialLabels
 
 JOURNAL = "sidecars.journal"
 STATES = tuple(state.text for state in TagState)
@@ -43,7 +45,8 @@ def finished_tags(
 ) -> Annotations:
     """Return the tags of a finished run: people's as theirs, ours with their probability.
 
-    What people have denied is said as well. A doubtful tag is still a person's.
+    What people have denied is said as well. A doubtful tag is still a person's. What was accepted
+    in a review is known, and what was rejected is denied.
     """
     for state in states:
         check_choice("state", state, ("known", "suggested"))
@@ -51,18 +54,26 @@ def finished_tags(
     # A model holds what people have said of every label; the table holds what we say.
     said = CompletionModel.load(out / MODEL).said
     items = [str(item) for item in said.items or ()]
+    review, there = decided(out), set(items)
+    judged = {(one.image, one.tag) for one in review}
+    overruled = judged | review.undecided
     annotations: list[Annotation] = []
     if "known" in states:
-        entries = said.entries()
-        annotations += [
-            Annotation(items[row], str(said.labels[column]), bool(present))
-            for row, column, present in zip(
-                entries.rows, entries.columns, entries.present, strict=True
-            )
-        ]
+        listed = _listed(said, items)
+        annotations += [one for one in listed if (one.image, one.tag) not in overruled]
+        annotations += [one for one in review if one.image in there]
     if "suggested" in states:
-        annotations += [one for one in _suggested(out) if (one.confidence or 0) >= at_least]
+        ours = [one for one in _suggested(out) if (one.image, one.tag) not in judged]
+        annotations += [one for one in ours if (one.confidence or 0) >= at_least]
     return Annotations.of(annotations, images=items, tags=map(str, said.labels))
+
+
+def _listed(said: PartialLabels, items: list[str]) -> list[Annotation]:
+    entries = said.entries()
+    return [
+        Annotation(items[row], str(said.labels[column]), bool(present))
+        for row, column, present in zip(entries.rows, entries.columns, entries.present, strict=True)
+    ]
 
 
 def _suggested(out: Path) -> list[Annotation]:

@@ -1,0 +1,170 @@
+"""How long the review page waits for its answers, with a made-up collection.
+
+Run as `python benchmarks/review.py [--pictures 20000] [--tags 500]`. Every question goes the whole
+way through the application but for the socket; decisions go to a journal on the disk.
+"""
+
+import argparse
+import asyncio
+import json
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tagloom.review.app import make_app
+from tagloom.review.collection import Collection
+from tagloom.review.loading import Asked, Doubted, Loaded
+from tagloom.review.session import Review
+from tagloom.review.states import EntryState
+
+PORT, TOKEN = 1, "token"
+
+
+def made_up(n: int, m: int, photos: Path) -> Loaded:
+    """Return a run with about five known tags and five suggestions a picture."""
+    rng = np.random.default_rng(0)
+    P = np.asfortranarray(rng.beta(0.3, 6, size=(n, m)).astype(np.float32))
+    states = np.zeros((n, m), dtype=np.int8, order="F")
+    states[np.quantile(P[:200], 1 - 5 / m) < P] = EntryState.SUGGESTED
+    known = rng.random((n, m)) < 5 / m
+    states[known] = EntryState.KNOWN
+    rows, columns = np.nonzero(known)
+    some = rng.choice(len(rows), 1000, replace=False)
+    states[rows[some], columns[some]] = EntryState.DOUBTFUL
+    places = list(zip(rows[some].tolist(), columns[some].tolist(), strict=True))
+    neighbours = rng.integers(n, size=(n, 20))
+    S = sparse.csr_array(
+        (rng.random(n * 20), (np.repeat(np.arange(n), 20), neighbours.ravel())), shape=(n, n)
+    )
+    return Loaded(
+        title="made up",
+        run="0",
+        photos=photos,
+        images=[f"year {i % 30}/folder/picture-{i:05}.jpg" for i in range(n)],
+        tags=[f"tag {t:03}" for t in range(m)],
+        P=P,
+        column=np.arange(m),
+        states=states,
+        thresholds=np.full(m, 0.3),
+        doubts=[Doubted(i, t, 0.01, 0.9, True) for i, t in places],
+        questions=[Asked(i, t, 0.5, 0.1) for i, t in places[:50]],
+        affinities=S,
+        completeness=0.6,
+    )
+
+
+class MadeUp(Review):
+    """A review of a run that lies nowhere."""
+
+    def __init__(self, loaded: Loaded, out: Path) -> None:
+        self._made_up = loaded
+        super().__init__(out)
+
+    def fresh(self) -> Collection:
+        """Return the collection that was made up."""
+        return Collection(self._made_up)
+
+
+class Asking:
+    """Asks an application without a socket."""
+
+    def __init__(self, app: Any) -> None:
+        self._app, self._loop = app, asyncio.new_event_loop()
+
+    def __call__(self, method: str, address: str, body: bytes = b"") -> tuple[int, int]:
+        """Return the status and the length of an answer."""
+        path, _, query = address.partition("?")
+        messages: list[Any] = []
+
+        async def send(message: Any) -> None:
+            messages.append(message)
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        headers = {
+            b"host": f"127.0.0.1:{PORT}".encode(),
+            b"cookie": f"tagloom_{PORT}={TOKEN}".encode(),
+            b"x-tagloom": b"1",
+            b"content-type": b"application/json",
+            b"accept-encoding": b"gzip",
+        }
+        scope = {
+            "type": "http", "http_version": "1.1", "method": method, "path": path,
+            "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
+            "scheme": "http", "server": ("127.0.0.1", PORT), "headers": list(headers.items()),
+        }  # fmt: skip
+        self._loop.run_until_complete(self._app(scope, receive, send))
+        return messages[0]["status"], sum(len(one.get("body", b"")) for one in messages[1:])
+
+
+def decisions(number: int, count: int, n: int, m: int) -> bytes:
+    """Return a request that decides `count` entries that no other request decides."""
+    start = number * count
+    given = [
+        {"i": (start + k) % n, "t": (start + k) // n % m, "verdict": "accept"} for k in range(count)
+    ]
+    return json.dumps({"decisions": given, "client": "benchmark"}).encode()
+
+
+def questions(n: int, m: int) -> dict[str, Callable[[int], tuple[str, str, bytes]]]:
+    """Return for each kind of question how the k-th one is asked."""
+    reading = {
+        "collection": lambda k: "/api/collection",
+        "pictures": lambda k: f"/api/pictures?offset={60 * k}",
+        "pictures, surest first": lambda k: f"/api/pictures?sort=certain&offset={60 * k}",
+        "pictures, sought": lambda k: f"/api/pictures?q=tag+{k % 10}",
+        "one picture": lambda k: f"/api/pictures/{k * 97 % n}",
+        "why": lambda k: f"/api/why?i={k * 97 % n}&t={k % m}",
+        "tags": lambda k: "/api/tags?sort=open",
+        "wall of a tag": lambda k: f"/api/tags/{k % m}?least=0.1",
+        "doubts": lambda k: "/api/doubts",
+        "changes": lambda k: "/api/changes?since=0",
+    }
+    asked: dict[str, Callable[[int], tuple[str, str, bytes]]] = {
+        name: (lambda k, f=address: ("GET", f(k), b"")) for name, address in reading.items()
+    }
+    asked["accept one"] = lambda k: ("POST", "/api/decide", decisions(k, 1, n, m))
+    asked["accept 2,000"] = lambda k: ("POST", "/api/decide", decisions(k + 1, 2000, n, m))
+    asked["undo"] = lambda k: ("POST", "/api/undo", b"{}")
+    return asked
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pictures", type=int, default=20_000)
+    parser.add_argument("--tags", type=int, default=500)
+    parser.add_argument("--times", type=int, default=30)
+    given = parser.parse_args()
+    n, m = given.pictures, given.tags
+    with tempfile.TemporaryDirectory() as folder:
+        loaded = made_up(n, m, Path(folder))
+        (Path(folder) / "run.json").write_text("{}")
+        start = time.perf_counter()
+        review = MadeUp(loaded, Path(folder))
+        print(f"{n:,} pictures, {m:,} tags; counted in {time.perf_counter() - start:.2f} s")
+        ask = Asking(make_app(review, token=TOKEN, port=PORT))
+        print(f"{'':24}{'median ms':>10}{'worst ms':>10}{'KB':>8}")
+        for name, question in questions(n, m).items():
+            taken, length = [], 0
+            for k in range(given.times):
+                request = question(k)
+                start = time.perf_counter()
+                status, length = ask(*request)
+                taken.append(1000 * (time.perf_counter() - start))
+                assert status == 200, request
+            print(f"{name:24}{median(taken):10.1f}{max(taken):10.1f}{length / 1000:8.1f}")
+        review.close()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"peak memory {peak / 1024:,.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The web page on which the owner of an archive looks through what a run suggests."""

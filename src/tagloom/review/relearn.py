@@ -1,0 +1,44 @@
+"""Learn again in a process of its own, so that the page stays quick; tells its steps as JSON lines.
+
+Run as `python -m tagloom.review.relearn MODEL DECISIONS OUT PHOTOS`.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from tagloom.errors import TagloomError
+
+
+def tell(**facts: Any) -> None:
+    """Say something to the process that waits."""
+    print(json.dumps(facts), flush=True)
+
+
+def main(model: str, decisions: str, out: str, photos: str) -> int:
+    """Learn from decisions on top of a model, and write the results into the folder of the run."""
+    from tagloom.completion.run import update
+
+    if hasattr(os, "nice"):
+        # Somebody is looking at the page meanwhile.
+        os.nice(5)
+    try:
+        update(
+            Path(model),
+            [Path(decisions)],
+            Path(out),
+            photos=Path(photos),
+            tag_format="jsonl",
+            say=lambda step, facts: tell(step=step),
+        )
+    except TagloomError as problem:
+        tell(error=str(problem))
+        return 1
+    tell(step="written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,130 @@
+"""Decisions: accepted, rejected, added, undone and followed by another tab."""
+
+
+def state_of(page, i, t):
+    tags = page.get(f"/api/pictures/{i}").json["tags"]
+    return next((tag["state"] for tag in tags if tag["t"] == t), None)
+
+
+def test_accept_reject_and_clear(page, suggested, names):
+    (i, t), (j, u), _ = suggested
+    answer = page.decide((i, t, "accept"), (j, u, "reject")).json
+    assert [one["state"] for one in answer["applied"]] == ["accepted", "rejected"]
+    assert answer["version"] == 2
+    assert answer["counts"]["suggested"] == names["counts"]["suggested"] - 2
+    assert (state_of(page, i, t), state_of(page, j, u)) == ("accepted", "rejected")
+    row = next(row for row in page.get("/api/tags").json["rows"] if row["t"] == t)
+    assert row["accepted"] == 1
+    assert page.get("/api/pictures?state=decided").json["total"] == 2
+    page.decide((i, t, "clear"))
+    assert state_of(page, i, t) == "suggested"
+
+
+def test_deciding_again_what_is_decided_changes_nothing(page, suggested):
+    i, t = suggested[0]
+    first = page.decide((i, t, "accept")).json
+    again = page.decide((i, t, "accept")).json
+    assert again["batch"] is None
+    assert again["version"] == first["version"]
+    assert again["applied"] == first["applied"]
+    page.post("/api/undo", {"client": "tab"})
+    assert state_of(page, i, t) == "suggested"
+
+
+def test_of_several_verdicts_on_one_entry_the_last_counts(page, suggested):
+    i, t = suggested[0]
+    answer = page.decide((i, t, "accept"), (i, t, "reject")).json
+    assert answer["applied"] == [{"i": i, "t": t, "state": "rejected"}]
+
+
+def test_a_new_tag_is_added_by_name_and_leaves_with_its_undo(page, names):
+    answer = page.decide((4, "  my  aunt ", "accept")).json
+    t = len(names["tags"])
+    assert answer["tags"] == [*names["tags"], "my aunt"]
+    assert answer["applied"] == [{"i": 4, "t": t, "state": "added"}]
+    assert state_of(page, 4, t) == "added"
+    assert page.get(f"/api/tags/{t}").json["total"] == 47
+    assert page.get("/api/pictures?q=aunt").json["total"] == 1
+    page.post("/api/undo", {"client": "tab"})
+    assert state_of(page, 4, t) is None
+    page.post("/api/redo", {"client": "tab"})
+    assert state_of(page, 4, t) == "added"
+
+
+def test_many_new_tags_find_room(page, names):
+    for number in range(70):
+        page.decide((number % 48, f"new {number}", "accept"))
+    told = page.get("/api/collection").json
+    assert told["tags"] == names["tags"] + [f"new {number}" for number in range(70)]
+    assert told["counts"]["accepted"] == 70
+    rows = {row["t"]: row for row in page.get("/api/tags").json["rows"]}
+    assert all(rows[len(names["tags"]) + n]["accepted"] == 1 for n in range(70))
+
+
+def test_an_old_tag_given_by_name_is_the_old_tag(page, suggested, names):
+    i, t = suggested[0]
+    answer = page.decide((i, names["tags"][t], "accept")).json
+    assert answer["applied"] == [{"i": i, "t": t, "state": "accepted"}]
+    assert "tags" not in answer
+
+
+def test_the_same_letters_are_the_same_tag_however_they_were_typed(page, names):
+    page.decide((4, "caf\u00e9", "accept"))
+    page.decide((5, "cafe\u0301", "accept"))
+    assert page.get("/api/collection").json["tags"] == [*names["tags"], "caf\u00e9"]
+
+
+def test_a_tag_that_nobody_has_cannot_be_rejected(page):
+    answer = page.decide((4, "no such tag", "reject"))
+    assert answer.status == 400
+    assert "no such tag" in answer.json["error"]
+
+
+def test_one_request_is_one_step_of_undo(page, suggested):
+    page.decide(*((i, t, "accept") for i, t in suggested))
+    undone = page.post("/api/undo", {"client": "tab"}).json["undone"]
+    assert {(one["i"], one["t"]) for one in undone["applied"]} == set(suggested)
+    assert {state_of(page, i, t) for i, t in suggested} == {"suggested"}
+    redone = page.post("/api/redo", {"client": "tab"}).json["redone"]
+    assert {one["state"] for one in redone["applied"]} == {"accepted"}
+    assert page.post("/api/redo", {"client": "tab"}).json["redone"] is None
+
+
+def test_the_history_says_in_short_what_can_be_undone_and_redone(page, suggested, names):
+    assert names["history"] == {"undo": None, "redo": None}
+    (i, t), (j, u), _ = suggested
+    first = page.decide((i, t, "accept")).json
+    alone = {"batch": first["batch"], "n": 1, "verdict": "accept", "i": i, "t": t}
+    assert first["history"] == {"undo": alone, "redo": None}
+    both = page.decide((i, t, "clear"), (j, u, "reject")).json["history"]["undo"]
+    assert (both["n"], both["verdict"], both["i"]) == (2, "mixed", None)
+    undone = page.post("/api/undo", {}).json["history"]
+    assert undone == {"undo": alone, "redo": both}
+    assert page.get("/api/changes").json["history"] == undone
+    assert page.get("/api/collection").json["history"] == undone
+
+
+def test_nothing_to_undo(page):
+    assert page.post("/api/undo", {"client": "tab"}).json["undone"] is None
+
+
+def test_two_tabs_follow_each_other_and_overwrite_nothing(page, suggested):
+    (i, t), (j, u), _ = suggested
+    start = page.get("/api/changes").json["version"]
+    page.decide((i, t, "accept"), client="one")
+    page.decide((j, u, "reject"), client="two")
+    page.decide((4, "of tab two", "accept"), client="two")
+    n_tags = page.get("/api/collection").json["counts"]["tags"]
+    seen = page.get(f"/api/changes?since={start}&tags={n_tags - 1}").json
+    assert [one["state"] for one in seen["applied"]] == ["accepted", "rejected", "added"]
+    assert seen["tags"][-1] == "of tab two"
+    assert page.get(f"/api/changes?since={seen['version']}").json["applied"] == []
+    # Undo takes back the latest of anybody, and tells the other tab.
+    page.post("/api/undo", {"client": "one"})
+    page.post("/api/undo", {"client": "one"})
+    later = page.get(f"/api/changes?since={seen['version']}").json["applied"]
+    assert {(one["i"], one["t"]): one["state"] for one in later} == {
+        (4, n_tags - 1): "open",
+        (j, u): "suggested",
+    }
+    assert state_of(page, i, t) == "accepted"

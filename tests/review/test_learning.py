@@ -1,0 +1,113 @@
+import time
+
+import numpy as np
+import pytest
+
+from tagloom.completion.exporting import finished_tags
+from tagloom.completion.model import CompletionModel
+from tagloom.completion.record import read_record
+from tagloom.labels import State
+from tagloom.review.before import keep_before
+from tagloom.review.session import Review
+
+
+def learn(page):
+    assert page.post("/api/learn", {}).json == {"started": True}
+    for _ in range(1200):
+        told = page.get("/api/learn").json
+        if told["state"] != "running":
+            return told
+        assert 0 <= told["done"] < told["of"]
+        assert told["step"]
+        time.sleep(0.05)
+    raise AssertionError("learning does not end")
+
+
+def said(out, image, tag):
+    """What a model holds of an entry; None where it does not know the label."""
+    known = CompletionModel.load(out / "model.tagloom").said
+    if tag not in known.labels:
+        return None
+    row, column = list(known.items).index(image), list(known.labels).index(tag)
+    return State(int(known.states()[row, column]))
+
+
+def test_learning_again_takes_decisions_and_gives_them_back_when_undone(page, home, review):
+    out, names = home / "out", page.get("/api/collection").json
+    first = read_record(out)["digest"]
+    wall = page.get(f"/api/tags/{names['tags'].index('tree')}").json["rows"]
+    (i, j), t = (wall[0]["i"], wall[1]["i"]), names["tags"].index("tree")
+    page.decide((i, t, "accept"), (j, t, "reject"))
+    page.decide(*((k, "new thing", "accept") for k in range(4)))
+    told = learn(page)
+    assert told["state"] == "done", told
+    changed = told["changed"]
+    after = page.get("/api/collection").json
+    assert changed["suggested_after"] == after["counts"]["suggested"]
+    assert (
+        changed["suggested_after"] - changed["suggested_before"] == changed["new"] - changed["gone"]
+    )
+    # Numbers by which pages know pictures and tags stay; a new tag has been learned.
+    assert after["run"] == read_record(out)["digest"] != first
+    assert after["images"] == names["images"]
+    assert after["tags"] == [*names["tags"], "new thing"]
+    assert after["thresholds"][-1] is not None
+    assert said(out, names["images"][i], "tree") == State.PRESENT
+    assert said(out, names["images"][j], "tree") == State.ABSENT
+    # Decisions are decisions still, and can be undone, as if nothing had been learned.
+    states = {row["i"]: row["state"] for row in page.get(f"/api/tags/{t}?state=all").json["rows"]}
+    assert (states[i], states[j]) == ("accepted", "rejected")
+    for _ in range(2):
+        page.post("/api/undo", {"client": "x"})
+    states = {row["i"]: row["state"] for row in page.get(f"/api/tags/{t}?state=all").json["rows"]}
+    assert {states[i], states[j]} <= {"suggested", "open"}
+    tags = finished_tags(out, states=("known",))
+    assert (names["images"][i], "tree") not in {(one.image, one.tag) for one in tags}
+    # Reopened, it is the same.
+    review.close()
+    again = Review(out, home / "photos")
+    assert again.collection.state(i, t).told == states[i]
+    again.close()
+
+
+def test_learning_with_everything_undone_is_the_run_from_before(page, home):
+    out, before = home / "out", read_record(home / "out")
+    page.decide((1, 2, "accept"))
+    assert learn(page)["state"] == "done"
+    assert read_record(out)["digest"] != before["digest"]
+    page.post("/api/undo", {})
+    assert learn(page)["state"] == "done"
+    assert read_record(out) == before
+    assert page.get("/api/collection").json["counts"]["accepted"] == 0
+
+
+def test_with_nothing_decided_there_is_nothing_to_learn(page):
+    answer = page.post("/api/learn", {})
+    assert answer.status == 400
+    assert "Nothing has been decided" in answer.json["error"]
+    assert page.get("/api/learn").json["state"] == "idle"
+
+
+def test_a_failure_is_told_and_changes_nothing(page, home, monkeypatch):
+    before = page.get("/api/collection").json
+    page.decide((1, 2, "accept"))
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    told = learn(page)
+    assert told["state"] == "failed"
+    assert "ended early" in told["error"]
+    assert read_record(home / "out")["digest"] == before["run"]
+    assert page.get("/api/pictures").status == 200
+
+
+@pytest.mark.parametrize("lost", ["run.json", "model.tagloom"])
+def test_a_run_whose_learning_was_killed_is_as_it_was_before(home, lost):
+    out = home / "out"
+    record, model = read_record(out), (out / "model.tagloom").read_bytes()
+    keep_before(out)
+    for name in {"run.json", lost}:
+        (out / name).unlink()
+    review = Review(out, home / "photos")
+    assert read_record(out) == record
+    assert (out / "model.tagloom").read_bytes() == model
+    assert np.isfinite(review.collection.surest).all()
+    review.close()

@@ -1,0 +1,142 @@
+import sqlite3
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tagloom.errors import InvalidInputError, UnwritableFileError
+from tagloom.review.store import Change, Store, decided
+
+IMAGES = ("a.jpg", "b 'quoted'.jpg", "\udce4.jpg")
+TAGS = ("sea", "sky\u2028", "<b>")
+STATES = ("open", "accepted", "rejected", "removed")
+entries = st.tuples(st.sampled_from(IMAGES), st.sampled_from(TAGS))
+steps = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("decide"),
+            st.sampled_from(("tab 1", "tab 2")),
+            st.dictionaries(entries, st.sampled_from(STATES), min_size=1, max_size=4),
+        ),
+        st.tuples(st.sampled_from(("undo", "redo", "reopen"))),
+    ),
+    max_size=25,
+)
+
+
+class Model:
+    """Whole tables of states: one before and one after every batch, undone by stepping back."""
+
+    def __init__(self):
+        self.tables, self.place = [{}], 0
+
+    def decide(self, after):
+        self.tables[self.place + 1 :] = [self.now | after]
+        self.place += 1
+
+    @property
+    def now(self):
+        return self.tables[self.place]
+
+    def step(self, by):
+        possible = 0 <= self.place + by < len(self.tables)
+        self.place += by if possible else 0
+        return possible
+
+
+def changes_to(after, now):
+    return [Change(*entry, now.get(entry, "open"), state) for entry, state in after.items()]
+
+
+def restored(batch, now, back):
+    """What a reader of the answer believes: states before where undone, after where redone."""
+    told = {(one.image, one.tag): one.before if back else one.after for one in batch.changes}
+    return now | told
+
+
+def said(table):
+    return {entry: state for entry, state in table.items() if state != "open"}
+
+
+@settings(max_examples=60)
+@given(steps)
+def test_any_sequence_of_decisions_and_undos_equals_tables_that_are_stepped_through(
+    tmp_path_factory, steps
+):
+    out = tmp_path_factory.mktemp("store")
+    store, model = Store(out), Model()
+    for step in steps:
+        if step[0] == "decide":
+            store.add(step[1], changes_to(step[2], model.now))
+            model.decide(step[2])
+        elif step[0] == "reopen":
+            store.close()
+            store = Store(out)
+        else:
+            before, back = model.now, step[0] == "undo"
+            batch = store.undo() if back else store.redo()
+            assert (batch is not None) == model.step(-1 if back else 1)
+            if batch is not None:
+                assert said(restored(batch, before, back)) == said(model.now)
+        assert said(store.current()) == said(model.now)
+    store.close()
+
+
+def test_a_decision_is_kept_with_its_time_its_tab_and_the_state_before(tmp_path):
+    store = Store(tmp_path)
+    store.add("tab 7", [Change("a.jpg", "sea", "suggested", "accepted")])
+    store.close()
+    with sqlite3.connect(tmp_path / "review.sqlite") as journal:
+        row = journal.execute("SELECT time, client, image, tag, before, after FROM decisions")
+        time, *rest = row.fetchone()
+    journal.close()
+    assert rest == ["tab 7", "a.jpg", "sea", "suggested", "accepted"]
+    assert time.startswith("20")
+    assert time.endswith("+00:00")
+
+
+def test_decisions_are_committed_durably(tmp_path):
+    store = Store(tmp_path)
+    assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert store._db.execute("PRAGMA synchronous").fetchone() == (2,)
+    store.close()
+
+
+def test_a_second_review_of_the_same_run_is_refused(tmp_path):
+    store = Store(tmp_path)
+    with pytest.raises(InvalidInputError, match="open in another"):
+        Store(tmp_path)
+    store.close()
+    Store(tmp_path).close()
+
+
+def test_a_file_that_is_no_journal_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "review.sqlite").write_bytes(b"something else" * 100)
+    with pytest.raises(InvalidInputError, match="cannot be read as a record of decisions"):
+        Store(tmp_path)
+    assert (tmp_path / "review.sqlite").read_bytes() == b"something else" * 100
+
+
+def test_a_journal_of_a_later_version_is_refused(tmp_path):
+    Store(tmp_path).close()
+    with sqlite3.connect(tmp_path / "review.sqlite") as journal:
+        journal.execute("PRAGMA user_version = 99")
+    journal.close()
+    with pytest.raises(InvalidInputError, match="expected protocol 1, found 99"):
+        Store(tmp_path)
+
+
+def test_what_cannot_be_written_is_not_half_written(tmp_path):
+    store = Store(tmp_path)
+    store.add("tab", [Change("a.jpg", "sea", "open", "accepted")])
+    store._db.execute("PRAGMA query_only = 1")
+    with pytest.raises(UnwritableFileError, match="Nothing was changed"):
+        store.add("tab", [Change("a.jpg", "sea", "accepted", "rejected")])
+    store._db.execute("PRAGMA query_only = 0")
+    assert store.current() == {("a.jpg", "sea"): "accepted"}
+    assert store.undo().changes == [Change("a.jpg", "sea", "open", "accepted")]
+    store.close()
+
+
+def test_without_a_review_nothing_is_decided(tmp_path):
+    assert len(decided(tmp_path)) == 0

@@ -1,0 +1,70 @@
+import io
+
+import pytest
+from PIL import Image
+
+TURNED = 6
+
+
+@pytest.fixture
+def names(page):
+    return page.get("/api/collection").json["images"]
+
+
+def opened(answer):
+    assert answer.headers["content-type"] == "image/jpeg"
+    return Image.open(io.BytesIO(answer.content))
+
+
+@pytest.mark.parametrize(("address", "size"), [("", 160), ("?size=160", 160), ("?size=320", 320)])
+def test_thumbnails_fit_their_size_and_are_kept_by_the_browser(page, address, size):
+    answer = page.get(f"/thumb/4{address}")
+    assert max(opened(answer).size) == size
+    assert answer.headers["cache-control"] == "private, max-age=86400"
+    again = page.ask(
+        "GET",
+        "/thumb/4",
+        query=address.strip("?"),
+        headers={"If-None-Match": answer.headers["etag"]},
+    )
+    assert (again.status, again.content) == (304, b"")
+
+
+def test_thumbnails_are_made_once_and_anew_when_the_picture_changes(page, home, names):
+    first = page.get("/thumb/4")
+    kept = [path for path in (home / "out" / ".thumbnails").rglob("*") if path.is_file()]
+    assert [path.read_bytes() for path in kept] == [first.content]
+    assert page.get("/thumb/4").content == first.content
+    Image.new("RGB", (50, 400), "red").save(home / "photos" / names[4])
+    changed = page.get("/thumb/4")
+    assert opened(changed).size == (20, 160)
+    assert changed.headers["etag"] != first.headers["etag"]
+
+
+def test_pictures_stand_upright(page, home, names):
+    picture = Image.new("RGB", (300, 100), "blue")
+    exif = picture.getexif()
+    exif[0x0112] = TURNED
+    picture.save(home / "photos" / names[4], exif=exif)
+    assert opened(page.get("/picture/4")).size == (100, 300)
+    told = page.get("/api/pictures/4").json
+    assert (told["width"], told["height"]) == (100, 300)
+
+
+def test_large_pictures_are_brought_to_the_size_of_a_screen(page, home, names):
+    Image.new("RGB", (4000, 1000), "blue").save(home / "photos" / names[4])
+    assert opened(page.get("/picture/4")).size == (1600, 400)
+
+
+@pytest.mark.parametrize("content", [b"", b"no picture", b"\xff\xd8\xff\xe0 cut short", None])
+def test_what_cannot_be_read_is_shown_as_such(page, home, names, content):
+    picture = home / "photos" / names[4]
+    picture.unlink()
+    if content is not None:
+        picture.write_bytes(content)
+    for address in ("/thumb/4", "/picture/4"):
+        answer = page.get(address)
+        assert answer.status == 200
+        assert answer.headers["content-type"].startswith("image/svg+xml")
+        assert answer.headers["cache-control"] == "no-store"
+    assert "width" not in page.get("/api/pictures/4").json
