@@ -1,0 +1,94 @@
+// The head of the page: whether all is stored, what undo would do, and the alarm if it is not.
+
+import { redo, undo } from "./actions.js";
+import { button, fill, h, show } from "./dom.js";
+import { store } from "./store.js";
+import { many, stepText } from "./words.js";
+
+const at = (id) => document.getElementById(id);
+
+export function startHeader() {
+  at("undo").addEventListener("click", () => undo());
+  at("redo").addEventListener("click", () => redo());
+  store.writes.addEventListener("change", drawSaved);
+  store.addEventListener("history", drawHistory);
+  store.addEventListener("collection", drawHistory);
+  startTheme();
+  drawSaved();
+  drawHistory();
+  // The browser asks before a tab is closed on clicks that were not stored.
+  addEventListener("beforeunload", (event) => {
+    if (store.writes.unsaved) event.preventDefault();
+  });
+}
+
+function startTheme() {
+  const knob = at("theme");
+  const label = () => {
+    const text = `Colours: ${{ auto: "as the system", light: "light", dark: "dark" }[window.tagloomTheme.chosen]}`;
+    knob.setAttribute("aria-label", text);
+    knob.title = text;
+  };
+  knob.addEventListener("click", () => {
+    window.tagloomTheme.next();
+    label();
+  });
+  label();
+}
+
+function savedWord({ queue, lost, reachable, refusal }) {
+  if (lost.length || refusal) return ["bad", "not saved"];
+  if (!reachable) return ["bad", "server stopped"];
+  return queue.length ? ["busy", "saving"] : ["good", "saved"];
+}
+
+function drawSaved() {
+  const [look, text] = savedWord(store.writes);
+  const place = at("saved");
+  place.dataset.look = look;
+  // Only when it differs, or screen readers would say it at every click.
+  if (place.textContent !== text) place.textContent = text;
+  drawAlarm();
+}
+
+function lostText(lost, reachable) {
+  const count = lost.reduce((sum, job) => sum + job.count, 0);
+  const clicks = lost.length === 1 ? "your last click was" : `your last ${lost.length} clicks were`;
+  const why = reachable ? "the server had stopped" : "the server has stopped";
+  const entries = count > lost.length ? ` (${many(count, "tag")})` : "";
+  const hope = reachable ? "It answers again." : "Start it again with `tagloom review`, then store them here.";
+  return `Not saved: ${why}, ${clicks} not stored${entries}. ${hope}`;
+}
+
+function drawAlarm() {
+  const { lost, reachable, refusal } = store.writes;
+  const alarm = at("alarm");
+  const text = lost.length
+    ? lostText(lost, reachable)
+    : refusal
+      ? `Not saved: ${refusal}.`
+      : reachable
+        ? ""
+        : "The server has stopped. All that was marked as saved is stored; new clicks will not be.";
+  if (alarm.dataset.text === text) return;
+  alarm.dataset.text = text;
+  const actions = [];
+  if (lost.length) actions.push(button({ text: "Store now", click: () => store.writes.retry() }));
+  if (lost.length || refusal) actions.push(button({ text: "Forget", style: "plain", click: () => store.writes.forget() }));
+  fill(alarm, h("span", {}, text), ...actions);
+  show(alarm, text !== "");
+}
+
+function drawHistory() {
+  const { undo: back, redo: forth } = store.history;
+  at("undo").disabled = back === null;
+  at("redo").disabled = forth === null;
+  const name = (t) => store.tagName(t);
+  const line = at("history");
+  if (!back) {
+    fill(line, back === null && !forth ? "no decisions yet" : "");
+    return;
+  }
+  const link = button({ text: "undo", style: "link", click: () => undo() });
+  fill(line, h("span", { class: "step" }, stepText(back, name)), link);
+}

@@ -1,0 +1,44 @@
+// In which order "next picture" walks: that of the list the person came from. The list is kept as
+// it was, since a picture that was just decided may no longer be in it on the server.
+
+import { get } from "./api.js";
+
+const SIZE = 60;
+let order = { key: null, numbers: [], total: 0 };
+
+const keyOf = (query) => JSON.stringify([query.q ?? "", query.state ?? "", query.sort ?? "", query.tag ?? ""]);
+
+/** Remember the list a picture is opened from; holes are filled when they are reached. */
+export function remember(query, rows, total) {
+  order = { key: keyOf(query), numbers: rows.map((row) => row?.i), total };
+}
+
+async function fillFrom(query, index) {
+  const offset = Math.floor(index / SIZE) * SIZE;
+  const answer = await get("/api/pictures", { ...query, offset, limit: SIZE });
+  order.total = Math.max(order.total, answer.total);
+  answer.rows.forEach((row, k) => {
+    order.numbers[offset + k] ??= row.i;
+  });
+}
+
+/** The picture `step` places after picture i, with where it stands; null at the end of the list. */
+export async function neighbour(query, i, step, count) {
+  if (order.key !== keyOf(query)) {
+    order = { key: keyOf(query), numbers: [], total: 0 };
+    await fillFrom(query, 0);
+  }
+  const at = order.numbers.indexOf(i);
+  // Opened by a bare address or from elsewhere: then by number.
+  if (at < 0) return i + step >= 0 && i + step < count ? i + step : null;
+  const index = at + step;
+  if (index < 0 || index >= order.total) return null;
+  if (order.numbers[index] === undefined) await fillFrom(query, index);
+  return order.numbers[index] ?? null;
+}
+
+/** Where a picture stands: [place, total], or null if the list is not known. */
+export function standing(query, i) {
+  const at = order.key === keyOf(query) ? order.numbers.indexOf(i) : -1;
+  return at < 0 ? null : [at + 1, order.total];
+}

@@ -1,0 +1,235 @@
+// One tag: a wall of its likeliest pictures, to be accepted or rejected in bulk. What is decided
+// stays in its place until the wall is opened anew: nothing jumps under the hand.
+
+import { decide, emptyPage } from "../actions.js";
+import { get } from "../api.js";
+import { button, fill, h, later, show } from "../dom.js";
+import { VirtualGrid } from "../grid.js";
+import { moved } from "../keyboard.js";
+import { address, go, note } from "../router.js";
+import { choosing, Selection } from "../selection.js";
+import { Growing } from "../sources.js";
+import { store } from "../store.js";
+import { announce } from "../telling.js";
+import { atLeast, binOf, BINS, Threshold } from "../threshold.js";
+import { choice } from "../toolbar.js";
+import { isOpen, many, number } from "../words.js";
+import { paintWallCard, wallCard } from "./wall_card.js";
+
+const SHOWN = [["open", "undecided"], ["all", "all"]];
+
+class WallView {
+  constructor(root, { number: t, query }) {
+    this.t = t;
+    this.state = query.get("state") === "all" ? "all" : "open";
+    const least = Number.parseFloat(query.get("least") ?? store.collection.thresholds?.[t] ?? 0.5);
+    this.threshold = new Threshold(binOf(Number.isNaN(least) ? 0.5 : least + 1e-9), (bin) => this.moved(bin));
+    this.noteSoon = later(() => note(this.address()), 250);
+    this.selection = new Selection(() => this.chose());
+    this.build(root);
+    this.grid = new VirtualGrid(this.host, {
+      least: 128,
+      gap: 8,
+      height: (width) => width,
+      make: (index) => wallCard(this.source.get(index), this.grid?.width ?? 160),
+      paint: (card, index) => paintWallCard(card, this.source.get(index), this.t, this.selection.has(index)),
+      near: (_, last) => this.source.need(last).catch((error) => this.failed(error)),
+    });
+    choosing(this.grid, this.selection);
+    this.host.addEventListener("dblclick", (event) => this.open(this.grid.indexAt(event.target)));
+    this.heard = (event) => this.hear(event.detail);
+    store.addEventListener("entries", this.heard);
+    this.ready = this.load();
+  }
+
+  build(root) {
+    this.facts = h("span", { class: "count", role: "status" });
+    this.notice = h("div");
+    this.host = h("div", {
+      role: "listbox", "aria-multiselectable": "true", class: "wall",
+      "aria-label": `Pictures for ${store.tagName(this.t)}`,
+    });
+    this.bar = h("div", { class: "action-bar", role: "toolbar", "aria-label": "Decide on the chosen" });
+    const back = h("a", { class: "back", href: "#/tags", "aria-label": "All tags" }, "Tags");
+    fill(
+      root,
+      h("div", { class: "toolbar wall-head" },
+        h("div", { class: "wall-title" }, back, h("h1", {}, store.tagName(this.t)), this.facts),
+        this.threshold.element,
+        choice("Show", SHOWN, this.state, (state) => this.change(state))),
+      this.notice, this.host, this.bar,
+    );
+    show(this.threshold.element, this.state === "open");
+  }
+
+  address() {
+    const least = this.state === "open" ? (this.threshold.bin / BINS).toFixed(2) : "";
+    return address(`tag/${this.t}`, { least, state: this.state === "all" ? "all" : "" });
+  }
+
+  change(state) {
+    this.state = state;
+    note(this.address());
+    show(this.threshold.element, state === "open");
+    this.selection.clear();
+    this.load();
+  }
+
+  async load() {
+    this.first = null;
+    const source = new Growing(
+      (offset, limit) => get(`/api/tags/${this.t}`, { offset, limit, least: 0, state: this.state }),
+      { keyOf: (row) => row.i, isOpen: (row) => this.isLeft(row), loaded: (answer) => source === this.source && this.loaded(answer) },
+    );
+    this.source = source;
+    this.grid.setCount(0);
+    try {
+      await source.need(1);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  /** Whether the server still counts the row among those it would list. */
+  isLeft(row) {
+    return this.state === "all" || isOpen(store.entries.stored(row.i, this.t, row.state));
+  }
+
+  failed(error) {
+    fill(this.notice, emptyPage("", error, () => this.load()));
+  }
+
+  loaded(answer) {
+    store.takeRows(answer.rows.map((row) => ({ ...row, t: this.t })), answer.version);
+    this.first ??= { histogram: answer.histogram, total: answer.total };
+    fill(this.notice, this.first.total ? null : emptyPage("Nothing is open for this tag."));
+    this.recount();
+    this.grid.rebuild([...this.grid.cards.keys()].filter((index) => this.grid.cards.get(index).dataset.bare));
+  }
+
+  /** How long the wall is: what was open when it was opened, down to the threshold. */
+  get length() {
+    const { histogram, total } = this.first;
+    const wanted = this.state === "all" ? total : atLeast(histogram, this.threshold.bin);
+    return this.source.complete ? Math.min(wanted, this.source.rows.length) : wanted;
+  }
+
+  recount() {
+    const left = [...this.first.histogram];
+    let decided = 0;
+    for (const row of this.source.rows) {
+      if (isOpen(store.entries.stored(row.i, this.t, row.state)) || !isOpen(row.state)) continue;
+      left[binOf(row.p)] -= 1;
+      decided += 1;
+    }
+    this.threshold.show(left.map((n) => Math.max(0, n)));
+    const here = decided ? `, ${number(decided)} decided here` : "";
+    this.facts.textContent = `${many(atLeast(left, 0), "picture")} undecided${here}`;
+    if (this.grid.count !== this.length) this.grid.setCount(this.length);
+    this.drawBar();
+  }
+
+  moved() {
+    for (const index of [...this.selection.chosen]) if (index >= this.length) this.selection.chosen.delete(index);
+    this.grid.setCount(this.length);
+    this.drawBar();
+    this.noteSoon();
+  }
+
+  chose() {
+    this.grid.repaint();
+    this.drawBar();
+  }
+
+  drawBar() {
+    const n = this.selection.size;
+    const look = String(n || `none ${this.threshold.open} ${this.state}`);
+    if (this.bar.dataset.look === look) return;
+    this.bar.dataset.look = look;
+    if (!n) {
+      const every = this.state === "all" ? 0 : this.threshold.open;
+      fill(this.bar,
+        h("span", { class: "hint" }, "Click, drag or Shift to choose"),
+        every ? button({ text: `Choose all ${number(every)}`, key: "Ctrl A", click: () => this.chooseAll() }) : null);
+      return;
+    }
+    fill(this.bar,
+      h("strong", { role: "status" }, `${number(n)} chosen`),
+      button({ text: `Accept ${number(n)}`, picture: "yes", key: "a", style: "yes", click: () => this.decide("accept") }),
+      button({ text: `Reject ${number(n)}`, picture: "no", key: "r", style: "no", click: () => this.decide("reject") }),
+      button({ text: "None", label: "Choose none", style: "plain", click: () => this.selection.clear() }));
+  }
+
+  async chooseAll() {
+    await this.source.need(this.length);
+    this.selection.chosen = new Set();
+    for (let index = 0; index < this.length; index += 1) {
+      const row = this.source.get(index);
+      if (row && isOpen(store.entries.look(row.i, this.t, row.state).state)) this.selection.chosen.add(index);
+    }
+    this.selection.changed();
+    announce(`${this.selection.size} chosen`);
+  }
+
+  async decide(verdict) {
+    const isMany = this.selection.size > 0;
+    const chosen = isMany ? [...this.selection.chosen].sort((a, b) => a - b) : [this.grid.current];
+    await this.source.need(chosen.at(-1) + 1);
+    const rows = chosen.map((index) => this.source.get(index)).filter(Boolean);
+    this.selection.clear();
+    decide(rows.map(({ i, state }) => ({ i, t: this.t, state })), verdict);
+    // Card by card the next one is at hand at once.
+    if (!isMany && this.grid.current + 1 < this.grid.count) this.grid.focus(this.grid.current + 1);
+  }
+
+  key(name, event) {
+    const { grid, selection } = this;
+    if (name === "all") {
+      this.chooseAll();
+      return true;
+    }
+    const next = moved(name, grid.current, grid.columns, grid.count);
+    if (next !== null && grid.count) return this.step(next, event.shiftKey);
+    if (name === "a" || name === "r") {
+      this.decide(name === "a" ? "accept" : "reject");
+      return true;
+    }
+    const isOnCard = grid.host.contains(event.target);
+    if (name === " " && isOnCard) selection.toggle(grid.current);
+    else if (name === "Enter" && isOnCard) this.open(grid.current);
+    else if (name === "Escape" && selection.size) selection.clear();
+    else if (name === "Escape") go("#/tags");
+    else return false;
+    return true;
+  }
+
+  step(next, isRange) {
+    const { grid, selection } = this;
+    const isThere = grid.host.contains(document.activeElement);
+    if (isRange) {
+      if (!selection.size) selection.anchor = grid.current;
+      selection.extend(next);
+    }
+    grid.focus(isThere || isRange ? next : grid.current);
+    return true;
+  }
+
+  open(index) {
+    const row = index === null ? null : this.source.get(index);
+    if (row) go(address(`picture/${row.i}`));
+  }
+
+  hear(changed) {
+    if (!this.first || !changed.some(({ t }) => t === this.t)) return;
+    this.recount();
+    this.grid.repaint();
+  }
+
+  destroy() {
+    this.noteSoon.cancel();
+    this.grid.destroy();
+    store.removeEventListener("entries", this.heard);
+  }
+}
+
+export const showWall = (root, place) => new WallView(root, place);

@@ -1,0 +1,86 @@
+// Writes leave one after the other, so that an undo never overtakes the click it undoes. What was
+// not acknowledged is kept and named; nothing is sent twice without being asked for.
+
+import { post, Unreachable } from "./api.js";
+
+export class Writes extends EventTarget {
+  constructor() {
+    super();
+    this.queue = [];
+    this.lost = [];
+    this.busy = false;
+    this.reachable = true;
+    this.refusal = null;
+  }
+
+  /** Send in turn; resolves with the answer, or with null if it was not stored. */
+  send(job) {
+    return new Promise((resolve) => {
+      this.queue.push({ ...job, resolve });
+      this.tell();
+      this.work();
+    });
+  }
+
+  async work() {
+    if (this.busy) return;
+    this.busy = true;
+    while (this.queue.length) {
+      const job = this.queue[0];
+      try {
+        const answer = await post(job.path, job.body);
+        this.queue.shift();
+        this.reachable = true;
+        this.refusal = null;
+        job.done(answer);
+        job.resolve(answer);
+      } catch (error) {
+        this.fail(error);
+      }
+    }
+    this.busy = false;
+    this.tell();
+  }
+
+  fail(error) {
+    const stopped = error instanceof Unreachable;
+    this.reachable = !stopped;
+    // What waited behind a click that nobody took was meant to follow it: it is lost with it.
+    const failed = stopped ? this.queue.splice(0) : [this.queue.shift()];
+    for (const job of failed) {
+      job.failed();
+      job.resolve(null);
+    }
+    if (stopped) this.lost.push(...failed.filter((job) => job.again));
+    else this.refusal = error.message;
+    this.tell();
+  }
+
+  /** Send what was lost once more, at the person's wish. */
+  retry() {
+    const jobs = this.lost.splice(0);
+    this.tell();
+    return Promise.all(jobs.map((job) => job.again()));
+  }
+
+  forget() {
+    this.lost = [];
+    this.refusal = null;
+    this.tell();
+  }
+
+  /** Whether anything clicked here is not known to be stored. */
+  get unsaved() {
+    return this.queue.length > 0 || this.lost.length > 0;
+  }
+
+  heard(reachable) {
+    if (this.reachable === reachable) return;
+    this.reachable = reachable;
+    this.tell();
+  }
+
+  tell() {
+    this.dispatchEvent(new Event("change"));
+  }
+}
