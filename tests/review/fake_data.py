@@ -125,10 +125,9 @@ class FakeCollection:
         best = np.argsort(-worth, axis=None)[:500]
         rows = []
         for i, t in zip(*np.unravel_index(best, worth.shape), strict=True):
-            word = self.state(int(i), int(t))
-            if word in {"open", "suggested"}:
+            if not self.known[i, t]:
                 row = {"i": int(i), "t": int(t), "p": self.p[i, t], "worth": worth[i, t]}
-                rows.append({**row, "state": word})
+                rows.append({**row, "state": self.state(int(i), int(t))})
         return rows
 
     def why(self, i: int, t: int) -> dict:

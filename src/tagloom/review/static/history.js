@@ -35,9 +35,11 @@ export class History {
   }
 
   did(answer, verdict) {
+    this.take(answer.history);
+    // All was so already: no step, and nothing to undo.
+    if (answer.batch === null) return;
     this.back.push(summary(answer.batch, answer.applied, verdict));
     this.forth = [];
-    this.take(answer.history);
   }
 
   /** A step was undone or redone; returns what is known of it. */

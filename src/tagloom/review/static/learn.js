@@ -35,10 +35,12 @@ export async function openLearn() {
 }
 
 function drawOffer() {
+  const { accepted = 0, rejected = 0 } = store.collection.counts ?? {};
   const begin = button({ text: "Begin", style: "main", click: start });
   fill(
     body,
     h("p", {}, "The suggestions are worked out anew from every tag that is known, accepted or rejected. Your decisions stay as they are, and you can go on while it runs."),
+    accepted + rejected ? h("p", {}, `${number(accepted)} accepted and ${number(rejected)} rejected so far.`) : null,
     begin,
   );
 }

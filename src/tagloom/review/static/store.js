@@ -46,7 +46,7 @@ class Store extends EventTarget {
 
   /** Take rows as the server had them at a version; without one, as of the last poll. */
   takeRows(rows, version = this.version) {
-    for (const { i, t, state } of rows) this.entries.take(i, t, state, version);
+    for (const { i, t, state, said } of rows) this.entries.take(i, t, state, version, said);
   }
 
   /**
@@ -77,9 +77,8 @@ class Store extends EventTarget {
       count: some.length,
       done: (answer) => {
         settle();
-        if (answer.tags) this.collection.tags = answer.tags;
         this.history.did(answer, verdict);
-        this.applied(answer.applied, answer.version, numbered);
+        this.applied(answer, answer.applied, numbered);
       },
       failed: () => {
         settle();
@@ -108,15 +107,17 @@ class Store extends EventTarget {
         const taken = answer[word] ?? answer.undone ?? answer.redone;
         step = taken && { ...taken, ...this.history.stepped(word, taken, answer.history) };
         if (!taken) this.history.ended(word);
-        this.applied(taken?.applied ?? [], answer.version);
+        this.applied(answer, taken?.applied ?? []);
       },
       failed: () => {},
     });
     return step;
   }
 
-  applied(rows, version, also = []) {
-    this.takeRows(rows, version);
+  applied(answer, rows, also = []) {
+    if (answer.tags) this.collection.tags = answer.tags;
+    if (answer.counts) this.collection.counts = answer.counts;
+    this.takeRows(rows, answer.version);
     this.tellEntries([...rows, ...also]);
     this.tell("history");
   }
@@ -135,7 +136,7 @@ class Store extends EventTarget {
   async poll() {
     let answer;
     try {
-      answer = await get("/api/changes", { since: this.version });
+      answer = await get("/api/changes", { since: this.version, tags: this.collection.tags.length });
     } catch (error) {
       // A refusal is an answer: somebody is there.
       this.writes.heard(!(error instanceof Unreachable));
@@ -148,16 +149,15 @@ class Store extends EventTarget {
     }
     const isNews = answer.version !== this.version;
     this.version = answer.version;
-    await this.hear(answer, isNews);
+    this.hear(answer, isNews);
   }
 
-  async hear(answer, isNews) {
+  hear(answer, isNews) {
+    if (answer.tags) this.collection.tags = answer.tags;
+    if (answer.counts) this.collection.counts = answer.counts;
     const changed = answer.applied.filter(({ i, t, state }) =>
       this.entries.take(i, t, state, answer.version),
     );
-    if (changed.some(({ t }) => t >= this.collection.tags.length)) {
-      this.collection.tags = (await get("/api/collection")).tags;
-    }
     if (changed.length) this.tellEntries(changed);
     if (isNews && this.history.heard(answer.history, changed.length > 0)) this.tell("history");
   }

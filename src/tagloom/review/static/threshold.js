@@ -34,6 +34,7 @@ export class Threshold {
   constructor(bin, changed) {
     this.bin = bin;
     this.histogram = new Array(BINS).fill(0);
+    this.besides = 0;
     this.picture = h("div", { class: "histogram-place" });
     this.words = h("output", { class: "threshold-words" });
     this.slider = h("input", {
@@ -50,22 +51,29 @@ export class Threshold {
     this.element = h("div", { class: "threshold" }, this.picture, this.slider, this.words);
   }
 
-  show(histogram) {
+  /** `besides` are those without a probability: they come last, and only with no threshold. */
+  show(histogram, besides = 0) {
     this.histogram = histogram;
+    this.besides = besides;
     this.picture.replaceChildren(bars(histogram));
     this.draw();
   }
 
   get open() {
-    return atLeast(this.histogram, this.bin);
+    return atLeast(this.histogram, this.bin) + (this.bin ? 0 : this.besides);
+  }
+
+  set(bin) {
+    this.bin = bin;
+    this.slider.value = bin;
   }
 
   draw() {
     [...this.picture.querySelectorAll("rect")].forEach((bar, bin) =>
       bar.classList.toggle("within", bin >= this.bin),
     );
-    const from = this.bin ? percent(this.bin / BINS) : "0 %";
-    const text = `${number(this.open)} open from ${from} on`;
+    const from = percent(this.bin / BINS);
+    const text = this.bin ? `${number(this.open)} open from ${from} on` : `${number(this.open)} open`;
     this.words.textContent = text;
     this.slider.setAttribute("aria-valuetext", text);
   }

@@ -41,7 +41,8 @@ class DoubtsView {
   async load() {
     this.source = new Growing((offset, limit) => get("/api/doubts", { offset, limit }), {
       keyOf: ({ i, t }) => `${i}:${t}`,
-      isOpen: ({ i, t, state }) => lookOf(store.entries.stored(i, t, state)) === "doubtful",
+      // The list keeps what is decided in its place.
+      isOpen: () => true,
       loaded: (answer) => this.loaded(answer),
       first: 60,
       bite: 120,
@@ -55,7 +56,6 @@ class DoubtsView {
 
   loaded(answer) {
     store.takeRows(answer.rows, answer.version);
-    this.total ??= answer.total;
     fill(this.notice, this.source.rows.length ? null : emptyPage("No known tag looks wrong."));
     this.count.textContent = many(answer.total, "doubtful tag");
     this.grid.setCount(this.source.rows.length);

@@ -29,10 +29,11 @@ class NextView {
     this.root = root;
     this.source = new Growing((offset, limit) => get("/api/questions", { offset, limit }), {
       keyOf: ({ i, t }) => `${i}:${t}`,
-      isOpen: ({ i, t, state }) => isOpen(store.entries.stored(i, t, state)),
+      // The list keeps what is decided in its place.
+      isOpen: () => true,
       loaded: (answer) => {
         store.takeRows(answer.rows, answer.version);
-        this.left = answer.total;
+        this.total = answer.total;
       },
       first: 40,
       bite: 100,
@@ -44,11 +45,21 @@ class NextView {
 
   async begin() {
     try {
-      await this.source.need(1);
-      fill(this.root, this.source.rows.length ? this.body : emptyPage("There is nothing to ask: all is known or decided."));
+      this.at = await this.undecided(0);
+      const isThere = this.at < this.source.rows.length;
+      fill(this.root, isThere ? this.body : emptyPage("There is nothing to ask: all is known or decided."));
       this.draw();
     } catch (error) {
       fill(this.root, emptyPage("", error, () => this.begin()));
+    }
+  }
+
+  /** The first place from `at` on that nobody has answered; the length of the list if none. */
+  async undecided(at) {
+    for (let k = at; ; k += 1) {
+      await this.source.need(k + 1);
+      const row = this.source.get(k);
+      if (!row || isOpen(store.entries.look(row.i, row.t, row.state).state)) return k;
     }
   }
 
@@ -77,8 +88,8 @@ class NextView {
     const look = store.entries.look(row.i, row.t, row.state);
     mark(this.body, look);
     this.word.textContent = look.pending ? "storing" : isOpen(look.state) ? "" : spoken(look.state);
-    const rest = this.left ? `, ${number(this.left)} worth asking` : "";
-    this.progress.textContent = `${many(this.answered, "answer")} this time${rest}`;
+    const answered = this.answered ? ` · ${many(this.answered, "answer")} stored` : "";
+    this.progress.textContent = `Question ${number(this.at + 1)} of ${number(this.total)}${answered}`;
   }
 
   async answer(verdict) {
@@ -92,9 +103,9 @@ class NextView {
   }
 
   async step(step) {
-    const next = this.at + step;
+    // Forward over what is answered; back to it, as it may have been a slip.
+    const next = step > 0 ? await this.undecided(this.at + 1).catch(() => this.at) : this.at + step;
     if (next < 0) return;
-    await this.source.need(next + 1).catch(() => {});
     if (next >= this.source.rows.length) {
       fill(this.root, emptyPage("That was the last question for now. Learn again to get new ones."));
       return;

@@ -101,30 +101,41 @@ class WallView {
 
   loaded(answer) {
     store.takeRows(answer.rows.map((row) => ({ ...row, t: this.t })), answer.version);
-    this.first ??= { histogram: answer.histogram, total: answer.total };
+    this.first ??= this.opened(answer);
     fill(this.notice, this.first.total ? null : emptyPage("Nothing is open for this tag."));
     this.recount();
     this.grid.rebuild([...this.grid.cards.keys()].filter((index) => this.grid.cards.get(index).dataset.bare));
   }
 
+  /** What there was when the wall was opened. */
+  opened({ histogram, total }) {
+    const learned = atLeast(histogram, 0);
+    // Nothing was learned of this tag: a threshold would hide every picture.
+    if (!learned) this.threshold.set(0);
+    return { histogram, total, besides: this.state === "open" ? total - learned : 0 };
+  }
+
   /** How long the wall is: what was open when it was opened, down to the threshold. */
   get length() {
     const { histogram, total } = this.first;
-    const wanted = this.state === "all" ? total : atLeast(histogram, this.threshold.bin);
+    const { bin } = this.threshold;
+    const wanted = this.state === "all" || !bin ? total : atLeast(histogram, bin);
     return this.source.complete ? Math.min(wanted, this.source.rows.length) : wanted;
   }
 
   recount() {
     const left = [...this.first.histogram];
+    let { besides } = this.first;
     let decided = 0;
     for (const row of this.source.rows) {
       if (isOpen(store.entries.stored(row.i, this.t, row.state)) || !isOpen(row.state)) continue;
-      left[binOf(row.p)] -= 1;
+      if (row.p === null) besides -= 1;
+      else left[binOf(row.p)] -= 1;
       decided += 1;
     }
-    this.threshold.show(left.map((n) => Math.max(0, n)));
+    this.threshold.show(left.map((n) => Math.max(0, n)), Math.max(0, besides));
     const here = decided ? `, ${number(decided)} decided here` : "";
-    this.facts.textContent = `${many(atLeast(left, 0), "picture")} undecided${here}`;
+    this.facts.textContent = `${many(atLeast(left, 0) + besides, "picture")} undecided${here}`;
     if (this.grid.count !== this.length) this.grid.setCount(this.length);
     this.drawBar();
   }
