@@ -157,7 +157,9 @@ class FakeCollection:
         for decision in decisions:
             entry = (int(decision["i"]), self.tag_of(decision))
             before[entry] = self.decided.get(entry)
-            self._put(entry, self._after(entry, decision["verdict"]))
+            word = self._after(entry, decision["verdict"])
+            is_typed = word == "accepted" and "tag" in decision
+            self._put(entry, "added" if is_typed else word)
             entries.append(entry)
         self.batches += 1
         self.done.append((self.batches, before))

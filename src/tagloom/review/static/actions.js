@@ -32,14 +32,14 @@ export async function undo(times = 1) {
   let step = null;
   for (let k = 0; k < times; k += 1) step = await store.undo();
   if (step) toast(`Undone: ${stepText(step, name)}.`, { label: "Redo", run: () => redo() });
-  else if (!store.writes.unsaved && store.writes.reachable) toast("Nothing to undo.");
+  else if (!store.writes.trouble) toast("Nothing to undo.");
   return true;
 }
 
 export async function redo() {
   const step = await store.redo();
   if (step) toast(`Done again: ${stepText(step, name)}.`, { label: "Undo", key: "u", run: () => undo() });
-  else if (store.writes.reachable) toast("Nothing to redo.");
+  else if (!store.writes.trouble) toast("Nothing to redo.");
   return true;
 }
 

@@ -36,9 +36,9 @@ function startTheme() {
   label();
 }
 
-function savedWord({ queue, lost, reachable, refusal }) {
+function savedWord({ queue, lost, trouble, refusal }) {
   if (lost.length || refusal) return ["bad", "not saved"];
-  if (!reachable) return ["bad", "server stopped"];
+  if (trouble) return ["bad", "server stopped"];
   return queue.length ? ["busy", "saving"] : ["good", "saved"];
 }
 
@@ -51,25 +51,28 @@ function drawSaved() {
   drawAlarm();
 }
 
-function lostText(lost, reachable) {
+const HOPE = {
+  stopped: "Start it again with `tagloom review` and open its link in this browser; then store it here.",
+  shut: "It was started anew: open its new link in this browser; then store it here.",
+};
+const IDLE = {
+  stopped: "The server has stopped. All that was marked as saved is stored; new clicks will not be.",
+  shut: "The server was started anew. Open its new link in this browser, and this page goes on.",
+};
+
+function lostText(lost, trouble) {
   const count = lost.reduce((sum, job) => sum + job.count, 0);
   const clicks = lost.length === 1 ? "your last click was" : `your last ${lost.length} clicks were`;
-  const why = reachable ? "the server had stopped" : "the server has stopped";
+  const why = trouble ? "the server has stopped" : "the server had stopped";
   const entries = count > lost.length ? ` (${many(count, "tag")})` : "";
-  const hope = reachable ? "It answers again." : "Start it again with `tagloom review`, then store them here.";
-  return `Not saved: ${why}, ${clicks} not stored${entries}. ${hope}`;
+  return `Not saved: ${why}, ${clicks} not stored${entries}. ${HOPE[trouble] ?? "It answers again."}`;
 }
 
 function drawAlarm() {
-  const { lost, reachable, refusal } = store.writes;
+  const { lost, trouble, refusal } = store.writes;
   const alarm = at("alarm");
-  const text = lost.length
-    ? lostText(lost, reachable)
-    : refusal
-      ? `Not saved: ${refusal}.`
-      : reachable
-        ? ""
-        : "The server has stopped. All that was marked as saved is stored; new clicks will not be.";
+  const refused = refusal ? `Not saved: ${refusal}` : IDLE[trouble] ?? "";
+  const text = lost.length ? lostText(lost, trouble) : refused;
   if (alarm.dataset.text === text) return;
   alarm.dataset.text = text;
   const actions = [];

@@ -89,7 +89,8 @@ async function end(told) {
     drawTrouble(told.error ?? "it ended without a result");
     return;
   }
-  await store.reload();
+  // The poll may have noticed first; then all is fresh already.
+  await store.recheck();
   if (!dialog) build();
   drawChanged(told.changed);
   announce("Learned again.");

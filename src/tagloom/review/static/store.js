@@ -1,9 +1,10 @@
 // The state of this tab: the collection, the entries, the history, and following other tabs.
 
-import { client, get, Unreachable } from "./api.js";
+import { client, get } from "./api.js";
 import { Entries } from "./entries.js";
 import { History } from "./history.js";
-import { Writes } from "./writes.js";
+import { named, numbered } from "./naming.js";
+import { troubleOf, Writes } from "./writes.js";
 
 const POLL_MS = 2000;
 // The server takes up to 2,000 decisions at once; one request is one step of undo.
@@ -14,26 +15,46 @@ class Store extends EventTarget {
     super();
     this.collection = null;
     this.entries = new Entries();
-    this.writes = new Writes();
+    this.writes = new Writes(() => this.isStale && this.recheck());
     this.history = new History();
     this.version = 0;
+    // Set when the server was away: whoever answers next may be another one.
+    this.isStale = false;
   }
 
   async load() {
     const collection = await get("/api/collection");
-    this.collection = collection;
-    this.version = collection.version;
-    this.history.take(collection.history);
-    this.tell("collection");
+    this.take(collection);
     return collection;
   }
 
-  /** Begin anew after learning: numbers may mean other pictures and tags than before. */
-  async reload() {
+  take(collection) {
+    this.collection = collection;
+    this.version = collection.version;
+    this.isStale = false;
+    this.history.take(collection.history);
+    this.tell("collection");
+  }
+
+  /** Begin anew after learning or after a restart: what is shown is shown afresh. */
+  async reload(collection = null) {
     this.entries.clear();
-    this.writes.forget();
-    await this.load();
+    if (collection) this.take(collection);
+    else await this.load();
     this.tell("relearned");
+  }
+
+  /** After a silence: go on if it is the same server, begin anew if it is not. */
+  async recheck() {
+    const fresh = await get("/api/collection");
+    this.isStale = false;
+    if (!this.isSame(fresh)) await this.reload(fresh);
+  }
+
+  isSame({ boot, run, version, tags }) {
+    const { collection } = this;
+    if (boot !== collection.boot || run !== collection.run || version < this.version) return false;
+    return !tags || collection.tags.every((name, t) => tags[t] === name);
   }
 
   imageName(i) {
@@ -50,8 +71,9 @@ class Store extends EventTarget {
   }
 
   /**
-   * Decide on entries ({i, t, state} or {i, tag} for a name). Shown at once as waiting, solid only
-   * when stored. Resolves with the answers, null where one was not stored.
+   * Decide on entries ({i, t, state}; with `tag` if its name was typed, without `t` if it is new).
+   * Shown at once as waiting, solid only when stored. Resolves with the answers, null where one was
+   * not stored.
    */
   decide(entries, verdict) {
     const sent = [];
@@ -62,30 +84,32 @@ class Store extends EventTarget {
   }
 
   decideSome(some, verdict) {
-    const numbered = some.filter(({ t }) => t !== undefined);
-    for (const { i, t, state } of numbered) this.entries.ask(i, t, verdict, state);
-    this.tellEntries(numbered);
+    const meant = named(some, this.collection);
+    const shown = some.filter(({ t }) => t !== undefined);
+    for (const { i, t, state } of shown) this.entries.ask(i, t, verdict, state);
+    this.tellEntries(shown);
     const settle = () => {
-      for (const { i, t } of numbered) this.entries.settle(i, t);
+      for (const { i, t } of shown) this.entries.settle(i, t);
     };
-    const decisions = some.map(({ i, t, tag }) =>
-      t === undefined ? { i, tag, verdict } : { i, t, verdict },
-    );
     return this.writes.send({
       path: "/api/decide",
-      body: { decisions, client },
+      body: () => ({ decisions: this.decisions(meant, verdict), client }),
       count: some.length,
       done: (answer) => {
         settle();
         this.history.did(answer, verdict);
-        this.applied(answer, answer.applied, numbered);
+        this.applied(answer, answer.applied, shown);
       },
       failed: () => {
         settle();
-        this.tellEntries(numbered);
+        this.tellEntries(shown);
       },
-      again: () => this.decideSome(some, verdict),
+      again: () => this.decideSome(numbered(meant, this.collection), verdict),
     });
+  }
+
+  decisions(meant, verdict) {
+    return numbered(meant, this.collection).map((entry) => ({ ...entry, verdict }));
   }
 
   undo() {
@@ -101,10 +125,10 @@ class Store extends EventTarget {
     let step = null;
     await this.writes.send({
       path,
-      body: { client },
+      body: () => ({ client }),
       count: 0,
       done: (answer) => {
-        const taken = answer[word] ?? answer.undone ?? answer.redone;
+        const taken = answer[word];
         step = taken && { ...taken, ...this.history.stepped(word, taken, answer.history) };
         if (!taken) this.history.ended(word);
         this.applied(answer, taken?.applied ?? []);
@@ -115,11 +139,15 @@ class Store extends EventTarget {
   }
 
   applied(answer, rows, also = []) {
-    if (answer.tags) this.collection.tags = answer.tags;
-    if (answer.counts) this.collection.counts = answer.counts;
+    this.hearNames(answer);
     this.takeRows(rows, answer.version);
     this.tellEntries([...rows, ...also]);
     this.tell("history");
+  }
+
+  hearNames({ tags, counts }) {
+    if (tags) this.collection.tags = tags;
+    if (counts) this.collection.counts = counts;
   }
 
   /** Follow what other tabs decide; keeps asking for as long as the page lives. */
@@ -134,27 +162,23 @@ class Store extends EventTarget {
   }
 
   async poll() {
-    let answer;
     try {
-      answer = await get("/api/changes", { since: this.version, tags: this.collection.tags.length });
+      if (this.isStale) await this.recheck();
+      const since = this.version;
+      const answer = await get("/api/changes", { since, tags: this.collection.tags.length });
+      this.writes.heard(null);
+      if (this.isSame({ ...answer, tags: null })) this.hear(answer);
+      else await this.reload();
     } catch (error) {
-      // A refusal is an answer: somebody is there.
-      this.writes.heard(!(error instanceof Unreachable));
-      return;
+      this.isStale = true;
+      this.writes.heard(troubleOf(error));
     }
-    this.writes.heard(true);
-    if (answer.run !== undefined && answer.run !== this.collection.run) {
-      await this.reload();
-      return;
-    }
-    const isNews = answer.version !== this.version;
-    this.version = answer.version;
-    this.hear(answer, isNews);
   }
 
-  hear(answer, isNews) {
-    if (answer.tags) this.collection.tags = answer.tags;
-    if (answer.counts) this.collection.counts = answer.counts;
+  hear(answer) {
+    this.hearNames(answer);
+    const isNews = answer.version !== this.version;
+    this.version = answer.version;
     const changed = answer.applied.filter(({ i, t, state }) =>
       this.entries.take(i, t, state, answer.version),
     );

@@ -1,15 +1,23 @@
 // Writes leave one after the other, so that an undo never overtakes the click it undoes. What was
 // not acknowledged is kept and named; nothing is sent twice without being asked for.
 
-import { post, Unreachable } from "./api.js";
+import { post, Refused, Unreachable } from "./api.js";
+
+/** How a failure leaves us: nobody there, or there but started anew with another key. */
+export function troubleOf(error) {
+  if (error instanceof Unreachable) return "stopped";
+  return error instanceof Refused && error.status === 403 ? "shut" : null;
+}
 
 export class Writes extends EventTarget {
-  constructor() {
+  /** `before` is awaited ahead of every write: it may have to find out whom we are talking to. */
+  constructor(before) {
     super();
+    this.before = before;
     this.queue = [];
     this.lost = [];
     this.busy = false;
-    this.reachable = true;
+    this.trouble = null;
     this.refusal = null;
   }
 
@@ -28,9 +36,10 @@ export class Writes extends EventTarget {
     while (this.queue.length) {
       const job = this.queue[0];
       try {
-        const answer = await post(job.path, job.body);
+        await this.before();
+        const answer = await post(job.path, job.body());
         this.queue.shift();
-        this.reachable = true;
+        this.trouble = null;
         this.refusal = null;
         job.done(answer);
         job.resolve(answer);
@@ -43,15 +52,14 @@ export class Writes extends EventTarget {
   }
 
   fail(error) {
-    const stopped = error instanceof Unreachable;
-    this.reachable = !stopped;
+    this.trouble = troubleOf(error);
     // What waited behind a click that nobody took was meant to follow it: it is lost with it.
-    const failed = stopped ? this.queue.splice(0) : [this.queue.shift()];
+    const failed = this.trouble ? this.queue.splice(0) : [this.queue.shift()];
     for (const job of failed) {
       job.failed();
       job.resolve(null);
     }
-    if (stopped) this.lost.push(...failed.filter((job) => job.again));
+    if (this.trouble) this.lost.push(...failed.filter((job) => job.again));
     else this.refusal = error.message;
     this.tell();
   }
@@ -74,9 +82,9 @@ export class Writes extends EventTarget {
     return this.queue.length > 0 || this.lost.length > 0;
   }
 
-  heard(reachable) {
-    if (this.reachable === reachable) return;
-    this.reachable = reachable;
+  heard(trouble) {
+    if (this.trouble === trouble) return;
+    this.trouble = trouble;
     this.tell();
   }
 

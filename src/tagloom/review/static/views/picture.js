@@ -142,7 +142,7 @@ class PictureView {
   async added({ tag, t }) {
     const isNew = t === undefined;
     this.waiting.textContent = `${tag}: storing`;
-    const rows = await decide([isNew ? { i: this.i, tag } : { i: this.i, t, tag, state: "open" }], "accept");
+    const rows = await decide([{ i: this.i, t, tag, state: "open" }], "accept");
     this.waiting.textContent = rows ? "" : `${tag} was not stored`;
     if (rows && isNew) announce(`${tag} is a new tag, added`);
   }
