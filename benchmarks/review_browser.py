@@ -40,6 +40,7 @@ look();
 ACCEPTED = """
 const done = arguments[arguments.length - 1];
 const card = document.querySelector('.wall-card[tabindex="0"]');
+card.focus();
 const start = performance.now();
 const look = () => {
   if (card.dataset.state === "yes" && !card.classList.contains("pending")) {

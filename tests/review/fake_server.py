@@ -155,8 +155,9 @@ def main() -> None:
     wanted.add_argument("--pictures", type=int, default=300)
     wanted.add_argument("--scenes", type=int, default=12)
     wanted.add_argument("--port", type=int, default=0)
+    wanted.add_argument("--plain", action="store_true", help="no name that means harm")
     options = wanted.parse_args()
-    Handler.data = FakeCollection(options.pictures, options.scenes)
+    Handler.data = FakeCollection(options.pictures, options.scenes, plain=options.plain)
     server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
     server.daemon_threads = True
     print(f"http://127.0.0.1:{server.server_address[1]}/", flush=True)

@@ -333,6 +333,42 @@ class TestLooks:
             assert page.run(script) == [], view
 
 
+class TestDoubts:
+    def test_a_doubtful_tag_is_removed_and_brought_back(self, page):
+        rows = page.asked("/api/doubts")["rows"]
+        if not rows:
+            pytest.skip("this small run doubts nothing")
+        i, t, before = rows[0]["i"], rows[0]["t"], rows[0]["state"]
+        page.go("#/doubts")
+        page.until(lambda: page.all(".doubt"))
+        # The first letter only shows which card is meant.
+        page.press("r")
+        assert state_of(page, i, t) == before
+        page.press("r")
+        page.saved()
+        assert page.states(".doubt")[0] == "no"
+        page.press("u")
+        page.until(lambda: state_of(page, i, t) == before)
+
+
+class TestLarge:
+    def test_only_cards_near_the_window_exist_and_the_end_can_be_reached(self, driver):
+        with browsing.fake_server(pictures=3000, scenes=4) as server:
+            page = Page(driver, server)
+            page.enter()
+            page.until(lambda: page.all(".picture-card:not(.bare)"))
+            page.press(Keys.END)
+            index = "return document.activeElement.closest('.card')?.dataset.index"
+            assert page.run(index) == "2999"
+            page.until(lambda: "scene-02999" in page.text(".picture-card:last-child .name"))
+            assert len(page.all(".picture-card")) < 200
+            page.press(Keys.ENTER)
+            page.says("h1", "scene-02999")
+            page.driver.back()
+            # Back among the last ones, with the focus on the card one came from.
+            page.until(lambda: page.run(index) == "2999")
+
+
 class TestTrust:
     def test_hostile_names_are_shown_as_text(self, page):
         page.go("#/pictures?q=onerror")

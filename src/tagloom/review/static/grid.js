@@ -52,6 +52,10 @@ export class VirtualGrid {
     this.host.style.height = `${Math.max(0, rows * this.rowHeight - this.gap)}px`;
   }
 
+  get hasFocus() {
+    return this.host.contains(document.activeElement);
+  }
+
   get rowHeight() {
     return (this.cardHeight ?? 0) + this.gap;
   }
@@ -124,7 +128,7 @@ export class VirtualGrid {
 
   /** Build anew: what the indexes stand for has changed. */
   rebuild(indexes = [...this.cards.keys()]) {
-    const hadFocus = this.host.contains(document.activeElement);
+    const hadFocus = this.hasFocus;
     for (const index of indexes) {
       const card = this.cards.get(index);
       if (card) this.drop(index, card);

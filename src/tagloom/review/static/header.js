@@ -3,7 +3,7 @@
 import { redo, undo } from "./actions.js";
 import { button, fill, h, show } from "./dom.js";
 import { store } from "./store.js";
-import { many, stepText } from "./words.js";
+import { many, number, stepText } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 
@@ -82,6 +82,13 @@ function drawAlarm() {
   show(alarm, text !== "");
 }
 
+/** What to say where the last step is not known, as after a reload. */
+function soFar(counts) {
+  const { accepted = 0, rejected = 0 } = counts ?? {};
+  if (!accepted && !rejected) return "";
+  return `${number(accepted)} accepted, ${number(rejected)} rejected so far`;
+}
+
 function drawHistory() {
   const { undo: back, redo: forth } = store.history;
   at("undo").disabled = back === null;
@@ -89,7 +96,7 @@ function drawHistory() {
   const name = (t) => store.tagName(t);
   const line = at("history");
   if (!back) {
-    fill(line, back === null && !forth ? "no decisions yet" : "");
+    fill(line, soFar(store.collection?.counts));
     return;
   }
   const link = button({ text: "undo", style: "link", click: () => undo() });

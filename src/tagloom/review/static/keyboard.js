@@ -43,8 +43,14 @@ export function listen(view, page) {
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** Where a key leads from an index in rows of `columns`; null if the key does not move. */
-export function moved(name, index, columns, count) {
+/** Where a key leads in a grid; null if it does not move. The first arrow only shows the focus. */
+export function aim(name, grid, isRange = false) {
+  if (!grid.count) return null;
+  const isFirst = !grid.hasFocus && !isRange && name in STEPS;
+  return isFirst ? grid.current : moved(name, grid.current, grid.columns, grid.count);
+}
+
+function moved(name, index, columns, count) {
   if (name === "Home") return 0;
   if (name === "End") return count - 1;
   if (name === "PageDown") return Math.min(count - 1, index + 4 * columns);

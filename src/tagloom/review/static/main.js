@@ -85,7 +85,7 @@ async function begin() {
   listen(wrapped, keys);
   store.addEventListener("relearned", () => show(here()));
   store.follow();
-  await start(show);
+  await start(show, () => view?.arrived?.());
 }
 
 document.querySelector(".skip").addEventListener("click", (event) => {

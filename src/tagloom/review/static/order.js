@@ -4,6 +4,7 @@
 import { get } from "./api.js";
 
 const SIZE = 60;
+let last = null;
 let order = { key: null, numbers: [], total: 0 };
 
 const keyOf = (query) => JSON.stringify([query.q ?? "", query.state ?? "", query.sort ?? "", query.tag ?? ""]);
@@ -12,6 +13,12 @@ const keyOf = (query) => JSON.stringify([query.q ?? "", query.state ?? "", query
 export function remember(query, rows, total) {
   order = { key: keyOf(query), numbers: rows.map((row) => row?.i), total };
 }
+
+/** The picture that was looked at last: a list that is come back to begins there. */
+export const seen = (i) => {
+  last = i;
+};
+export const lastSeen = () => last;
 
 async function fillFrom(query, index) {
   const offset = Math.floor(index / SIZE) * SIZE;

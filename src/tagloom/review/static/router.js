@@ -29,16 +29,19 @@ export function note(hash) {
 
 let current = location.hash;
 
-/** Call `show` at every change of address; it may return a promise. */
-export function start(show) {
+/** Call `show` at every change of address, and `arrived` after coming back to where one was. */
+export function start(show, arrived) {
   history.scrollRestoration = "manual";
+  if (!location.hash) note("#/pictures");
   addEventListener("hashchange", async () => {
     scrolls.set(current, scrollY);
     current = location.hash;
     const landed = current;
     await show(here());
     // The old place, if the person came back to a list; the top otherwise.
-    if (landed === location.hash) scrollTo(0, scrolls.get(landed) ?? 0);
+    if (landed !== location.hash) return;
+    scrollTo(0, scrolls.get(landed) ?? 0);
+    if (scrolls.has(landed)) arrived();
   });
   return show(here());
 }

@@ -16,11 +16,11 @@ function bars(histogram) {
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("class", "histogram");
   svg.setAttribute("aria-hidden", "true");
-  // By the root, or the few likely ones could not be seen beside the many unlikely ones.
-  const tallest = Math.sqrt(Math.max(1, ...histogram));
+  // By the logarithm, or the few likely ones could not be seen beside the many unlikely ones.
+  const tallest = Math.log1p(Math.max(1, ...histogram));
   histogram.forEach((n, bin) => {
     const bar = document.createElementNS(SVG, "rect");
-    const height = n ? Math.max(0.8, (20 * Math.sqrt(n)) / tallest) : 0;
+    const height = n ? Math.max(0.8, (20 * Math.log1p(n)) / tallest) : 0;
     for (const [name, value] of [["x", bin + 0.1], ["y", 20 - height], ["width", 0.8], ["height", height]]) {
       bar.setAttribute(name, value);
     }

@@ -4,7 +4,7 @@ import { decide, emptyPage } from "../actions.js";
 import { get, thumb } from "../api.js";
 import { button, fill, h } from "../dom.js";
 import { VirtualGrid } from "../grid.js";
-import { moved } from "../keyboard.js";
+import { aim } from "../keyboard.js";
 import { mark, sign } from "../marks.js";
 import { address, go } from "../router.js";
 import { Growing } from "../sources.js";
@@ -13,8 +13,8 @@ import { lookOf, many, percent, shortName, spoken } from "../words.js";
 
 // What the two answers mean depends on what was said before.
 const ANSWERS = {
-  present: { accept: "Keep it", reject: "Remove it", said: "tagged" },
-  absent: { accept: "Add it", reject: "Leave it out", said: "marked as absent" },
+  present: { accept: "Keep it", reject: "Remove it", word: "tagged", said: (p) => `tagged, but only ${p} likely` },
+  absent: { accept: "Add it", reject: "Leave it out", word: "marked as absent", said: (p) => `marked as absent, but ${p} likely` },
 };
 
 class DoubtsView {
@@ -27,7 +27,7 @@ class DoubtsView {
         h("p", { class: "quiet-text wide" }, "Tags that somebody gave or denied, and that do not fit the picture. Nothing changes unless you say so.")),
       this.notice, this.host);
     this.grid = new VirtualGrid(this.host, {
-      least: 330,
+      least: 390,
       height: () => 152,
       make: (index) => this.card(index),
       paint: (card, index) => this.paint(card, index),
@@ -73,7 +73,7 @@ class DoubtsView {
         h("span", { class: "sign" })),
       h("div", { class: "doubt-words" },
         h("span", { class: "tag-name" }, store.tagName(t)),
-        h("span", { class: "quiet-text" }, `${words.said}, but ${p === null ? "unlikely" : `only ${percent(p)} likely`}`.replace("only", said === "absent" ? "" : "only").replace("  ", " ")),
+        h("span", { class: "quiet-text" }, words.said(percent(p))),
         h("span", { class: "name", title: store.imageName(i) }, shortName(store.imageName(i))),
         h("div", { class: "answers" }, answer("reject", "no", "no"), answer("accept", "yes", "yes"))));
   }
@@ -86,7 +86,7 @@ class DoubtsView {
     const isOpen = lookOf(look.state) === "doubtful";
     shown.replaceWith(sign(isOpen ? { state: "open", pending: false } : look));
     const word = look.pending ? "not stored yet" : spoken(look.state);
-    card.querySelector("a").setAttribute("aria-label", `${store.tagName(t)} on ${shortName(store.imageName(i))}, ${ANSWERS[said]?.said ?? ""}, ${word}`);
+    card.querySelector("a").setAttribute("aria-label", `${store.tagName(t)} on ${shortName(store.imageName(i))}, ${ANSWERS[said]?.word ?? ""}, ${word}`);
   }
 
   decide(index, verdict) {
@@ -97,8 +97,9 @@ class DoubtsView {
   key(name) {
     const { grid } = this;
     if (!grid.count) return false;
-    const next = moved(name, grid.current, grid.columns, grid.count);
-    if (next !== null) grid.focus(grid.host.contains(document.activeElement) ? next : grid.current);
+    const next = aim(name, grid);
+    if (next !== null) grid.focus(next);
+    else if ((name === "a" || name === "r") && !grid.hasFocus) grid.focus(grid.current);
     else if (name === "a" || name === "r") {
       this.decide(grid.current, name === "a" ? "accept" : "reject");
       if (grid.current + 1 < grid.count) grid.focus(grid.current + 1);

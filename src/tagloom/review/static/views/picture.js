@@ -5,7 +5,7 @@ import { get, large, thumb } from "../api.js";
 import { Combobox } from "../combobox.js";
 import { button, fill, h } from "../dom.js";
 import { chip } from "../marks.js";
-import { neighbour, standing } from "../order.js";
+import { neighbour, seen, standing } from "../order.js";
 import { address, go } from "../router.js";
 import { store } from "../store.js";
 import { announce } from "../telling.js";
@@ -17,6 +17,7 @@ class PictureView {
   constructor(root, { number: i, query }) {
     this.i = i;
     this.query = Object.fromEntries(query);
+    seen(i);
     this.rows = [];
     this.current = 0;
     this.why = new Why();
@@ -177,7 +178,7 @@ class PictureView {
 
   key(name, event) {
     const digit = Number.parseInt(name, 10);
-    if (digit && digit <= this.rows.length) this.decide(digit - 1, event.shiftKey ? "reject" : "accept");
+    if (digit) this.pick(digit - 1, event.shiftKey ? "reject" : "accept");
     else if (name === "ArrowLeft") this.walk(-1);
     else if (name === "ArrowRight") this.walk(1);
     else if (name === "ArrowDown" || name === "ArrowUp") this.step(name === "ArrowDown" ? 1 : -1);
@@ -186,6 +187,12 @@ class PictureView {
     else if (name === "Escape") go(this.back());
     else return false;
     return true;
+  }
+
+  /** By digit; never what is folded away, for nobody would see what was decided. */
+  pick(k, verdict) {
+    if (this.rows[k]?.element.checkVisibility()) this.decide(k, verdict);
+    else announce(`There is no suggestion ${k + 1}`);
   }
 
   step(step) {

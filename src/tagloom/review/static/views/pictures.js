@@ -4,9 +4,9 @@ import { decide, emptyPage } from "../actions.js";
 import { get, thumb } from "../api.js";
 import { fill, h } from "../dom.js";
 import { VirtualGrid } from "../grid.js";
-import { moved } from "../keyboard.js";
+import { aim } from "../keyboard.js";
 import { chip } from "../marks.js";
-import { remember } from "../order.js";
+import { lastSeen, remember } from "../order.js";
 import { address, go, note } from "../router.js";
 import { Pages } from "../sources.js";
 import { store } from "../store.js";
@@ -154,19 +154,24 @@ class PicturesView {
 
   key(name, event) {
     const { grid } = this;
-    const next = moved(name, grid.current, grid.columns, grid.count);
-    if (next !== null && grid.count) {
-      const isFirst = !grid.host.contains(document.activeElement) && !event.shiftKey;
+    const next = aim(name, grid, event.shiftKey);
+    if (next !== null) {
       if (event.shiftKey) this.extend(next);
       else {
         this.drop();
-        grid.focus(isFirst ? grid.current : next);
+        grid.focus(next);
       }
       return true;
     }
     if (name === "Escape" && this.range) return this.drop();
     if (name === "a" || name === "r") return this.decide(name === "a" ? "accept" : "reject");
     return name === "Enter" && event.target === document.body ? this.open() : false;
+  }
+
+  /** Back from a picture: the keyboard goes on where it was. */
+  arrived() {
+    const at = this.pages.rows.findIndex((row) => row?.i === lastSeen());
+    if (at >= 0) this.grid.focus(at);
   }
 
   drop() {
@@ -184,11 +189,18 @@ class PicturesView {
   }
 
   decide(verdict) {
+    if (!this.range && !this.grid.hasFocus) return this.showFocus();
     const [first, last] = this.range ? [Math.min(...this.range), Math.max(...this.range)] : [this.grid.current, this.grid.current];
     const rows = this.pages.rows.slice(first, last + 1).filter(Boolean);
     const entries = rows.flatMap((row) => this.suggestions(row));
     if (entries.length) decide(entries, verdict);
     else announce("No open suggestion here");
+    return true;
+  }
+
+  /** Nothing is decided on a card that nobody can tell is meant. */
+  showFocus() {
+    this.grid.focus(this.grid.current);
     return true;
   }
 

@@ -4,7 +4,7 @@ import { emptyPage } from "../actions.js";
 import { get } from "../api.js";
 import { fill, h } from "../dom.js";
 import { VirtualGrid } from "../grid.js";
-import { moved } from "../keyboard.js";
+import { aim } from "../keyboard.js";
 import { address, note } from "../router.js";
 import { store } from "../store.js";
 import { choice, searchBox } from "../toolbar.js";
@@ -86,10 +86,9 @@ class TagsView {
   }
 
   key(name) {
-    const { grid } = this;
-    const next = moved(name, grid.current, grid.columns, grid.count);
-    if (next === null || !grid.count) return false;
-    grid.focus(grid.host.contains(document.activeElement) ? next : grid.current);
+    const next = aim(name, this.grid);
+    if (next === null) return false;
+    this.grid.focus(next);
     return true;
   }
 

@@ -5,7 +5,7 @@ import { decide, emptyPage } from "../actions.js";
 import { get } from "../api.js";
 import { button, fill, h, later, show } from "../dom.js";
 import { VirtualGrid } from "../grid.js";
-import { moved } from "../keyboard.js";
+import { aim } from "../keyboard.js";
 import { address, go, note } from "../router.js";
 import { choosing, Selection } from "../selection.js";
 import { Growing } from "../sources.js";
@@ -184,10 +184,17 @@ class WallView {
 
   async decide(verdict) {
     const isMany = this.selection.size > 0;
+    // Nothing is decided on a card that nobody can tell is meant.
+    if (!isMany && !this.grid.hasFocus) {
+      this.grid.focus(this.grid.current);
+      return;
+    }
     const chosen = isMany ? [...this.selection.chosen].sort((a, b) => a - b) : [this.grid.current];
     await this.source.need(chosen.at(-1) + 1);
     const rows = chosen.map((index) => this.source.get(index)).filter(Boolean);
     this.selection.clear();
+    // The button that was pressed is gone with the choice: the keyboard goes on among the cards.
+    this.grid.cards.get(this.grid.current)?.focus({ preventScroll: true });
     decide(rows.map(({ i, state }) => ({ i, t: this.t, state })), verdict);
     // Card by card the next one is at hand at once.
     if (!isMany && this.grid.current + 1 < this.grid.count) this.grid.focus(this.grid.current + 1);
@@ -199,8 +206,8 @@ class WallView {
       this.chooseAll();
       return true;
     }
-    const next = moved(name, grid.current, grid.columns, grid.count);
-    if (next !== null && grid.count) return this.step(next, event.shiftKey);
+    const next = aim(name, grid, event.shiftKey);
+    if (next !== null) return this.step(next, event.shiftKey);
     if (name === "a" || name === "r") {
       this.decide(name === "a" ? "accept" : "reject");
       return true;
@@ -216,12 +223,11 @@ class WallView {
 
   step(next, isRange) {
     const { grid, selection } = this;
-    const isThere = grid.host.contains(document.activeElement);
     if (isRange) {
       if (!selection.size) selection.anchor = grid.current;
       selection.extend(next);
     }
-    grid.focus(isThere || isRange ? next : grid.current);
+    grid.focus(next);
     return true;
   }
 
