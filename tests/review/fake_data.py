@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import secrets
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -44,9 +45,10 @@ class FakeCollection:
         self.thresholds = [0.5] * len(self.tags)
         self.decided: dict[tuple[int, int], str] = {}
         self.log: list[tuple[int, int, int, str]] = []
-        self.done: list[tuple[int, dict]] = []
-        self.undone: list[tuple[int, dict]] = []
+        self.done: list[tuple[int, str, dict]] = []
+        self.undone: list[tuple[int, str, dict]] = []
         self.version = self.run = self.batches = 0
+        self.boot = secrets.token_hex(4)
 
     def state(self, i: int, t: int) -> str:
         if (i, t) in self.decided:
@@ -152,6 +154,10 @@ class FakeCollection:
             self.doubtful = np.hstack([self.doubtful, column.astype(bool)])
         return self.tags.index(decision["tag"])
 
+    @property
+    def history(self) -> dict:
+        return {"undo": _in_short(self.done), "redo": _in_short(self.undone)}
+
     def decide(self, decisions: Iterable[dict]) -> dict:
         n_tags = len(self.tags)
         before, entries = {}, []
@@ -163,12 +169,12 @@ class FakeCollection:
             self._put(entry, "added" if is_typed else word)
             entries.append(entry)
         self.batches += 1
-        self.done.append((self.batches, before))
+        self.done.append((self.batches, decision["verdict"], before))
         self.undone.clear()
         answer = {"batch": self.batches, "applied": self._applied(entries)}
         if len(self.tags) > n_tags:
             answer["tags"] = self.tags
-        return {"version": self.version, **answer}
+        return {"version": self.version, "history": self.history, **answer}
 
     def _after(self, entry: tuple[int, int], verdict: str) -> str | None:
         if verdict == "clear":
@@ -191,14 +197,28 @@ class FakeCollection:
 
     def step(self, source: list, target: list, word: str) -> dict:
         if not source:
-            return {"version": self.version, word: None}
-        batch, former = source.pop()
-        target.append((batch, {entry: self.decided.get(entry) for entry in former}))
+            return {"version": self.version, "history": self.history, word: None}
+        batch, verdict, former = source.pop()
+        target.append((batch, verdict, {entry: self.decided.get(entry) for entry in former}))
         for entry, state in former.items():
             self._put(entry, state)
         applied = self._applied(former)
-        return {"version": self.version, word: {"batch": batch, "applied": applied}}
+        taken = {"batch": batch, "applied": applied}
+        return {"version": self.version, "history": self.history, word: taken}
 
     def changes(self, since: int) -> dict:
         rows = [{"i": i, "t": t, "state": s} for v, i, t, s in self.log if v > since]
-        return {"version": self.version, "run": self.run, "applied": rows}
+        return {**self.facts(), "applied": rows, "tags": self.tags}
+
+    def facts(self) -> dict:
+        where = {"version": self.version, "run": self.run, "boot": self.boot}
+        return {**where, "history": self.history}
+
+
+def _in_short(steps: list[tuple[int, str, dict]]) -> dict | None:
+    if not steps:
+        return None
+    batch, verdict, entries = steps[-1]
+    tags = {t for _, t in entries}
+    one = tags.pop() if len(tags) == 1 else None
+    return {"batch": batch, "n": len(entries), "verdict": verdict, "t": one, "i": None}

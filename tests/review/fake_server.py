@@ -90,9 +90,14 @@ class Handler(BaseHTTPRequestHandler):
         data = self.data
         match parts:
             case ["collection"]:
-                facts = {"title": "Holidays", "version": data.version, "run": data.run}
                 lists = {"images": data.images, "tags": data.tags, "thresholds": data.thresholds}
-                return {**facts, **lists, "counts": {}, "completeness": 0.5}
+                return {
+                    "title": "Holidays",
+                    **data.facts(),
+                    **lists,
+                    "counts": {},
+                    "completeness": 0.5,
+                }
             case ["pictures"]:
                 wanted = [asked.get(key, "") for key in ("q", "state", "sort", "tag")]
                 found = data.pictures(wanted[0], wanted[1] or "all", wanted[2] or "name", wanted[3])

@@ -3,7 +3,7 @@
 import { button, h } from "./dom.js";
 import { store } from "./store.js";
 import { announce, toast } from "./telling.js";
-import { many, spoken, stepText } from "./words.js";
+import { spoken, stepText } from "./words.js";
 
 const name = (t) => store.tagName(t);
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
@@ -55,5 +55,3 @@ export function emptyPage(text, error = null, again = null) {
   if (error && again) parts.push(button({ text: "Try again", click: again }));
   return h("div", { class: "empty" }, ...parts);
 }
-
-export const countText = (n, one, more) => many(n, one, more);

@@ -10,21 +10,16 @@ export class Entries {
   constructor() {
     this.told = new Map();
     this.asked = new Map();
-    this.denied = new Set();
   }
 
   clear() {
-    this.denied.clear();
     this.told.clear();
     this.asked.clear();
   }
 
   /** Take a state from an answer of the given version; an older answer never covers a newer one. */
-  take(i, t, word, version, said = null) {
+  take(i, t, state, version) {
     const key = keyOf(i, t);
-    // "doubtful" says that somebody is doubted, not what that somebody said; once told, remembered.
-    if (said === "absent") this.denied.add(key);
-    const state = word === "doubtful" && this.denied.has(key) ? "doubtful-absent" : word;
     const former = this.told.get(key);
     if (former && former.version > version) return false;
     this.told.set(key, { state, version });

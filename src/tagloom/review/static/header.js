@@ -12,7 +12,6 @@ export function startHeader() {
   at("redo").addEventListener("click", () => redo());
   store.writes.addEventListener("change", drawSaved);
   store.addEventListener("history", drawHistory);
-  store.addEventListener("collection", drawHistory);
   startTheme();
   drawSaved();
   drawHistory();
@@ -82,17 +81,17 @@ function drawAlarm() {
   show(alarm, text !== "");
 }
 
-/** What to say where the last step is not known, as after a reload. */
+/** What to say where there is no step to undo. */
 function soFar(counts) {
   const { accepted = 0, rejected = 0 } = counts ?? {};
-  if (!accepted && !rejected) return "";
+  if (!accepted && !rejected) return "no decisions yet";
   return `${number(accepted)} accepted, ${number(rejected)} rejected so far`;
 }
 
 function drawHistory() {
   const { undo: back, redo: forth } = store.history;
-  at("undo").disabled = back === null;
-  at("redo").disabled = forth === null;
+  at("undo").disabled = !back;
+  at("redo").disabled = !forth;
   const name = (t) => store.tagName(t);
   const line = at("history");
   if (!back) {

@@ -2,7 +2,6 @@
 
 import { client, get } from "./api.js";
 import { Entries } from "./entries.js";
-import { History } from "./history.js";
 import { named, numbered } from "./naming.js";
 import { troubleOf, Writes } from "./writes.js";
 
@@ -16,7 +15,8 @@ class Store extends EventTarget {
     this.collection = null;
     this.entries = new Entries();
     this.writes = new Writes(() => this.isStale && this.recheck());
-    this.history = new History();
+    // What undo and redo would do, as the server tells: it counts the steps of every tab.
+    this.history = { undo: null, redo: null, version: -1 };
     this.version = 0;
     // Set when the server was away: whoever answers next may be another one.
     this.isStale = false;
@@ -32,8 +32,8 @@ class Store extends EventTarget {
     this.collection = collection;
     this.version = collection.version;
     this.isStale = false;
-    this.history.take(collection.history);
-    this.tell("collection");
+    this.history = { ...collection.history, version: collection.version };
+    this.tell("history");
   }
 
   /** Begin anew after learning or after a restart: what is shown is shown afresh. */
@@ -67,7 +67,7 @@ class Store extends EventTarget {
 
   /** Take rows as the server had them at a version; without one, as of the last poll. */
   takeRows(rows, version = this.version) {
-    for (const { i, t, state, said } of rows) this.entries.take(i, t, state, version, said);
+    for (const { i, t, state } of rows) this.entries.take(i, t, state, version);
   }
 
   /**
@@ -97,7 +97,6 @@ class Store extends EventTarget {
       count: some.length,
       done: (answer) => {
         settle();
-        this.history.did(answer, verdict);
         this.applied(answer, answer.applied, shown);
       },
       failed: () => {
@@ -129,8 +128,9 @@ class Store extends EventTarget {
       count: 0,
       done: (answer) => {
         const taken = answer[word];
-        step = taken && { ...taken, ...this.history.stepped(word, taken, answer.history) };
-        if (!taken) this.history.ended(word);
+        const known = word === "undone" ? this.history.undo : this.history.redo;
+        const isKnown = taken && known?.batch === taken.batch;
+        step = isKnown ? known : taken && { n: taken.applied.length, verdict: "mixed", t: null };
         this.applied(answer, taken?.applied ?? []);
       },
       failed: () => {},
@@ -139,15 +139,18 @@ class Store extends EventTarget {
   }
 
   applied(answer, rows, also = []) {
-    this.hearNames(answer);
+    this.hearFacts(answer);
     this.takeRows(rows, answer.version);
     this.tellEntries([...rows, ...also]);
-    this.tell("history");
   }
 
-  hearNames({ tags, counts }) {
+  hearFacts({ tags, counts, history, version }) {
     if (tags) this.collection.tags = tags;
     if (counts) this.collection.counts = counts;
+    // A poll that was answered before a click may arrive after it.
+    if (version < this.history.version) return;
+    this.history = { ...history, version };
+    this.tell("history");
   }
 
   /** Follow what other tabs decide; keeps asking for as long as the page lives. */
@@ -176,14 +179,12 @@ class Store extends EventTarget {
   }
 
   hear(answer) {
-    this.hearNames(answer);
-    const isNews = answer.version !== this.version;
+    if (answer.version !== this.version) this.hearFacts(answer);
     this.version = answer.version;
     const changed = answer.applied.filter(({ i, t, state }) =>
       this.entries.take(i, t, state, answer.version),
     );
     if (changed.length) this.tellEntries(changed);
-    if (isNews && this.history.heard(answer.history, changed.length > 0)) this.tell("history");
   }
 
   tell(name) {

@@ -6,7 +6,7 @@ import { fill, h } from "../dom.js";
 import { VirtualGrid } from "../grid.js";
 import { aim } from "../keyboard.js";
 import { chip } from "../marks.js";
-import { lastSeen, remember } from "../order.js";
+import { lastSeen, remember, standing } from "../order.js";
 import { address, go, note } from "../router.js";
 import { Pages } from "../sources.js";
 import { store } from "../store.js";
@@ -170,8 +170,8 @@ class PicturesView {
 
   /** Back from a picture: the keyboard goes on where it was. */
   arrived() {
-    const at = this.pages.rows.findIndex((row) => row?.i === lastSeen());
-    if (at >= 0) this.grid.focus(at);
+    const found = standing(this.query, lastSeen());
+    if (found && found[0] <= this.grid.count) this.grid.focus(found[0] - 1);
   }
 
   drop() {
