@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "review"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "review" / "browser"))
 
 import browsing
 

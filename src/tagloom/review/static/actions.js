@@ -38,7 +38,8 @@ export async function undo(times = 1) {
 
 export async function redo() {
   const step = await store.redo();
-  if (step) toast(`Done again: ${stepText(step, name)}.`, { label: "Undo", key: "u", run: () => undo() });
+  if (step)
+    toast(`Done again: ${stepText(step, name)}.`, { label: "Undo", key: "u", run: () => undo() });
   else if (!store.writes.trouble) toast("Nothing to redo.");
   return true;
 }

@@ -40,7 +40,9 @@ async function answerOf(response) {
 
 /** Read; parameters that are empty are left out of the address. */
 export function get(path, parameters = {}) {
-  const wanted = Object.entries(parameters).filter(([, v]) => v !== "" && v !== null && v !== undefined);
+  const wanted = Object.entries(parameters).filter(
+    ([, v]) => v !== "" && v !== null && v !== undefined,
+  );
   const query = new URLSearchParams(wanted).toString();
   return request(query ? `${path}?${query}` : path, {}, 30);
 }

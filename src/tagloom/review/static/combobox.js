@@ -29,11 +29,24 @@ export class Combobox {
     this.chosen = chosen;
     this.options = [];
     this.active = 0;
-    this.list = h("ul", { role: "listbox", id, class: "options", "aria-label": "Tags that fit", hidden: true });
+    this.list = h("ul", {
+      role: "listbox",
+      id,
+      class: "options",
+      "aria-label": "Tags that fit",
+      hidden: true,
+    });
     this.input = h("input", {
-      type: "text", role: "combobox", placeholder: "Add a tag", "aria-label": "Add a tag",
-      "aria-controls": id, "aria-expanded": "false", "aria-autocomplete": "list",
-      autocomplete: "off", spellcheck: "false", maxlength: 200,
+      type: "text",
+      role: "combobox",
+      placeholder: "Add a tag",
+      "aria-label": "Add a tag",
+      "aria-controls": id,
+      "aria-expanded": "false",
+      "aria-autocomplete": "list",
+      autocomplete: "off",
+      spellcheck: "false",
+      maxlength: 200,
       on: {
         input: () => this.update(),
         keydown: (event) => this.keydown(event),
@@ -58,13 +71,29 @@ export class Combobox {
 
   draw() {
     const { id } = this.list;
-    fill(this.list, ...this.options.map(({ name, isNew }, k) =>
-      h("li", {
-        role: "option", id: `${id}-${k}`, "aria-selected": String(k === this.active),
-        class: isNew ? "new" : "",
-        // Before the input loses the focus, which would close the list under the pointer.
-        on: { pointerdown: (event) => { event.preventDefault(); this.take(k); } },
-      }, h("span", {}, name), isNew ? h("span", { class: "badge" }, "new tag") : null)));
+    fill(
+      this.list,
+      ...this.options.map(({ name, isNew }, k) =>
+        h(
+          "li",
+          {
+            role: "option",
+            id: `${id}-${k}`,
+            "aria-selected": String(k === this.active),
+            class: isNew ? "new" : "",
+            // Before the input loses the focus, which would close the list under the pointer.
+            on: {
+              pointerdown: (event) => {
+                event.preventDefault();
+                this.take(k);
+              },
+            },
+          },
+          h("span", {}, name),
+          isNew ? h("span", { class: "badge" }, "new tag") : null,
+        ),
+      ),
+    );
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
     this.input.setAttribute("aria-activedescendant", `${id}-${this.active}`);

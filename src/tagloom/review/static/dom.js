@@ -16,7 +16,8 @@ export function h(tag, properties = {}, ...children) {
 }
 
 function listen(element, listeners) {
-  for (const [event, listener] of Object.entries(listeners)) element.addEventListener(event, listener);
+  for (const [event, listener] of Object.entries(listeners))
+    element.addEventListener(event, listener);
 }
 
 /** One of the drawings at the foot of index.html. */

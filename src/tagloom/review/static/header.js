@@ -24,7 +24,8 @@ export function startHeader() {
 function startTheme() {
   const knob = at("theme");
   const label = () => {
-    const text = `Colours: ${{ auto: "as the system", light: "light", dark: "dark" }[window.tagloomTheme.chosen]}`;
+    const words = { auto: "as the system", light: "light", dark: "dark" };
+    const text = `Colours: ${words[window.tagloomTheme.chosen]}`;
     knob.setAttribute("aria-label", text);
     knob.title = text;
   };
@@ -51,11 +52,13 @@ function drawSaved() {
 }
 
 const HOPE = {
-  stopped: "Start it again with `tagloom review` and open its link in this browser; then store it here.",
+  stopped:
+    "Start it again with `tagloom review` and open its link in this browser; then store it here.",
   shut: "It was started anew: open its new link in this browser; then store it here.",
 };
 const IDLE = {
-  stopped: "The server has stopped. All that was marked as saved is stored; new clicks will not be.",
+  stopped:
+    "The server has stopped. All that was marked as saved is stored; new clicks will not be.",
   shut: "The server was started anew. Open its new link in this browser, and this page goes on.",
 };
 
@@ -64,19 +67,21 @@ function lostText(lost, trouble) {
   const clicks = lost.length === 1 ? "your last click was" : `your last ${lost.length} clicks were`;
   const why = trouble ? "the server has stopped" : "the server had stopped";
   const entries = count > lost.length ? ` (${many(count, "tag")})` : "";
-  return `Not saved: ${why}, ${clicks} not stored${entries}. ${HOPE[trouble] ?? "It answers again."}`;
+  const hope = HOPE[trouble] ?? "It answers again.";
+  return `Not saved: ${why}, ${clicks} not stored${entries}. ${hope}`;
 }
 
 function drawAlarm() {
   const { lost, trouble, refusal } = store.writes;
   const alarm = at("alarm");
-  const refused = refusal ? `Not saved: ${refusal}` : IDLE[trouble] ?? "";
+  const refused = refusal ? `Not saved: ${refusal}` : (IDLE[trouble] ?? "");
   const text = lost.length ? lostText(lost, trouble) : refused;
   if (alarm.dataset.text === text) return;
   alarm.dataset.text = text;
   const actions = [];
   if (lost.length) actions.push(button({ text: "Store now", click: () => store.writes.retry() }));
-  if (lost.length || refusal) actions.push(button({ text: "Forget", style: "plain", click: () => store.writes.forget() }));
+  if (lost.length || refusal)
+    actions.push(button({ text: "Forget", style: "plain", click: () => store.writes.forget() }));
   fill(alarm, h("span", {}, text), ...actions);
   show(alarm, text !== "");
 }

@@ -17,13 +17,26 @@ const knob = () => document.getElementById("learn");
 export function startLearn() {
   knob().addEventListener("click", openLearn);
   // Another tab, or this one before a reload, may have begun.
-  get("/api/learn").then((told) => told.state === "running" && watch(), () => {});
+  get("/api/learn").then(
+    (told) => told.state === "running" && watch(),
+    () => {},
+  );
 }
 
 function build() {
   body = h("div", { class: "learn-body" });
-  const close = button({ label: "Close", picture: "no", style: "quiet", click: () => dialog.close() });
-  const head = h("div", { class: "dialog-head" }, h("h2", { id: "learn-title" }, "Learn again"), close);
+  const close = button({
+    label: "Close",
+    picture: "no",
+    style: "quiet",
+    click: () => dialog.close(),
+  });
+  const head = h(
+    "div",
+    { class: "dialog-head" },
+    h("h2", { id: "learn-title" }, "Learn again"),
+    close,
+  );
   dialog = h("dialog", { class: "dialog learn", "aria-labelledby": "learn-title" }, head, body);
   document.body.append(dialog);
 }
@@ -39,8 +52,15 @@ function drawOffer() {
   const begin = button({ text: "Begin", style: "main", click: start });
   fill(
     body,
-    h("p", {}, "The suggestions are worked out anew from every tag that is known, accepted or rejected. Your decisions stay as they are, and you can go on while it runs."),
-    accepted + rejected ? h("p", {}, `${number(accepted)} accepted and ${number(rejected)} rejected so far.`) : null,
+    h(
+      "p",
+      {},
+      "The suggestions are worked out anew from every tag that is known, accepted or rejected. " +
+        "Your decisions stay as they are, and you can go on while it runs.",
+    ),
+    accepted + rejected
+      ? h("p", {}, `${number(accepted)} accepted and ${number(rejected)} rejected so far.`)
+      : null,
     begin,
   );
 }
@@ -76,11 +96,21 @@ async function watch() {
 
 function drawProgress({ step, done, of }) {
   const share = of ? done / of : null;
-  document.querySelector("#learn span").textContent = share === null ? "Learning" : `Learning ${Math.round(100 * share)} %`;
+  document.querySelector("#learn span").textContent =
+    share === null ? "Learning" : `Learning ${Math.round(100 * share)} %`;
   if (!body) return;
-  const bar = h("progress", { max: 1, "aria-label": "Progress of learning", ...(share === null ? {} : { value: share }) });
+  const bar = h("progress", {
+    max: 1,
+    "aria-label": "Progress of learning",
+    ...(share === null ? {} : { value: share }),
+  });
   const words = of ? `${step} (${number(done)} of ${number(of)})` : step;
-  fill(body, h("p", {}, words || "beginning"), bar, h("p", { class: "quiet-text" }, "You may close this and go on."));
+  fill(
+    body,
+    h("p", {}, words || "beginning"),
+    bar,
+    h("p", { class: "quiet-text" }, "You may close this and go on."),
+  );
 }
 
 async function end(told) {
@@ -94,7 +124,8 @@ async function end(told) {
   if (!dialog) build();
   drawChanged(told.changed);
   announce("Learned again.");
-  if (!dialog.open) toast("Learned again.", { label: "What changed", run: () => dialog.showModal() });
+  if (!dialog.open)
+    toast("Learned again.", { label: "What changed", run: () => dialog.showModal() });
 }
 
 function drawChanged(changed) {
@@ -103,13 +134,21 @@ function drawChanged(changed) {
     return;
   }
   const shown = (changed.examples ?? []).map(({ i, t, p }) =>
-    h("a", { class: "example", href: address(`picture/${i}`), on: { click: () => dialog.close() } },
+    h(
+      "a",
+      { class: "example", href: address(`picture/${i}`), on: { click: () => dialog.close() } },
       h("img", { src: thumb(i, 140), alt: store.imageName(i), loading: "lazy" }),
-      h("span", {}, `${store.tagName(t)} ${percent(p)}`)),
+      h("span", {}, `${store.tagName(t)} ${percent(p)}`),
+    ),
   );
   fill(
     body,
-    h("p", {}, `${many(changed.new, "new suggestion")}, ${number(changed.gone)} gone: ${number(changed.suggested_before)} before, ${number(changed.suggested_after)} now.`),
+    h(
+      "p",
+      {},
+      `${many(changed.new, "new suggestion")}, ${number(changed.gone)} gone: ` +
+        `${number(changed.suggested_before)} before, ${number(changed.suggested_after)} now.`,
+    ),
     shown.length ? h("h3", {}, "New, for example") : null,
     h("div", { class: "examples" }, ...shown),
     button({ text: "Learn once more", style: "plain", click: start }),
@@ -119,6 +158,11 @@ function drawChanged(changed) {
 function drawTrouble(text) {
   document.querySelector("#learn span").textContent = "Learn again";
   if (!dialog) build();
-  fill(body, h("p", { role: "alert" }, `Learning did not succeed: ${text}. Your decisions are not touched.`), button({ text: "Try again", click: start }));
-  if (!dialog.open) toast("Learning did not succeed.", { label: "Why", run: () => dialog.showModal() });
+  fill(
+    body,
+    h("p", { role: "alert" }, `Learning did not succeed: ${text}. Your decisions are not touched.`),
+    button({ text: "Try again", click: start }),
+  );
+  if (!dialog.open)
+    toast("Learning did not succeed.", { label: "Why", run: () => dialog.showModal() });
 }

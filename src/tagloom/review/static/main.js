@@ -76,7 +76,19 @@ async function begin() {
   try {
     await store.load();
   } catch (error) {
-    fill(root, h("div", { class: "empty", role: "alert" }, h("h1", {}, "The collection could not be loaded"), h("p", {}, `${error.message}. Open the link that \`tagloom review\` printed, or start it again.`)));
+    fill(
+      root,
+      h(
+        "div",
+        { class: "empty", role: "alert" },
+        h("h1", {}, "The collection could not be loaded"),
+        h(
+          "p",
+          {},
+          `${error.message}. Open the link that \`tagloom review\` printed, or start it again.`,
+        ),
+      ),
+    );
     return;
   }
   document.getElementById("title").textContent = store.collection.title || "tagloom";

@@ -16,7 +16,8 @@ export function chip(i, { t, p, state }) {
   const word = h("span", { class: "chip" }, store.tagName(t));
   mark(word, look);
   const sure = look.state === "suggested" ? `, ${percent(p)}` : "";
-  word.title = `${store.tagName(t)}: ${look.pending ? "not stored yet" : spoken(look.state)}${sure}`;
+  const said = look.pending ? "not stored yet" : spoken(look.state);
+  word.title = `${store.tagName(t)}: ${said}${sure}`;
   return word;
 }
 

@@ -6,7 +6,11 @@ const placeOf = (list, name, hint) => (list[hint] === name ? hint : list.indexOf
 /** Remember what entries ({i, t} or {i, tag}) mean in this collection. */
 export function named(entries, { images, tags }) {
   return entries.map(({ i, t, tag }) => ({
-    i, t, image: images[i], tag: tag ?? tags[t], isTyped: tag !== undefined,
+    i,
+    t,
+    image: images[i],
+    tag: tag ?? tags[t],
+    isTyped: tag !== undefined,
   }));
 }
 

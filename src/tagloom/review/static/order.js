@@ -8,7 +8,8 @@ let last = null;
 let order = { key: null, numbers: [], total: 0 };
 
 // An address leaves out what is usual; the list it means is the same.
-const keyOf = ({ q, state, sort, tag }) => JSON.stringify([q || "", state || "all", sort || "name", tag || ""]);
+const keyOf = ({ q, state, sort, tag }) =>
+  JSON.stringify([q || "", state || "all", sort || "name", tag || ""]);
 
 /** Remember the list a picture is opened from; holes are filled when they are reached. */
 export function remember(query, rows, total) {

@@ -7,12 +7,18 @@ const scrolls = new Map();
 export function here() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [name = "", argument = ""] = path.split("/");
-  return { name: name || "pictures", number: Number.parseInt(argument, 10), query: new URLSearchParams(query) };
+  return {
+    name: name || "pictures",
+    number: Number.parseInt(argument, 10),
+    query: new URLSearchParams(query),
+  };
 }
 
 /** The address of a view; empty parameters are left out. */
 export function address(path, parameters = {}) {
-  const wanted = Object.entries(parameters).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  const wanted = Object.entries(parameters).filter(
+    ([, value]) => value !== "" && value !== null && value !== undefined,
+  );
   const query = new URLSearchParams(wanted).toString();
   return `#/${path}${query ? `?${query}` : ""}`;
 }

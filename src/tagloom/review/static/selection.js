@@ -48,30 +48,47 @@ export function choosing(grid, selection) {
   const { host } = grid;
   const { signal } = grid.watch;
   let drag = null;
-  host.addEventListener("pointerdown", (event) => {
-    if (event.button || event.pointerType === "touch") return;
-    const index = grid.indexAt(event.target);
-    if (index !== null && !event.shiftKey) drag = { from: index, kept: new Set(selection.chosen), moved: false };
-  }, { signal });
-  host.addEventListener("pointermove", (event) => {
-    const index = drag && event.buttons ? grid.indexAt(event.target) : null;
-    if (index === null || (index === drag.from && !drag.moved)) return;
-    drag.moved = true;
-    selection.anchor = drag.from;
-    selection.extend(index, drag.kept);
-  }, { signal });
-  addEventListener("pointerup", () => {
-    // The click that ends a drag follows this event and must find out that there was one.
-    const ended = drag;
-    setTimeout(() => {
-      if (drag === ended) drag = null;
-    });
-  }, { signal });
-  host.addEventListener("click", (event) => {
-    if (drag?.moved || event.target.closest("[data-own-click]")) return;
-    const index = grid.indexAt(event.target);
-    if (index === null) return;
-    if (event.shiftKey) selection.extend(index, selection.chosen);
-    else selection.toggle(index);
-  }, { signal });
+  host.addEventListener(
+    "pointerdown",
+    (event) => {
+      if (event.button || event.pointerType === "touch") return;
+      const index = grid.indexAt(event.target);
+      if (index !== null && !event.shiftKey)
+        drag = { from: index, kept: new Set(selection.chosen), moved: false };
+    },
+    { signal },
+  );
+  host.addEventListener(
+    "pointermove",
+    (event) => {
+      const index = drag && event.buttons ? grid.indexAt(event.target) : null;
+      if (index === null || (index === drag.from && !drag.moved)) return;
+      drag.moved = true;
+      selection.anchor = drag.from;
+      selection.extend(index, drag.kept);
+    },
+    { signal },
+  );
+  addEventListener(
+    "pointerup",
+    () => {
+      // The click that ends a drag follows this event and must find out that there was one.
+      const ended = drag;
+      setTimeout(() => {
+        if (drag === ended) drag = null;
+      });
+    },
+    { signal },
+  );
+  host.addEventListener(
+    "click",
+    (event) => {
+      if (drag?.moved || event.target.closest("[data-own-click]")) return;
+      const index = grid.indexAt(event.target);
+      if (index === null) return;
+      if (event.shiftKey) selection.extend(index, selection.chosen);
+      else selection.toggle(index);
+    },
+    { signal },
+  );
 }

@@ -68,7 +68,8 @@ export class Growing {
     const open = this.rows.filter((row) => this.isOpen(row)).length;
     let added = await this.bitten(open);
     // Some lists keep what is decided: then the next rows come after all we have.
-    if (!added.new && added.got && open < this.rows.length) added = await this.bitten(this.rows.length);
+    if (!added.new && added.got && open < this.rows.length)
+      added = await this.bitten(this.rows.length);
     this.complete = !added.new;
     this.loaded(added.answer);
   }

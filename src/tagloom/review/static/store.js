@@ -119,7 +119,7 @@ class Store extends EventTarget {
     return this.step("/api/redo", "redone");
   }
 
-  /** Resolves with the step that was undone or redone, null if there was none or nobody answered. */
+  /** Resolves with the step that was taken, null if there was none or nobody answered. */
   async step(path, word) {
     let step = null;
     await this.writes.send({

@@ -14,15 +14,17 @@ export function announce(text) {
 export function toast(text, action = null) {
   const place = document.getElementById("toast");
   clearTimeout(timer);
-  const act = action && button({
-    text: action.label,
-    key: action.key,
-    style: "plain",
-    click: () => {
-      hideToast();
-      action.run();
-    },
-  });
+  const act =
+    action &&
+    button({
+      text: action.label,
+      key: action.key,
+      style: "plain",
+      click: () => {
+        hideToast();
+        action.run();
+      },
+    });
   fill(place, h("span", {}, text), act);
   place.hidden = false;
   timer = setTimeout(hideToast, 8000);

@@ -21,7 +21,12 @@ function bars(histogram) {
   histogram.forEach((n, bin) => {
     const bar = document.createElementNS(SVG, "rect");
     const height = n ? Math.max(0.8, (20 * Math.log1p(n)) / tallest) : 0;
-    for (const [name, value] of [["x", bin + 0.1], ["y", 20 - height], ["width", 0.8], ["height", height]]) {
+    for (const [name, value] of [
+      ["x", bin + 0.1],
+      ["y", 20 - height],
+      ["width", 0.8],
+      ["height", height],
+    ]) {
       bar.setAttribute(name, value);
     }
     svg.append(bar);
@@ -38,7 +43,11 @@ export class Threshold {
     this.picture = h("div", { class: "histogram-place" });
     this.words = h("output", { class: "threshold-words" });
     this.slider = h("input", {
-      type: "range", min: 0, max: BINS - 1, step: 1, "aria-label": "Least probability",
+      type: "range",
+      min: 0,
+      max: BINS - 1,
+      step: 1,
+      "aria-label": "Least probability",
       on: {
         input: () => {
           this.bin = Number(this.slider.value);
@@ -73,7 +82,9 @@ export class Threshold {
       bar.classList.toggle("within", bin >= this.bin),
     );
     const from = percent(this.bin / BINS);
-    const text = this.bin ? `${number(this.open)} open from ${from} on` : `${number(this.open)} open`;
+    const text = this.bin
+      ? `${number(this.open)} open from ${from} on`
+      : `${number(this.open)} open`;
     this.words.textContent = text;
     this.slider.setAttribute("aria-valuetext", text);
   }

@@ -13,8 +13,18 @@ import { lookOf, many, percent, shortName, spoken } from "../words.js";
 
 // What the two answers mean depends on what was said before.
 const ANSWERS = {
-  present: { accept: "Keep it", reject: "Remove it", word: "tagged", said: (p) => `tagged, but only ${p} likely` },
-  absent: { accept: "Add it", reject: "Leave it out", word: "marked as absent", said: (p) => `marked as absent, but ${p} likely` },
+  present: {
+    accept: "Keep it",
+    reject: "Remove it",
+    word: "tagged",
+    said: (p) => `tagged, but only ${p} likely`,
+  },
+  absent: {
+    accept: "Add it",
+    reject: "Leave it out",
+    word: "marked as absent",
+    said: (p) => `marked as absent, but ${p} likely`,
+  },
 };
 
 class DoubtsView {
@@ -22,10 +32,23 @@ class DoubtsView {
     this.count = h("span", { class: "count", role: "status" });
     this.notice = h("div");
     this.host = h("div", { role: "list", "aria-label": "Doubtful tags" });
-    fill(root,
-      h("div", { class: "toolbar" }, h("h1", {}, "Doubts"), this.count,
-        h("p", { class: "quiet-text wide" }, "Tags that somebody gave or denied, and that do not fit the picture. Nothing changes unless you say so.")),
-      this.notice, this.host);
+    fill(
+      root,
+      h(
+        "div",
+        { class: "toolbar" },
+        h("h1", {}, "Doubts"),
+        this.count,
+        h(
+          "p",
+          { class: "quiet-text wide" },
+          "Tags that somebody gave or denied, and that do not fit the picture. " +
+            "Nothing changes unless you say so.",
+        ),
+      ),
+      this.notice,
+      this.host,
+    );
     this.grid = new VirtualGrid(this.host, {
       least: 390,
       height: () => 152,
@@ -51,7 +74,10 @@ class DoubtsView {
   }
 
   failed(error) {
-    fill(this.notice, emptyPage("", error, () => this.load()));
+    fill(
+      this.notice,
+      emptyPage("", error, () => this.load()),
+    );
   }
 
   loaded(answer) {
@@ -66,16 +92,36 @@ class DoubtsView {
     const { i, t, said, p } = row;
     const words = ANSWERS[said] ?? ANSWERS.present;
     const answer = (verdict, picture, style) =>
-      button({ text: words[verdict], label: `${words[verdict]}: ${store.tagName(t)}`, picture, style, click: () => this.decide(index, verdict) });
-    return h("div", { class: "doubt", role: "listitem" },
-      h("a", { href: address(`picture/${i}`), "data-focus": true, class: "doubt-picture" },
+      button({
+        text: words[verdict],
+        label: `${words[verdict]}: ${store.tagName(t)}`,
+        picture,
+        style,
+        click: () => this.decide(index, verdict),
+      });
+    return h(
+      "div",
+      { class: "doubt", role: "listitem" },
+      h(
+        "a",
+        { href: address(`picture/${i}`), "data-focus": true, class: "doubt-picture" },
         h("img", { class: "thumb", src: thumb(i, 150), alt: "", decoding: "async" }),
-        h("span", { class: "sign" })),
-      h("div", { class: "doubt-words" },
+        h("span", { class: "sign" }),
+      ),
+      h(
+        "div",
+        { class: "doubt-words" },
         h("span", { class: "tag-name" }, store.tagName(t)),
         h("span", { class: "quiet-text" }, words.said(percent(p))),
         h("span", { class: "name", title: store.imageName(i) }, shortName(store.imageName(i))),
-        h("div", { class: "answers" }, answer("reject", "no", "no"), answer("accept", "yes", "yes"))));
+        h(
+          "div",
+          { class: "answers" },
+          answer("reject", "no", "no"),
+          answer("accept", "yes", "yes"),
+        ),
+      ),
+    );
   }
 
   paint(card, index) {
@@ -86,7 +132,14 @@ class DoubtsView {
     const isOpen = lookOf(look.state) === "doubtful";
     shown.replaceWith(sign(isOpen ? { state: "open", pending: false } : look));
     const word = look.pending ? "not stored yet" : spoken(look.state);
-    card.querySelector("a").setAttribute("aria-label", `${store.tagName(t)} on ${shortName(store.imageName(i))}, ${ANSWERS[said]?.word ?? ""}, ${word}`);
+    card
+      .querySelector("a")
+      .setAttribute(
+        "aria-label",
+        [`${store.tagName(t)} on ${shortName(store.imageName(i))}`, ANSWERS[said]?.word, word].join(
+          ", ",
+        ),
+      );
   }
 
   decide(index, verdict) {
@@ -110,10 +163,12 @@ class DoubtsView {
 
   hear(changed) {
     const keys = new Set(changed.map(({ i, t }) => `${i}:${t}`));
-    this.grid.repaint([...this.grid.cards.keys()].filter((index) => {
-      const { i, t } = this.source.get(index);
-      return keys.has(`${i}:${t}`);
-    }));
+    this.grid.repaint(
+      [...this.grid.cards.keys()].filter((index) => {
+        const { i, t } = this.source.get(index);
+        return keys.has(`${i}:${t}`);
+      }),
+    );
   }
 
   destroy() {

@@ -18,14 +18,49 @@ class NextView {
     this.facts = h("p", { class: "quiet-text" });
     this.progress = h("p", { class: "quiet-text", role: "status" });
     this.word = h("p", { class: "state-word" });
-    this.no = button({ text: "No", picture: "no", key: "r", style: "no big", click: () => this.answer("reject") });
-    this.yes = button({ text: "Yes", picture: "yes", key: "a", style: "yes big", click: () => this.answer("accept") });
-    const back = button({ label: "Back", picture: "left", key: "←", style: "quiet", click: () => this.step(-1) });
-    const skip = button({ text: "Skip", picture: "right", key: "→", style: "plain", click: () => this.step(1) });
-    this.body = h("div", { class: "asking" },
+    this.no = button({
+      text: "No",
+      picture: "no",
+      key: "r",
+      style: "no big",
+      click: () => this.answer("reject"),
+    });
+    this.yes = button({
+      text: "Yes",
+      picture: "yes",
+      key: "a",
+      style: "yes big",
+      click: () => this.answer("accept"),
+    });
+    const back = button({
+      label: "Back",
+      picture: "left",
+      key: "←",
+      style: "quiet",
+      click: () => this.step(-1),
+    });
+    const skip = button({
+      text: "Skip",
+      picture: "right",
+      key: "→",
+      style: "plain",
+      click: () => this.step(1),
+    });
+    this.body = h(
+      "div",
+      { class: "asking" },
       h("div", { class: "frame" }, this.image),
-      h("div", { class: "side" }, this.words, this.facts, this.word,
-        h("div", { class: "answers" }, this.no, this.yes), h("div", { class: "walk" }, back, skip), this.progress));
+      h(
+        "div",
+        { class: "side" },
+        this.words,
+        this.facts,
+        this.word,
+        h("div", { class: "answers" }, this.no, this.yes),
+        h("div", { class: "walk" }, back, skip),
+        this.progress,
+      ),
+    );
     this.root = root;
     this.source = new Growing((offset, limit) => get("/api/questions", { offset, limit }), {
       keyOf: ({ i, t }) => `${i}:${t}`,
@@ -47,10 +82,16 @@ class NextView {
     try {
       this.at = await this.undecided(0);
       const isThere = this.at < this.source.rows.length;
-      fill(this.root, isThere ? this.body : emptyPage("There is nothing to ask: all is known or decided."));
+      fill(
+        this.root,
+        isThere ? this.body : emptyPage("There is nothing to ask: all is known or decided."),
+      );
       this.draw();
     } catch (error) {
-      fill(this.root, emptyPage("", error, () => this.begin()));
+      fill(
+        this.root,
+        emptyPage("", error, () => this.begin()),
+      );
     }
   }
 
@@ -72,9 +113,18 @@ class NextView {
     this.image.alt = name;
     const full = new Image();
     full.src = large(i);
-    full.decode().then(() => { if (this.source.get(this.at)?.i === i) this.image.src = full.src; }, () => {});
+    full.decode().then(
+      () => {
+        if (this.source.get(this.at)?.i === i) this.image.src = full.src;
+      },
+      () => {},
+    );
     fill(this.words, "Is this ", h("em", {}, store.tagName(t)), "?");
-    fill(this.facts, p === null ? "" : `${percent(p)} likely · `, h("a", { href: address(`picture/${i}`), title: name }, shortName(name)));
+    fill(
+      this.facts,
+      p === null ? "" : `${percent(p)} likely · `,
+      h("a", { href: address(`picture/${i}`), title: name }, shortName(name)),
+    );
     // The next picture is fetched while this one is looked at.
     const next = this.source.get(this.at + 1);
     if (next) new Image().src = large(next.i);
@@ -89,7 +139,8 @@ class NextView {
     mark(this.body, look);
     this.word.textContent = look.pending ? "storing" : isOpen(look.state) ? "" : spoken(look.state);
     const answered = this.answered ? ` · ${many(this.answered, "answer")} stored` : "";
-    this.progress.textContent = `Question ${number(this.at + 1)} of ${number(this.total)}${answered}`;
+    const place = `Question ${number(this.at + 1)} of ${number(this.total)}`;
+    this.progress.textContent = place + answered;
   }
 
   async answer(verdict) {
@@ -107,7 +158,10 @@ class NextView {
     const next = step > 0 ? await this.undecided(this.at + 1).catch(() => this.at) : this.at + step;
     if (next < 0) return;
     if (next >= this.source.rows.length) {
-      fill(this.root, emptyPage("That was the last question for now. Learn again to get new ones."));
+      fill(
+        this.root,
+        emptyPage("That was the last question for now. Learn again to get new ones."),
+      );
       return;
     }
     this.at = next;

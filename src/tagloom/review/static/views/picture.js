@@ -36,19 +36,68 @@ class PictureView {
     this.more = h("details", { class: "more" }, h("summary", {}, "Less likely"), this.perhaps);
     this.place = h("span", { class: "count" });
     this.waiting = h("p", { class: "quiet-text", role: "status" });
-    const frame = h("div", { class: "frame" }, this.image(name), h("div", { class: "walk" },
-      button({ label: "Previous picture", picture: "left", key: "←", style: "quiet", click: () => this.walk(-1) }),
-      this.place,
-      button({ label: "Next picture", picture: "right", key: "→", style: "quiet", click: () => this.walk(1) })));
-    fill(root, h("div", { class: "one" },
-      frame,
-      h("div", { class: "side" },
-        h("div", { class: "one-title" },
-          h("a", { class: "back", href: this.back(), "aria-label": "Back to the pictures" }, "Pictures"),
-          h("h1", { title: name }, shortName(name))),
-        h("section", { "aria-label": "Known tags" }, h("h2", {}, "Tags"), this.known, this.add.element, this.waiting),
-        h("section", { "aria-label": "Suggestions" }, h("h2", {}, "Suggestions"), this.suggested, this.more),
-        this.why.element)));
+    const frame = h(
+      "div",
+      { class: "frame" },
+      this.image(name),
+      h(
+        "div",
+        { class: "walk" },
+        button({
+          label: "Previous picture",
+          picture: "left",
+          key: "←",
+          style: "quiet",
+          click: () => this.walk(-1),
+        }),
+        this.place,
+        button({
+          label: "Next picture",
+          picture: "right",
+          key: "→",
+          style: "quiet",
+          click: () => this.walk(1),
+        }),
+      ),
+    );
+    fill(
+      root,
+      h(
+        "div",
+        { class: "one" },
+        frame,
+        h(
+          "div",
+          { class: "side" },
+          h(
+            "div",
+            { class: "one-title" },
+            h(
+              "a",
+              { class: "back", href: this.back(), "aria-label": "Back to the pictures" },
+              "Pictures",
+            ),
+            h("h1", { title: name }, shortName(name)),
+          ),
+          h(
+            "section",
+            { "aria-label": "Known tags" },
+            h("h2", {}, "Tags"),
+            this.known,
+            this.add.element,
+            this.waiting,
+          ),
+          h(
+            "section",
+            { "aria-label": "Suggestions" },
+            h("h2", {}, "Suggestions"),
+            this.suggested,
+            this.more,
+          ),
+          this.why.element,
+        ),
+      ),
+    );
     this.why.clear();
   }
 
@@ -57,7 +106,12 @@ class PictureView {
     const shown = h("img", { class: "large", src: thumb(this.i, 320), alt: name });
     const full = new Image();
     full.src = large(this.i);
-    full.decode().then(() => { shown.src = full.src; }, () => {});
+    full.decode().then(
+      () => {
+        shown.src = full.src;
+      },
+      () => {},
+    );
     return shown;
   }
 
@@ -68,11 +122,21 @@ class PictureView {
   async load() {
     try {
       const picture = await get(`/api/pictures/${this.i}`);
-      store.takeRows(picture.tags.map((tag) => ({ ...tag, i: this.i })), picture.version);
+      store.takeRows(
+        picture.tags.map((tag) => ({ ...tag, i: this.i })),
+        picture.version,
+      );
       this.tags = picture.tags;
       this.sort(picture.candidates ?? []);
     } catch (error) {
-      fill(this.suggested, h("li", {}, emptyPage("", error, () => this.load())));
+      fill(
+        this.suggested,
+        h(
+          "li",
+          {},
+          emptyPage("", error, () => this.load()),
+        ),
+      );
       return;
     }
     this.drawPlace();
@@ -81,13 +145,18 @@ class PictureView {
 
   /** Rows keep their places while the picture is shown, whatever is decided. */
   sort(candidates) {
-    const isGiven = ({ state, p }) => ["known", "added"].includes(state) || (state === "accepted" && p === null);
+    const isGiven = ({ state, p }) =>
+      ["known", "added"].includes(state) || (state === "accepted" && p === null);
     this.given = this.tags.filter(isGiven);
     const listed = this.tags.filter((tag) => !isGiven(tag));
     const below = candidates.map((tag) => ({ ...tag, state: "open" }));
     this.rows = [...listed, ...below].map((tag, k) => ({ tag, element: this.row(tag, k) }));
     fill(this.suggested, ...this.rows.slice(0, listed.length).map(({ element }) => element));
-    if (!listed.length) fill(this.suggested, h("li", { class: "quiet-text" }, "Nothing is suggested for this picture."));
+    if (!listed.length)
+      fill(
+        this.suggested,
+        h("li", { class: "quiet-text" }, "Nothing is suggested for this picture."),
+      );
     fill(this.perhaps, ...this.rows.slice(listed.length).map(({ element }) => element));
     this.more.hidden = !below.length;
     this.more.open = !listed.length;
@@ -152,7 +221,8 @@ class PictureView {
     const here = changed.filter(({ i }) => i === this.i);
     if (!here.length || !this.given) return;
     for (const { t, state } of here) {
-      const isListed = this.rows.some(({ tag }) => tag.t === t) || this.given.some((tag) => tag.t === t);
+      const isListed =
+        this.rows.some(({ tag }) => tag.t === t) || this.given.some((tag) => tag.t === t);
       if (!isListed) this.given.push({ t, p: null, state: state ?? "open" });
     }
     this.draw();
@@ -160,7 +230,8 @@ class PictureView {
 
   async walk(step) {
     const next = await neighbour(this.query, this.i, step, store.collection.images.length);
-    if (next === null) announce(step > 0 ? "This is the last picture" : "This is the first picture");
+    if (next === null)
+      announce(step > 0 ? "This is the last picture" : "This is the first picture");
     else go(address(`picture/${next}`, this.query));
   }
 
@@ -171,7 +242,9 @@ class PictureView {
   }
 
   async prefetch() {
-    const next = await neighbour(this.query, this.i, 1, store.collection.images.length).catch(() => null);
+    const next = await neighbour(this.query, this.i, 1, store.collection.images.length).catch(
+      () => null,
+    );
     if (next !== null) new Image().src = large(next);
     this.drawPlace();
   }
@@ -182,7 +255,8 @@ class PictureView {
     else if (name === "ArrowLeft") this.walk(-1);
     else if (name === "ArrowRight") this.walk(1);
     else if (name === "ArrowDown" || name === "ArrowUp") this.step(name === "ArrowDown" ? 1 : -1);
-    else if ((name === "a" || name === "r") && this.rows.length) this.decide(this.current, name === "a" ? "accept" : "reject");
+    else if ((name === "a" || name === "r") && this.rows.length)
+      this.decide(this.current, name === "a" ? "accept" : "reject");
     else if (name === "t" || name === "/") this.add.input.focus();
     else if (name === "Escape") go(this.back());
     else return false;

@@ -15,17 +15,26 @@ import { choice, searchBox } from "../toolbar.js";
 import { many, shortName } from "../words.js";
 
 const STATES = [
-  ["all", "all pictures"], ["suggested", "with suggestions"], ["doubtful", "with doubtful tags"],
-  ["untagged", "without any tag"], ["decided", "with decisions"],
+  ["all", "all pictures"],
+  ["suggested", "with suggestions"],
+  ["doubtful", "with doubtful tags"],
+  ["untagged", "without any tag"],
+  ["decided", "with decisions"],
 ];
-const SORTS = [["name", "name"], ["certain", "surest first"], ["uncertain", "least sure first"]];
+const SORTS = [
+  ["name", "name"],
+  ["certain", "surest first"],
+  ["uncertain", "least sure first"],
+];
 const CAPTION = 74;
 
 class PicturesView {
   constructor(root, { query }) {
     this.query = {
-      q: query.get("q") ?? "", state: query.get("state") ?? "all",
-      sort: query.get("sort") ?? "name", tag: query.get("tag") ?? "",
+      q: query.get("q") ?? "",
+      state: query.get("state") ?? "all",
+      sort: query.get("sort") ?? "name",
+      tag: query.get("tag") ?? "",
     };
     this.count = h("span", { class: "count", role: "status" });
     this.host = h("div", { role: "list", "aria-label": "Pictures" });
@@ -33,12 +42,15 @@ class PicturesView {
     const change = (name) => (value) => this.change({ [name]: value });
     fill(
       root,
-      h("div", { class: "toolbar" },
+      h(
+        "div",
+        { class: "toolbar" },
         h("h1", {}, "Pictures"),
         searchBox("Search names and tags", this.query.q, change("q")),
         choice("Show", STATES, this.query.state, change("state")),
         choice("Sort by", SORTS, this.query.sort, change("sort")),
-        this.count),
+        this.count,
+      ),
       this.notice,
       this.host,
     );
@@ -64,7 +76,12 @@ class PicturesView {
 
   address(path = "pictures") {
     const { q, state, sort, tag } = this.query;
-    return address(path, { q, state: state === "all" ? "" : state, sort: sort === "name" ? "" : sort, tag });
+    return address(path, {
+      q,
+      state: state === "all" ? "" : state,
+      sort: sort === "name" ? "" : sort,
+      tag,
+    });
   }
 
   async load() {
@@ -87,11 +104,17 @@ class PicturesView {
 
   loaded(first, last, answer, error) {
     if (error) {
-      fill(this.notice, emptyPage("", error, () => this.load()));
+      fill(
+        this.notice,
+        emptyPage("", error, () => this.load()),
+      );
       return;
     }
     for (const { i, tags } of answer.rows) {
-      store.takeRows(tags.map((tag) => ({ ...tag, i })), answer.version);
+      store.takeRows(
+        tags.map((tag) => ({ ...tag, i })),
+        answer.version,
+      );
     }
     fill(this.notice, answer.total ? null : emptyPage("No picture fits."));
     this.count.textContent = many(answer.total, "picture");
@@ -103,7 +126,11 @@ class PicturesView {
   card(index) {
     const row = this.pages.get(index);
     if (!row) {
-      return h("div", { class: "picture-card bare", role: "listitem", "data-bare": "1" }, h("a", { "data-focus": true, "aria-label": "loading" }));
+      return h(
+        "div",
+        { class: "picture-card bare", role: "listitem", "data-bare": "1" },
+        h("a", { "data-focus": true, "aria-label": "loading" }),
+      );
     }
     const name = store.imageName(row.i);
     const open = (event) => {
@@ -117,9 +144,24 @@ class PicturesView {
     return h(
       "div",
       { class: "picture-card", role: "listitem" },
-      h("a", { href: this.address(`picture/${row.i}`), "data-focus": true, title: name, draggable: "false", on: { click: open } },
-        h("img", { class: "thumb", src: thumb(row.i, this.grid.width), alt: "", decoding: "async", draggable: "false" }),
-        h("span", { class: "name" }, shortName(name))),
+      h(
+        "a",
+        {
+          href: this.address(`picture/${row.i}`),
+          "data-focus": true,
+          title: name,
+          draggable: "false",
+          on: { click: open },
+        },
+        h("img", {
+          class: "thumb",
+          src: thumb(row.i, this.grid.width),
+          alt: "",
+          decoding: "async",
+          draggable: "false",
+        }),
+        h("span", { class: "name" }, shortName(name)),
+      ),
       h("div", { class: "chips" }),
     );
   }
@@ -137,12 +179,18 @@ class PicturesView {
 
   suggestions(row) {
     return row.tags
-      .map((tag) => ({ i: row.i, t: tag.t, state: store.entries.look(row.i, tag.t, tag.state).state }))
+      .map((tag) => ({
+        i: row.i,
+        t: tag.t,
+        state: store.entries.look(row.i, tag.t, tag.state).state,
+      }))
       .filter(({ state }) => state === "suggested");
   }
 
   isChosen(index) {
-    return this.range !== null && index >= Math.min(...this.range) && index <= Math.max(...this.range);
+    return (
+      this.range !== null && index >= Math.min(...this.range) && index <= Math.max(...this.range)
+    );
   }
 
   extend(index) {
@@ -190,7 +238,9 @@ class PicturesView {
 
   decide(verdict) {
     if (!this.range && !this.grid.hasFocus) return this.showFocus();
-    const [first, last] = this.range ? [Math.min(...this.range), Math.max(...this.range)] : [this.grid.current, this.grid.current];
+    const [first, last] = this.range
+      ? [Math.min(...this.range), Math.max(...this.range)]
+      : [this.grid.current, this.grid.current];
     const rows = this.pages.rows.slice(first, last + 1).filter(Boolean);
     const entries = rows.flatMap((row) => this.suggestions(row));
     if (entries.length) decide(entries, verdict);
@@ -206,7 +256,9 @@ class PicturesView {
 
   hear(changed) {
     const numbers = new Set(changed.map(({ i }) => i));
-    const hit = [...this.grid.cards.keys()].filter((index) => numbers.has(this.pages?.get(index)?.i));
+    const hit = [...this.grid.cards.keys()].filter((index) =>
+      numbers.has(this.pages?.get(index)?.i),
+    );
     for (const index of hit) this.admit(this.pages.get(index), changed);
     this.grid.repaint(hit);
   }
@@ -214,7 +266,8 @@ class PicturesView {
   /** A tag that the picture did not have when it was loaded. */
   admit(row, changed) {
     for (const { i, t, state } of changed) {
-      if (i === row.i && state && !row.tags.some((tag) => tag.t === t)) row.tags.push({ t, p: null, state });
+      if (i === row.i && state && !row.tags.some((tag) => tag.t === t))
+        row.tags.push({ t, p: null, state });
     }
   }
 

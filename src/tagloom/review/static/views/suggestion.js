@@ -8,8 +8,20 @@ import { isNo, isYes, percent, spoken } from "../words.js";
 
 export function suggestionRow(tag, k, { decide, focus }) {
   const name = store.tagName(tag.t);
-  const yes = button({ label: `Accept ${name}`, picture: "yes", style: "yes round", tabindex: "-1", click: () => decide("accept") });
-  const no = button({ label: `Reject ${name}`, picture: "no", style: "no round", tabindex: "-1", click: () => decide("reject") });
+  const yes = button({
+    label: `Accept ${name}`,
+    picture: "yes",
+    style: "yes round",
+    tabindex: "-1",
+    click: () => decide("accept"),
+  });
+  const no = button({
+    label: `Reject ${name}`,
+    picture: "no",
+    style: "no round",
+    tabindex: "-1",
+    click: () => decide("reject"),
+  });
   return h(
     "li",
     { class: "suggestion", tabindex: "-1", on: { focus } },
@@ -28,7 +40,11 @@ export function paintRow(element, i, tag) {
   const [no, yes] = element.querySelectorAll("button");
   yes.setAttribute("aria-pressed", String(isYes(look.state) && look.state !== "doubtful"));
   no.setAttribute("aria-pressed", String(isNo(look.state) && look.state !== "doubtful-absent"));
-  const word = look.pending ? "storing" : ["open", "suggested"].includes(look.state) ? "" : spoken(look.state);
+  const word = look.pending
+    ? "storing"
+    : ["open", "suggested"].includes(look.state)
+      ? ""
+      : spoken(look.state);
   fill(element.querySelector(".state-word"), word);
   const said = look.pending ? "not stored yet" : spoken(look.state);
   element.setAttribute("aria-label", `${store.tagName(tag.t)}, ${percent(tag.p)}, ${said}`);

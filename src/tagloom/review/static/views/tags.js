@@ -10,7 +10,11 @@ import { store } from "../store.js";
 import { choice, searchBox } from "../toolbar.js";
 import { many, number } from "../words.js";
 
-const SORTS = [["open", "most to do"], ["name", "name"], ["known", "most known"]];
+const SORTS = [
+  ["open", "most to do"],
+  ["name", "name"],
+  ["known", "most known"],
+];
 
 class TagsView {
   constructor(root, { query }) {
@@ -22,11 +26,14 @@ class TagsView {
     const change = (name) => (value) => this.change({ [name]: value });
     fill(
       root,
-      h("div", { class: "toolbar" },
+      h(
+        "div",
+        { class: "toolbar" },
         h("h1", {}, "Tags"),
         searchBox("Search tags", this.query.q, change("q")),
         choice("Sort by", SORTS, this.query.sort, change("sort")),
-        this.count),
+        this.count,
+      ),
       this.notice,
       this.host,
     );
@@ -42,7 +49,9 @@ class TagsView {
 
   change(some) {
     Object.assign(this.query, some);
-    note(address("tags", { q: this.query.q, sort: this.query.sort === "open" ? "" : this.query.sort }));
+    note(
+      address("tags", { q: this.query.q, sort: this.query.sort === "open" ? "" : this.query.sort }),
+    );
     this.load();
   }
 
@@ -58,7 +67,10 @@ class TagsView {
       this.count.textContent = many(rows.length, "tag");
       fill(this.notice, rows.length ? null : emptyPage("No tag fits."));
     } catch (error) {
-      fill(this.notice, emptyPage("", error, () => this.load()));
+      fill(
+        this.notice,
+        emptyPage("", error, () => this.load()),
+      );
     }
   }
 
@@ -73,15 +85,24 @@ class TagsView {
       `${number(row.known)} known`,
       row.accepted ? `${number(row.accepted)} accepted` : null,
       row.rejected ? `${number(row.rejected)} rejected` : null,
-    ].filter(Boolean).join(" · ");
+    ]
+      .filter(Boolean)
+      .join(" · ");
     return h(
       "div",
       { role: "listitem", class: "tag-card" },
-      h("a", { href: address(`tag/${row.t}`), "data-focus": true },
+      h(
+        "a",
+        { href: address(`tag/${row.t}`), "data-focus": true },
         h("span", { class: "tag-name" }, store.tagName(row.t)),
-        h("span", { class: "tag-open" }, row.suggested ? `${number(row.suggested)} suggested` : "nothing open"),
+        h(
+          "span",
+          { class: "tag-open" },
+          row.suggested ? `${number(row.suggested)} suggested` : "nothing open",
+        ),
         h("span", { class: "shares", "aria-hidden": "true" }, ...parts),
-        h("span", { class: "facts" }, facts)),
+        h("span", { class: "facts" }, facts),
+      ),
     );
   }
 

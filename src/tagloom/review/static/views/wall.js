@@ -3,7 +3,7 @@
 
 import { decide, emptyPage } from "../actions.js";
 import { get } from "../api.js";
-import { button, fill, h, later, show } from "../dom.js";
+import { fill, h, later, show } from "../dom.js";
 import { VirtualGrid } from "../grid.js";
 import { aim } from "../keyboard.js";
 import { address, go, note } from "../router.js";
@@ -14,16 +14,22 @@ import { announce } from "../telling.js";
 import { atLeast, binOf, BINS, Threshold } from "../threshold.js";
 import { choice } from "../toolbar.js";
 import { isOpen, many, number } from "../words.js";
+import { WallBar } from "./wall_bar.js";
 import { paintWallCard, wallCard } from "./wall_card.js";
 
-const SHOWN = [["open", "undecided"], ["all", "all"]];
+const SHOWN = [
+  ["open", "undecided"],
+  ["all", "all"],
+];
 
 class WallView {
   constructor(root, { number: t, query }) {
     this.t = t;
     this.state = query.get("state") === "all" ? "all" : "open";
     const least = Number.parseFloat(query.get("least") ?? store.collection.thresholds?.[t] ?? 0.5);
-    this.threshold = new Threshold(binOf(Number.isNaN(least) ? 0.5 : least + 1e-9), (bin) => this.moved(bin));
+    this.threshold = new Threshold(binOf(Number.isNaN(least) ? 0.5 : least + 1e-9), (bin) =>
+      this.moved(bin),
+    );
     this.noteSoon = later(() => note(this.address()), 250);
     this.selection = new Selection(() => this.chose());
     this.build(root);
@@ -32,7 +38,8 @@ class WallView {
       gap: 8,
       height: (width) => width,
       make: (index) => wallCard(this.source.get(index), this.grid?.width ?? 160),
-      paint: (card, index) => paintWallCard(card, this.source.get(index), this.t, this.selection.has(index)),
+      paint: (card, index) =>
+        paintWallCard(card, this.source.get(index), this.t, this.selection.has(index)),
       near: (_, last) => this.source.need(last).catch((error) => this.failed(error)),
     });
     choosing(this.grid, this.selection);
@@ -46,18 +53,29 @@ class WallView {
     this.facts = h("span", { class: "count", role: "status" });
     this.notice = h("div");
     this.host = h("div", {
-      role: "listbox", "aria-multiselectable": "true", class: "wall",
+      role: "listbox",
+      "aria-multiselectable": "true",
+      class: "wall",
       "aria-label": `Pictures for ${store.tagName(this.t)}`,
     });
-    this.bar = h("div", { class: "action-bar", role: "toolbar", "aria-label": "Decide on the chosen" });
+    this.bar = new WallBar({
+      decide: (verdict) => this.decide(verdict),
+      all: () => this.chooseAll(),
+      none: () => this.selection.clear(),
+    });
     const back = h("a", { class: "back", href: "#/tags", "aria-label": "All tags" }, "Tags");
     fill(
       root,
-      h("div", { class: "toolbar wall-head" },
+      h(
+        "div",
+        { class: "toolbar wall-head" },
         h("div", { class: "wall-title" }, back, h("h1", {}, store.tagName(this.t)), this.facts),
         this.threshold.element,
-        choice("Show", SHOWN, this.state, (state) => this.change(state))),
-      this.notice, this.host, this.bar,
+        choice("Show", SHOWN, this.state, (state) => this.change(state)),
+      ),
+      this.notice,
+      this.host,
+      this.bar.element,
     );
     show(this.threshold.element, this.state === "open");
   }
@@ -79,7 +97,11 @@ class WallView {
     this.first = null;
     const source = new Growing(
       (offset, limit) => get(`/api/tags/${this.t}`, { offset, limit, least: 0, state: this.state }),
-      { keyOf: (row) => row.i, isOpen: (row) => this.isLeft(row), loaded: (answer) => source === this.source && this.loaded(answer) },
+      {
+        keyOf: (row) => row.i,
+        isOpen: (row) => this.isLeft(row),
+        loaded: (answer) => source === this.source && this.loaded(answer),
+      },
     );
     this.source = source;
     this.grid.setCount(0);
@@ -96,15 +118,23 @@ class WallView {
   }
 
   failed(error) {
-    fill(this.notice, emptyPage("", error, () => this.load()));
+    fill(
+      this.notice,
+      emptyPage("", error, () => this.load()),
+    );
   }
 
   loaded(answer) {
-    store.takeRows(answer.rows.map((row) => ({ ...row, t: this.t })), answer.version);
+    store.takeRows(
+      answer.rows.map((row) => ({ ...row, t: this.t })),
+      answer.version,
+    );
     this.first ??= this.opened(answer);
     fill(this.notice, this.first.total ? null : emptyPage("Nothing is open for this tag."));
     this.recount();
-    this.grid.rebuild([...this.grid.cards.keys()].filter((index) => this.grid.cards.get(index).dataset.bare));
+    this.grid.rebuild(
+      [...this.grid.cards.keys()].filter((index) => this.grid.cards.get(index).dataset.bare),
+    );
   }
 
   /** What there was when the wall was opened. */
@@ -117,6 +147,7 @@ class WallView {
 
   /** How long the wall is: what was open when it was opened, down to the threshold. */
   get length() {
+    if (!this.first) return 0;
     const { histogram, total } = this.first;
     const { bin } = this.threshold;
     const wanted = this.state === "all" || !bin ? total : atLeast(histogram, bin);
@@ -133,7 +164,10 @@ class WallView {
       else left[binOf(row.p)] -= 1;
       decided += 1;
     }
-    this.threshold.show(left.map((n) => Math.max(0, n)), Math.max(0, besides));
+    this.threshold.show(
+      left.map((n) => Math.max(0, n)),
+      Math.max(0, besides),
+    );
     const here = decided ? `, ${number(decided)} decided here` : "";
     this.facts.textContent = `${many(atLeast(left, 0) + besides, "picture")} undecided${here}`;
     if (this.grid.count !== this.length) this.grid.setCount(this.length);
@@ -141,7 +175,8 @@ class WallView {
   }
 
   moved() {
-    for (const index of [...this.selection.chosen]) if (index >= this.length) this.selection.chosen.delete(index);
+    for (const index of [...this.selection.chosen])
+      if (index >= this.length) this.selection.chosen.delete(index);
     this.grid.setCount(this.length);
     this.drawBar();
     this.noteSoon();
@@ -153,22 +188,7 @@ class WallView {
   }
 
   drawBar() {
-    const n = this.selection.size;
-    const look = String(n || `none ${this.threshold.open} ${this.state}`);
-    if (this.bar.dataset.look === look) return;
-    this.bar.dataset.look = look;
-    if (!n) {
-      const every = this.state === "all" ? 0 : this.threshold.open;
-      fill(this.bar,
-        h("span", { class: "hint" }, "Click, drag or Shift to choose"),
-        every ? button({ text: `Choose all ${number(every)}`, key: "Ctrl A", click: () => this.chooseAll() }) : null);
-      return;
-    }
-    fill(this.bar,
-      h("strong", { role: "status" }, `${number(n)} chosen`),
-      button({ text: `Accept ${number(n)}`, picture: "yes", key: "a", style: "yes", click: () => this.decide("accept") }),
-      button({ text: `Reject ${number(n)}`, picture: "no", key: "r", style: "no", click: () => this.decide("reject") }),
-      button({ text: "None", label: "Choose none", style: "plain", click: () => this.selection.clear() }));
+    this.bar.show(this.selection.size, this.state === "all" ? 0 : this.threshold.open);
   }
 
   async chooseAll() {
@@ -176,7 +196,8 @@ class WallView {
     this.selection.chosen = new Set();
     for (let index = 0; index < this.length; index += 1) {
       const row = this.source.get(index);
-      if (row && isOpen(store.entries.look(row.i, this.t, row.state).state)) this.selection.chosen.add(index);
+      if (row && isOpen(store.entries.look(row.i, this.t, row.state).state))
+        this.selection.chosen.add(index);
     }
     this.selection.changed();
     announce(`${this.selection.size} chosen`);
@@ -195,7 +216,10 @@ class WallView {
     this.selection.clear();
     // The button that was pressed is gone with the choice: the keyboard goes on among the cards.
     this.grid.cards.get(this.grid.current)?.focus({ preventScroll: true });
-    decide(rows.map(({ i, state }) => ({ i, t: this.t, state })), verdict);
+    decide(
+      rows.map(({ i, state }) => ({ i, t: this.t, state })),
+      verdict,
+    );
     // Card by card the next one is at hand at once.
     if (!isMany && this.grid.current + 1 < this.grid.count) this.grid.focus(this.grid.current + 1);
   }

@@ -8,13 +8,36 @@ import { store } from "../store.js";
 import { percent, shortName, spoken } from "../words.js";
 
 export function wallCard(row, width) {
-  if (!row) return h("div", { class: "wall-card bare", role: "option", "data-bare": "1", "aria-label": "loading" });
+  if (!row)
+    return h("div", {
+      class: "wall-card bare",
+      role: "option",
+      "data-bare": "1",
+      "aria-label": "loading",
+    });
   // Its own link, since a click on the card chooses; the keyboard opens by Enter.
-  const open = h("a", { class: "open-link", href: address(`picture/${row.i}`), tabindex: "-1", "aria-hidden": "true", "data-own-click": true, title: "Open" }, icon("open"));
+  const open = h(
+    "a",
+    {
+      class: "open-link",
+      href: address(`picture/${row.i}`),
+      tabindex: "-1",
+      "aria-hidden": "true",
+      "data-own-click": true,
+      title: "Open",
+    },
+    icon("open"),
+  );
   return h(
     "div",
     { class: "wall-card", role: "option", title: store.imageName(row.i) },
-    h("img", { class: "thumb", src: thumb(row.i, width), alt: "", decoding: "async", draggable: "false" }),
+    h("img", {
+      class: "thumb",
+      src: thumb(row.i, width),
+      alt: "",
+      decoding: "async",
+      draggable: "false",
+    }),
     h("span", { class: "percent" }, percent(row.p)),
     h("span", { class: "sign" }),
     h("span", { class: "tick", "aria-hidden": "true" }, icon("yes")),
@@ -29,5 +52,8 @@ export function paintWallCard(card, row, t, isChosen) {
   mark(card, look);
   card.querySelector(".sign").replaceWith(sign(look));
   const word = look.pending ? "not stored yet" : spoken(look.state);
-  card.setAttribute("aria-label", `${shortName(store.imageName(row.i))}, ${percent(row.p)}, ${word}`);
+  card.setAttribute(
+    "aria-label",
+    `${shortName(store.imageName(row.i))}, ${percent(row.p)}, ${word}`,
+  );
 }

@@ -1,11 +1,18 @@
 """A hand on the page: waits for what is seen, presses keys, clicks."""
 
+import browsing
+import pytest
+
+if browsing.missing():
+    pytest.skip(f"cannot look at the page: {browsing.missing()}", allow_module_level=True)
+
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+__all__ = ["ActionChains", "Keys", "Page"]
 SECONDS = 20
 
 

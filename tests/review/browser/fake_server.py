@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from fake_data import FakeCollection, drawn
 
-STATIC = Path(__file__).parents[2] / "src" / "tagloom" / "review" / "static"
+STATIC = Path(__file__).parents[3] / "src" / "tagloom" / "review" / "static"
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SRC = HERE.parents[1] / "src"
+SRC = HERE.parents[2] / "src"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 DRIVERS = ("chromedriver", "chromium.chromedriver")
 
