@@ -37,6 +37,23 @@ const look = () => {
 };
 look();
 """
+# Frames while the list is scrolled by a third of a screen each.
+SCROLLED = """
+const done = arguments[arguments.length - 1];
+const frames = [];
+let last = performance.now();
+const step = (now) => {
+  frames.push(now - last);
+  last = now;
+  if (frames.length > 150) {
+    done([frames.slice(1), document.querySelectorAll(".picture-card").length]);
+    return;
+  }
+  scrollBy(0, innerHeight / 3);
+  requestAnimationFrame(step);
+};
+requestAnimationFrame(step);
+"""
 ACCEPTED = """
 const done = arguments[arguments.length - 1];
 const card = document.querySelector('.wall-card[tabindex="0"]');
@@ -69,6 +86,12 @@ def measured(driver, server, repeats: int) -> dict[str, list[float]]:
         times["first pictures"].append(shown)
         wall = driver.execute_async_script(SHOWN, f"#/tag/{tag}", ".wall-card img")
         times["tag wall"].append(wall)
+    driver.get(server.origin + "/#/pictures")
+    driver.refresh()
+    driver.execute_async_script(SHOWN, "", ".picture-card img")
+    times["scroll frame"], cards = driver.execute_async_script(SCROLLED)
+    print(f"cards in the document after scrolling: {cards}")
+    driver.execute_async_script(SHOWN, f"#/tag/{tag}", ".wall-card img")
     times["accept stored"] = [driver.execute_async_script(ACCEPTED) for _ in range(50)]
     return times
 

@@ -37,6 +37,7 @@ class FakeCollection:
         shown = np.array([[tag in labels for tag in self.tags] for labels in truth])
         shown = shown[np.arange(n_images) % n_scenes]
         shown[:, -1] = rng.uniform(size=n_images) < (0.0 if plain else 0.2)
+        self.shown = shown
         score = np.where(shown, 1.6, -2.2) + rng.normal(scale=1.3, size=shown.shape)
         self.p = np.round(1 / (1 + np.exp(-score)), 4)
         self.known = shown & (rng.uniform(size=shown.shape) < 0.5)
@@ -134,8 +135,11 @@ class FakeCollection:
         return rows
 
     def why(self, i: int, t: int) -> dict:
-        twins = [j for j in range(len(self.images)) if j % self.n_scenes == i % self.n_scenes]
-        others = [j for j in twins if j != i][:10]
+        # The scenes that show most of the same; each of them once.
+        alike = np.argsort(
+            -(self.shown[: self.n_scenes] @ self.shown[i].astype(int)), kind="stable"
+        )
+        others = [int(j) for j in alike if j != i % self.n_scenes][:12]
         rows = [{"i": j, "affinity": 0.9 - 0.03 * k, "j": j} for k, j in enumerate(others)]
         for row in rows:
             row["state"] = "present" if self.state(row.pop("j"), t) in YES else "unknown"

@@ -52,6 +52,25 @@ class TestTrust:
         errors = [one["message"] for one in page.driver.get_log("browser")]
         assert [text for text in errors if "Content Security" in text or "Uncaught" in text] == []
 
+    def test_nothing_looks_stored_before_the_server_has_said_so(self, page):
+        i = picture_with_suggestions(page)
+        t = open_suggestions(page, i)[0]
+        page.go(f"#/picture/{i}")
+        row = f".suggestion:has([href='#/tag/{t}'])"
+        page.one(row)
+        slow = {"latency": 1500, "download_throughput": -1, "upload_throughput": -1}
+        page.driver.set_network_conditions(offline=False, **slow)
+        try:
+            page.click(f"{row} .yes")
+            assert page.all(f"{row}.pending")
+            assert page.text("#saved") == "saving"
+            page.saved()
+        finally:
+            page.driver.delete_network_conditions()
+        assert page.states(row) == ["yes"]
+        page.press("u")
+        page.until(lambda: state_of(page, i, t) == "suggested")
+
     def test_no_request_leaves_the_computer(self, page):
         for view in ("pictures", "picture/1", "tags", "tag/1", "doubts", "next"):
             page.go(f"#/{view}")
