@@ -9,6 +9,7 @@ import argparse
 import json
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -152,7 +153,9 @@ class Handler(BaseHTTPRequestHandler):
         cached = "private, max-age=86400" if kind == "image/jpeg" else "no-store"
         self.send_header("Cache-Control", cached)
         self.end_headers()
-        self.wfile.write(body)
+        # A page that is left does not wait for its answers.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.wfile.write(body)
 
 
 def main() -> None:

@@ -130,6 +130,21 @@ class TestKeyboard:
         page.press("u")
         page.until(lambda: "no" not in page.states(".wall-card"))
 
+    def test_a_picture_of_the_wall_leads_to_its_neighbours_and_back(self, page):
+        page.go(f"#/tag/{busiest_tag(page)}?least=0.00")
+        page.until(lambda: page.all(".wall-card:not(.bare)"))
+        names = page.run(
+            "return [...document.querySelectorAll('.wall-card')].map((card) => card.title)"
+        )
+        page.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ENTER)
+        page.until(lambda: page.all(".one .large"))
+        assert page.one(".one .large").get_attribute("alt") == names[1]
+        page.press(Keys.ARROW_RIGHT)
+        page.until(lambda: page.one(".one .large").get_attribute("alt") == names[2])
+        page.press(Keys.ESCAPE)
+        index = "return document.activeElement.closest('.wall-card')?.dataset.index"
+        page.until(lambda: page.run(index) == "2")
+
     def test_questions_are_answered_and_help_is_shown(self, page):
         page.go("#/next")
         first = page.until(lambda: page.text(".question"))

@@ -5,7 +5,7 @@ import { get, large, thumb } from "../api.js";
 import { Combobox } from "../combobox.js";
 import { button, fill, h } from "../dom.js";
 import { chip } from "../marks.js";
-import { neighbour, seen, standing } from "../order.js";
+import { home, neighbour, seen, standing } from "../order.js";
 import { address, go } from "../router.js";
 import { store } from "../store.js";
 import { announce } from "../telling.js";
@@ -116,7 +116,9 @@ class PictureView {
   }
 
   back() {
-    return address("pictures", this.query);
+    const { wall } = this.query;
+    const usual = wall ? address(`tag/${wall}`) : address("pictures", this.query);
+    return home(this.query) ?? usual;
   }
 
   async load() {

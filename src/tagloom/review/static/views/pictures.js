@@ -138,7 +138,7 @@ class PicturesView {
         event.preventDefault();
         this.extend(index);
       } else {
-        remember(this.query, this.pages.rows, this.pages.total);
+        remember(this.query, this.pages.rows, this.pages.total, this.address());
       }
     };
     return h(
@@ -231,7 +231,7 @@ class PicturesView {
   open() {
     const row = this.pages.get(this.grid.current);
     if (!row) return false;
-    remember(this.query, this.pages.rows, this.pages.total);
+    remember(this.query, this.pages.rows, this.pages.total, this.address());
     go(this.address(`picture/${row.i}`));
     return true;
   }

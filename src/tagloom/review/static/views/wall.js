@@ -6,6 +6,7 @@ import { get } from "../api.js";
 import { fill, h, later, show } from "../dom.js";
 import { VirtualGrid } from "../grid.js";
 import { aim } from "../keyboard.js";
+import { lastSeen, remember } from "../order.js";
 import { address, go, note } from "../router.js";
 import { choosing, Selection } from "../selection.js";
 import { Growing } from "../sources.js";
@@ -37,7 +38,8 @@ class WallView {
       least: 128,
       gap: 8,
       height: (width) => width,
-      make: (index) => wallCard(this.source.get(index), this.grid?.width ?? 160),
+      make: (index) =>
+        wallCard(this.source.get(index), this.grid?.width ?? 160, this.t, () => this.remember()),
       paint: (card, index) =>
         paintWallCard(card, this.source.get(index), this.t, this.selection.has(index)),
       near: (_, last) => this.source.need(last).catch((error) => this.failed(error)),
@@ -257,7 +259,21 @@ class WallView {
 
   open(index) {
     const row = index === null ? null : this.source.get(index);
-    if (row) go(address(`picture/${row.i}`));
+    if (!row) return;
+    this.remember();
+    go(address(`picture/${row.i}`, { wall: this.t }));
+  }
+
+  /** "Next picture" then walks along this wall. */
+  remember() {
+    const rows = this.source.rows.slice(0, this.length);
+    remember({ wall: this.t }, rows, rows.length, this.address());
+  }
+
+  /** Back from a picture: the keyboard goes on where it was. */
+  arrived() {
+    const at = this.source.rows.findIndex((row) => row.i === lastSeen());
+    if (at >= 0 && at < this.length) this.grid.focus(at);
   }
 
   hear(changed) {

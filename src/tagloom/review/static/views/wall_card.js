@@ -7,7 +7,8 @@ import { address } from "../router.js";
 import { store } from "../store.js";
 import { percent, shortName, spoken } from "../words.js";
 
-export function wallCard(row, width) {
+/** `opening` is called before the picture is opened by its link. */
+export function wallCard(row, width, t, opening) {
   if (!row)
     return h("div", {
       class: "wall-card bare",
@@ -20,7 +21,8 @@ export function wallCard(row, width) {
     "a",
     {
       class: "open-link",
-      href: address(`picture/${row.i}`),
+      href: address(`picture/${row.i}`, { wall: t }),
+      on: { click: opening },
       tabindex: "-1",
       "aria-hidden": "true",
       "data-own-click": true,
