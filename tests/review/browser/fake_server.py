@@ -1,0 +1,176 @@
+"""The review page on made-up data: `python fake_server.py --pictures 5000 --port 8123`.
+
+For work on the page alone: nothing is stored and nothing is guarded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+import time
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from fake_data import FakeCollection, drawn
+
+STATIC = Path(__file__).parents[3] / "src" / "tagloom" / "review" / "static"
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+LOCK = threading.Lock()
+
+
+class Learning:
+    """Pretends to learn for a second."""
+
+    def __init__(self) -> None:
+        self.since: float | None = None
+        self.counted = False
+
+    def told(self, data: FakeCollection) -> dict:
+        if self.since is None:
+            return {"state": "idle", "step": "", "done": 0, "of": 0, "error": None}
+        done = int((time.monotonic() - self.since) * 8)
+        if done < 8:
+            step = "learning from the confirmed tags"
+            return {"state": "running", "step": step, "done": done, "of": 8, "error": None}
+        data.run += not self.counted
+        self.counted = True
+        examples = [{"i": i, "t": i % 5, "p": 0.9 - i / 50} for i in range(8)]
+        changed = {"suggested_before": 310, "suggested_after": 322, "new": 20, "gone": 8}
+        told = {"state": "done", "step": "done", "done": 8, "of": 8, "error": None}
+        return {**told, "changed": {**changed, "examples": examples}}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers as the contract of the review server says."""
+
+    protocol_version = "HTTP/1.1"
+    data: FakeCollection
+    learning = Learning()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        asked = {key: values[0] for key, values in parse_qs(url.query).items()}
+        parts = url.path.strip("/").split("/")
+        if parts[0] in {"thumb", "picture"}:
+            width = int(asked.get("size", 1200))
+            self._send(200, "image/jpeg", drawn(int(parts[1]) % self.data.n_scenes, width))
+        elif parts[0] == "api":
+            with LOCK:
+                self._json(self._read(parts[1:], asked))
+        else:
+            self._file(Path(*parts[1:]) if parts[0] == "static" else Path("index.html"))
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        name = self.path.rsplit("/", 1)[1]
+        with LOCK:
+            self._json(self._write(name, body))
+
+    def _write(self, name: str, body: dict) -> dict:
+        if name == "decide":
+            return self.data.decide(body["decisions"])
+        if name == "undo":
+            return self.data.step(self.data.done, self.data.undone, "undone")
+        if name == "redo":
+            return self.data.step(self.data.undone, self.data.done, "redone")
+        Handler.learning = Learning()
+        Handler.learning.since = time.monotonic()
+        return {"started": True}
+
+    def _read(self, parts: list[str], asked: dict[str, str]) -> dict:
+        data = self.data
+        match parts:
+            case ["collection"]:
+                lists = {"images": data.images, "tags": data.tags, "thresholds": data.thresholds}
+                return {
+                    "title": "Holidays",
+                    **data.facts(),
+                    **lists,
+                    "counts": {},
+                    "completeness": 0.5,
+                }
+            case ["pictures"]:
+                wanted = [asked.get(key, "") for key in ("q", "state", "sort", "tag")]
+                found = data.pictures(wanted[0], wanted[1] or "all", wanted[2] or "name", wanted[3])
+                return self._page(found, asked, 60, data.picture)
+            case ["pictures", i]:
+                return data.one_picture(int(i))
+            case ["tags"]:
+                return {"rows": self._sorted_tags(asked)}
+            case ["tags", t]:
+                least, state = float(asked.get("least", 0)), asked.get("state", "open")
+                histogram, rows = data.wall(int(t), least, state)
+                return {"histogram": histogram, **self._page(rows, asked, 120)}
+            case ["doubts"]:
+                return self._page(data.doubts(), asked, 60)
+            case ["questions"]:
+                return self._page(data.questions(), asked, 60)
+            case ["why"]:
+                return data.why(int(asked["i"]), int(asked["t"]))
+            case ["changes"]:
+                return data.changes(int(asked["since"]))
+            case _:
+                return self.learning.told(data)
+
+    def _sorted_tags(self, asked: dict[str, str]) -> list[dict]:
+        names = self.data.tags
+        wanted = asked.get("q", "").casefold()
+        rows = [row for row in self.data.tag_rows() if wanted in names[row["t"]].casefold()]
+        by = {"open": lambda row: -row["suggested"], "known": lambda row: -row["known"]}
+        return sorted(rows, key=by.get(asked.get("sort", ""), lambda row: names[row["t"]]))
+
+    def _page(self, rows: list, asked: dict[str, str], limit: int, shown=lambda row: row) -> dict:
+        start = int(asked.get("offset", 0))
+        some = rows[start : start + int(asked.get("limit", limit))]
+        page = [shown(row) for row in some]
+        return {"total": len(rows), "version": self.data.version, "rows": page}
+
+    def _json(self, answer: dict) -> None:
+        self._send(200, "application/json", json.dumps(answer).encode())
+
+    def _file(self, path: Path) -> None:
+        file = STATIC / path
+        if file.is_file():
+            self._send(200, KINDS.get(file.suffix, "application/octet-stream"), file.read_bytes())
+        else:
+            self._send(404, "text/plain", b"no such file")
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Security-Policy", POLICY)
+        cached = "private, max-age=86400" if kind == "image/jpeg" else "no-store"
+        self.send_header("Cache-Control", cached)
+        self.end_headers()
+        # A page that is left does not wait for its answers.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.wfile.write(body)
+
+
+def main() -> None:
+    wanted = argparse.ArgumentParser()
+    wanted.add_argument("--pictures", type=int, default=300)
+    wanted.add_argument("--scenes", type=int, default=12)
+    wanted.add_argument("--port", type=int, default=0)
+    wanted.add_argument("--plain", action="store_true", help="no name that means harm")
+    options = wanted.parse_args()
+    Handler.data = FakeCollection(options.pictures, options.scenes, plain=options.plain)
+    server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
+    server.daemon_threads = True
+    print(f"http://127.0.0.1:{server.server_address[1]}/", flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Light and dark, narrow and long, named for those who do not see it."""
+
+import browsing
+import pytest
+from page_hand import Keys, Page
+
+
+class TestLooks:
+    def test_dark_by_the_system_and_by_the_switch(self, page):
+        ground = "return getComputedStyle(document.body.parentElement).backgroundColor"
+        page.prefers("light")
+        light = page.run(ground)
+        page.prefers("dark")
+        dark = page.run(ground)
+        assert light != dark
+        page.click("#theme")
+        assert page.run(ground) == light
+        page.driver.refresh()
+        page.loaded()
+        assert page.run(ground) == light
+        page.prefers("light")
+        page.click("#theme")
+        assert page.run(ground) == dark
+
+    @pytest.mark.parametrize("view", ["pictures", "picture/1", "tags", "tag/1", "doubts", "next"])
+    def test_nothing_sticks_out_of_a_narrow_screen_and_targets_fit_a_finger(self, page, view):
+        page.width(390)
+        page.move(f"#/{view}")
+        # Cards find their new places in the frame after the window has changed.
+        page.until(lambda: page.run("return document.documentElement.scrollWidth") <= 390)
+        script = """
+            return [...document.querySelectorAll('button, select, input, nav a')]
+              .filter((e) => e.checkVisibility() && !e.matches('.link, .in-chip, [type=range]'))
+              .filter((e) => e.offsetHeight < 44 || e.offsetWidth < 44)
+              .map((e) => e.outerHTML.slice(0, 120))
+        """
+        assert page.run(script) == []
+
+    def test_every_control_has_a_name(self, page):
+        script = """
+            return [...document.querySelectorAll('button, a, input, select, [role=option]')]
+              .filter((e) => e.checkVisibility() && !e.closest('[aria-hidden=true]'))
+              .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim()))
+              .map((e) => e.outerHTML.slice(0, 120))
+        """
+        for view in ("pictures", "picture/1", "tags", "tag/1", "doubts", "next"):
+            page.move(f"#/{view}")
+            assert page.run(script) == [], view
+
+
+class TestLarge:
+    def test_only_cards_near_the_window_exist_and_the_end_can_be_reached(self, driver):
+        with browsing.fake_server(pictures=3000, scenes=4) as server:
+            page = Page(driver, server)
+            page.enter()
+            page.until(lambda: page.all(".picture-card:not(.bare)"))
+            page.press(Keys.END)
+            index = "return document.activeElement.closest('.card')?.dataset.index"
+            assert page.run(index) == "2999"
+            page.until(lambda: "scene-02999" in page.text(".picture-card:last-child .name"))
+            assert len(page.all(".picture-card")) < 200
+            page.press(Keys.ENTER)
+            page.says("h1", "scene-02999")
+            page.driver.back()
+            # Back among the last ones, with the focus on the card one came from.
+            page.until(lambda: page.run(index) == "2999")
