@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.quality import calibration_error
+from tagloom.completion.quality import LabelQuality, calibration_error
 from tagloom.completion.record import NAME, read_record, write_record
 from tagloom.completion.report import write_report
 from tagloom.completion.result import Completed
@@ -102,6 +102,7 @@ def _facts(
         "skipped": [one._asdict() for one in result.skipped],
         "remarks": [one._asdict() for one in result.remarks],
         "too_rare": result.too_rare,
+        "labels": [_label_facts(one) for one in result.qualities],
         "seed": model.options.seed,
     }
 
@@ -120,6 +121,16 @@ def _has_pyarrow() -> bool:
     from importlib.util import find_spec
 
     return find_spec("pyarrow") is not None
+
+
+def _label_facts(one: LabelQuality) -> dict[str, Any]:
+    return {
+        "label": one.label,
+        "given": one.n_present,
+        "denied": one.n_absent,
+        "threshold": _or_none(one.threshold),
+        "comparisons_won": _or_none(one.comparisons_won),
+    }
 
 
 def _or_none(value: float) -> float | None:
