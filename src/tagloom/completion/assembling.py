@@ -56,7 +56,7 @@ def assemble(
         thresholds=thresholds,
         table=table,
         doubts=doubts,
-        questions=worth_asking(P, open_to, S, options.questions),
+        questions=worth_asking(P, open_to, said.counts().present, options.questions),
         qualities=label_qualities(taught.known, said, learned.held_out, thresholds)
         + [_not_learned(label, n) for label, n in taught.too_rare.items()],
         bins=reliability(taught.unasked, as_if_unsaid, meaning.calibration),

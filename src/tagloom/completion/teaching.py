@@ -20,16 +20,20 @@ class Question(NamedTuple):
 
 
 def worth_asking(
-    P: Array, open_to: npt.NDArray[np.bool_], S: Any | None, count: int, *, per_label: int = 5
+    P: Array,
+    open_to: npt.NDArray[np.bool_],
+    n_present: Array,
+    count: int,
+    *,
+    per_label: int = 5,
 ) -> list[Question]:
     """Return the open entries whose answer would teach most, most first.
 
-    The answer removes the variance u = P (1 - P) of the entry, and moves like pictures by their
-    affinity S: it teaches u o (u + S u). At most `per_label` questions are of one label and two of
-    one picture, for the next ones teach less.
+    The answer removes the variance P (1 - P) of the entry, and says the more of its label the fewer
+    presences n of it are known: it teaches P (1 - P) / n. At most `per_label` questions are of one
+    label and two of one picture, for the next ones teach less.
     """
-    U = np.where(open_to, P * (1 - P), 0).astype(np.float32)
-    value = U * (U if S is None else U + S @ U)
+    value = np.where(open_to, P * (1 - P) / np.maximum(1, n_present), 0).astype(np.float32)
     chosen: list[Question] = []
     of_label: Counter[int] = Counter()
     of_item: Counter[int] = Counter()
