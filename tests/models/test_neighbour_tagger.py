@@ -114,3 +114,14 @@ def test_every_weighting_can_be_tuned(weighting):
 def test_the_only_item_has_no_neighbour():
     with pytest.raises(InvalidInputError, match="At least 2 items"):
         NeighbourTagger(on_unlearnable="ignore").fit([[1.0]], [[1]])
+
+
+def test_asking_twice_gives_the_same_answer():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    Y = (rng.random((60, 3)) < 0.4).astype(float)
+    tagger = NeighbourTagger(n_neighbors=7).fit(X, Y)
+    once = tagger.training_scores(X)
+    np.testing.assert_array_equal(tagger.training_scores(X), once)
+    again = tagger.set_params(warm_start=True).fit(X, Y)
+    np.testing.assert_array_equal(again.training_scores(X), once)

@@ -17,7 +17,9 @@ def neighbour_table(values: npt.NDArray[Any], indices: Positions, n_rows: int) -
     """
     n_queries, k = indices.shape
     indptr = np.arange(0, n_queries * k + 1, k)
-    table = sparse.csr_array((values.ravel(), indices.ravel(), indptr), shape=(n_queries, n_rows))
+    # Copies, for sorting works in place: the order of somebody's neighbours is no business of ours.
+    parts = (values.flatten(), indices.flatten(), indptr)
+    table = sparse.csr_array(parts, shape=(n_queries, n_rows))
     table.eliminate_zeros()
     table.sort_indices()
     return table
