@@ -1,3 +1,4 @@
+import shutil
 import time
 
 import numpy as np
@@ -63,6 +64,10 @@ def test_learning_again_takes_decisions_and_gives_them_back_when_undone(page, ho
     assert {states[i], states[j]} <= {"suggested", "open"}
     tags = finished_tags(out, states=("known",))
     assert (names["images"][i], "tree") not in {(one.image, one.tag) for one in tags}
+    # What the page suggests then leaves as a suggestion.
+    confident = {(one.image, one.tag) for one in finished_tags(out) if one.confidence is not None}
+    for k in (i, j):
+        assert ((names["images"][k], "tree") in confident) == (states[k] == "suggested")
     # Reopened, it is the same.
     review.close()
     again = Review(out, home / "photos")
@@ -72,12 +77,14 @@ def test_learning_again_takes_decisions_and_gives_them_back_when_undone(page, ho
 
 def test_learning_with_everything_undone_is_the_run_from_before(page, home):
     out, before = home / "out", read_record(home / "out")
+    files = {name: (out / name).read_bytes() for name in before["files"]}
     page.decide((1, 2, "accept"))
     assert learn(page)["state"] == "done"
     assert read_record(out)["digest"] != before["digest"]
     page.post("/api/undo", {})
     assert learn(page)["state"] == "done"
     assert read_record(out) == before
+    assert {name: (out / name).read_bytes() for name in files} == files
     assert page.get("/api/collection").json["counts"]["accepted"] == 0
 
 
@@ -97,6 +104,17 @@ def test_a_failure_is_told_and_changes_nothing(page, home, monkeypatch):
     assert "ended early" in told["error"]
     assert read_record(home / "out")["digest"] == before["run"]
     assert page.get("/api/pictures").status == 200
+
+
+def test_without_the_run_from_before_it_says_what_is_missing(page, home):
+    page.decide((1, 2, "accept"))
+    assert learn(page)["state"] == "done"
+    shutil.rmtree(home / "out" / ".before-review")
+    page.decide((2, 2, "accept"))
+    told = learn(page)
+    assert told["state"] == "failed"
+    assert "run from before the review is not in" in told["error"]
+    assert page.get("/api/collection").json["counts"]["accepted"] == 2
 
 
 @pytest.mark.parametrize("lost", ["run.json", "model.tagloom"])
