@@ -1,4 +1,6 @@
 import shutil
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -9,6 +11,7 @@ from tagloom.completion.model import CompletionModel
 from tagloom.completion.record import read_record
 from tagloom.labels import State
 from tagloom.review.before import keep_before
+from tagloom.review.learning import suggested_now, what_changed
 from tagloom.review.session import Review
 
 
@@ -115,6 +118,26 @@ def test_without_the_run_from_before_it_says_what_is_missing(page, home):
     assert told["state"] == "failed"
     assert "run from before the review is not in" in told["error"]
     assert page.get("/api/collection").json["counts"]["accepted"] == 2
+
+
+def test_what_is_decided_meanwhile_is_not_told_as_gone(page, review, suggested):
+    before = suggested_now(review.collection)
+    page.decide((*suggested[0], "accept"))
+    changed = what_changed(review.collection, before)
+    assert (changed["new"], changed["gone"]) == (0, 0)
+    assert changed["suggested_before"] == changed["suggested_after"] == before.sum() - 1
+
+
+def test_learning_ends_when_who_waits_for_it_was_killed(home):
+    out = home / "out"
+    (home / "more.jsonl").write_text('{"image": "scene-00001.jpg", "tags": ["tree"]}\n')
+    record = read_record(out)
+    command = [sys.executable, "-m", "tagloom.review.relearn"]
+    paths = [out / "model.tagloom", home / "more.jsonl", out, home / "photos"]
+    # Without anybody at the other end of its input.
+    ended = subprocess.run([*command, *map(str, paths)], input=b"", timeout=60, capture_output=True)
+    assert (ended.returncode, ended.stderr) == (1, b"")
+    assert read_record(out) == record
 
 
 @pytest.mark.parametrize("lost", ["run.json", "model.tagloom"])
