@@ -108,7 +108,7 @@ class TagsView {
         h(
           "span",
           { class: "tag-open" },
-          row.suggested ? `${number(row.suggested)} suggested` : "nothing open",
+          row.suggested ? `${number(row.suggested)} suggested` : "nothing suggested",
         ),
         h("span", { class: "shares", "aria-hidden": "true" }, ...parts),
         h("span", { class: "facts" }, facts, quality(row.quality)),
