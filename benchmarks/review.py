@@ -53,6 +53,7 @@ def made_up(n: int, m: int, photos: Path) -> Loaded:
         column=np.arange(m),
         states=states,
         thresholds=np.full(m, 0.3),
+        qualities=np.full(m, 0.8),
         doubts=[Doubted(i, t, 0.01, 0.9, True) for i, t in places],
         questions=[Asked(i, t, 0.5, 0.1) for i, t in places[:50]],
         affinities=S,

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tagloom.completion.model import CompletionModel
+from tagloom.completion.record import read_record
 from tagloom.labels import State
+from tagloom.review.loading import load
 
 
 @pytest.fixture
@@ -169,3 +171,24 @@ def test_questions_are_those_of_the_run(page, home, names):
         expected = [(row["image"], row["tag"]) for row in csv.DictReader(stream)]
     rows = rows_of(page, "/api/questions")
     assert [(names["images"][row["i"]], names["tags"][row["t"]]) for row in rows] == expected
+
+
+def test_tags_tell_how_well_they_are_ranked(untouched):
+    page, record = untouched.page, read_record(untouched.home / "out")
+    told = {one["label"]: one["comparisons_won"] for one in record["labels"]}
+    tags = page.get("/api/collection").json["tags"]
+    qualities = {tags[row["t"]]: row["quality"] for row in page.get("/api/tags").json["rows"]}
+    assert qualities == {tag: told.get(tag) for tag in tags}
+    assert any(quality is not None for quality in qualities.values())
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [None, {}, [1, None], [{}], [{"label": "tree"}], [{"label": "tree", "comparisons_won": "x"}],
+     [{"label": "tree", "comparisons_won": 1.5}]],
+)  # fmt: skip
+def test_records_that_tell_no_quality_are_read(home, labels):
+    path = home / "out" / "run.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps(record | {"labels": labels}))
+    assert np.isnan(load(home / "out", photos=home / "photos").qualities).all()

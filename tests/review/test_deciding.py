@@ -51,6 +51,14 @@ def test_a_new_tag_is_added_by_name_and_leaves_with_its_undo(page, names):
     assert state_of(page, 4, t) == "added"
 
 
+def test_a_tag_of_the_run_is_found_by_its_name_whatever_it_is(page, review, names):
+    odd = "twice  blank, joined\u200d"
+    t = review.collection.add_tag(odd)
+    answer = page.decide((4, odd, "accept")).json
+    assert answer["applied"] == [{"i": 4, "t": t, "state": "added"}]
+    assert "tags" not in answer
+
+
 def test_many_new_tags_find_room(page, names):
     for number in range(70):
         page.decide((number % 48, f"new {number}", "accept"))

@@ -1,3 +1,6 @@
+import shutil
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -8,6 +11,7 @@ from tagloom.completion.model import CompletionModel
 from tagloom.completion.record import read_record
 from tagloom.labels import State
 from tagloom.review.before import keep_before
+from tagloom.review.learning import suggested_now, what_changed
 from tagloom.review.session import Review
 
 
@@ -63,6 +67,10 @@ def test_learning_again_takes_decisions_and_gives_them_back_when_undone(page, ho
     assert {states[i], states[j]} <= {"suggested", "open"}
     tags = finished_tags(out, states=("known",))
     assert (names["images"][i], "tree") not in {(one.image, one.tag) for one in tags}
+    # What the page suggests then leaves as a suggestion.
+    confident = {(one.image, one.tag) for one in finished_tags(out) if one.confidence is not None}
+    for k in (i, j):
+        assert ((names["images"][k], "tree") in confident) == (states[k] == "suggested")
     # Reopened, it is the same.
     review.close()
     again = Review(out, home / "photos")
@@ -72,12 +80,14 @@ def test_learning_again_takes_decisions_and_gives_them_back_when_undone(page, ho
 
 def test_learning_with_everything_undone_is_the_run_from_before(page, home):
     out, before = home / "out", read_record(home / "out")
+    files = {name: (out / name).read_bytes() for name in before["files"]}
     page.decide((1, 2, "accept"))
     assert learn(page)["state"] == "done"
     assert read_record(out)["digest"] != before["digest"]
     page.post("/api/undo", {})
     assert learn(page)["state"] == "done"
     assert read_record(out) == before
+    assert {name: (out / name).read_bytes() for name in files} == files
     assert page.get("/api/collection").json["counts"]["accepted"] == 0
 
 
@@ -97,6 +107,37 @@ def test_a_failure_is_told_and_changes_nothing(page, home, monkeypatch):
     assert "ended early" in told["error"]
     assert read_record(home / "out")["digest"] == before["run"]
     assert page.get("/api/pictures").status == 200
+
+
+def test_without_the_run_from_before_it_says_what_is_missing(page, home):
+    page.decide((1, 2, "accept"))
+    assert learn(page)["state"] == "done"
+    shutil.rmtree(home / "out" / ".before-review")
+    page.decide((2, 2, "accept"))
+    told = learn(page)
+    assert told["state"] == "failed"
+    assert "run from before the review is not in" in told["error"]
+    assert page.get("/api/collection").json["counts"]["accepted"] == 2
+
+
+def test_what_is_decided_meanwhile_is_not_told_as_gone(page, review, suggested):
+    before = suggested_now(review.collection)
+    page.decide((*suggested[0], "accept"))
+    changed = what_changed(review.collection, before)
+    assert (changed["new"], changed["gone"]) == (0, 0)
+    assert changed["suggested_before"] == changed["suggested_after"] == before.sum() - 1
+
+
+def test_learning_ends_when_who_waits_for_it_was_killed(home):
+    out = home / "out"
+    (home / "more.jsonl").write_text('{"image": "scene-00001.jpg", "tags": ["tree"]}\n')
+    record = read_record(out)
+    command = [sys.executable, "-m", "tagloom.review.relearn"]
+    paths = [out / "model.tagloom", home / "more.jsonl", out, home / "photos"]
+    # Without anybody at the other end of its input.
+    ended = subprocess.run([*command, *map(str, paths)], input=b"", timeout=60, capture_output=True)
+    assert (ended.returncode, ended.stderr) == (1, b"")
+    assert read_record(out) == record
 
 
 @pytest.mark.parametrize("lost", ["run.json", "model.tagloom"])

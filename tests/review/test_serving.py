@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -102,14 +102,15 @@ def test_it_listens_on_this_machine_only(raw_server):
 )
 def test_what_is_no_request_gets_no_answer_or_a_refusal(raw_server, bytes_sent):
     with socket.create_connection(("127.0.0.1", raw_server.port), timeout=10) as raw:
-        raw.sendall(bytes_sent)
-        raw.shutdown(socket.SHUT_WR)
         answer = b""
-        try:
+        # It may hang up on us at any point; only a server that keeps us waiting is wrong.
+        with suppress(ConnectionError):
+            raw.sendall(bytes_sent)
+        with suppress(OSError):
+            raw.shutdown(socket.SHUT_WR)
+        with suppress(ConnectionError):
             while more := raw.recv(65536):
                 answer += more
-        except ConnectionResetError:
-            pass
     assert not answer or answer.startswith(b"HTTP/1.1 4")
     assert b"root:" not in answer
     assert raw_server.ask("GET", "/api/tags")[0].status == 200

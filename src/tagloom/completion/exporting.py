@@ -1,13 +1,14 @@
 """Finished tags in the formats of other programs."""
 
 import csv
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tagloom.checks import check_choice
-from tagloom.completion.decisions import decided
+from tagloom.completion.decisions import Place, decided
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import MODEL, SUGGESTIONS
 from tagloom.completion.record import read_record
@@ -52,7 +53,8 @@ def finished_tags(
         check_choice("state", state, ("known", "suggested"))
     read_record(out)
     # A model holds what people have said of every label; the table holds what we say.
-    said = CompletionModel.load(out / MODEL).said
+    model = CompletionModel.load(out / MODEL)
+    said = model.said
     items = [str(item) for item in said.items or ()]
     review, there = decided(out), set(items)
     judged = {(one.image, one.tag) for one in review}
@@ -63,7 +65,8 @@ def finished_tags(
         annotations += [one for one in listed if (one.image, one.tag) not in overruled]
         annotations += [one for one in review if one.image in there]
     if "suggested" in states:
-        ours = [one for one in _suggested(out) if (one.image, one.tag) not in judged]
+        suggested = _suggested(out, model, review.undecided)
+        ours = [one for one in suggested if (one.image, one.tag) not in judged]
         annotations += [one for one in ours if (one.confidence or 0) >= at_least]
     return Annotations.of(annotations, images=items, tags=map(str, said.labels))
 
@@ -76,8 +79,10 @@ def _listed(said: PartialLabels, items: list[str]) -> list[Annotation]:
     ]
 
 
-def _suggested(out: Path) -> list[Annotation]:
+def _suggested(out: Path, model: CompletionModel, undecided: Collection[Place]) -> list[Annotation]:
+    """Return what the table suggests, and what it would had it not learned what was taken back."""
     path = out / SUGGESTIONS
+    least = dict(zip(map(str, model.tagger.classes_), model.thresholds, strict=True))
     with path.open(encoding="utf-8", newline="") as stream:
         rows = csv.DictReader(stream)
         if tuple(rows.fieldnames or ()) != COLUMNS:
@@ -88,6 +93,10 @@ def _suggested(out: Path) -> list[Annotation]:
             Annotation(row["image"], row["tag"], True, float(row["probability"]))
             for row in rows
             if row["state"] == TagState.SUGGESTED.text
+            or (
+                (row["image"], row["tag"]) in undecided
+                and float(row["probability"] or "nan") >= least.get(row["tag"], math.inf)
+            )
         ]
 
 

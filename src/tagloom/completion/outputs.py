@@ -16,6 +16,7 @@ from tagloom.formats import Reading
 
 MODEL = "model.tagloom"
 SUGGESTIONS = "suggestions.csv"
+TABLE = "suggestions.parquet"
 QUESTIONS = "annotate_next.csv"
 
 
@@ -71,10 +72,10 @@ def write_outputs(
     files = [SUGGESTIONS, QUESTIONS, MODEL, "report.html"]
     write_csv(result.table, out / SUGGESTIONS)
     # A table that an earlier run left there must not stand beside this one.
-    (out / "suggestions.parquet").unlink(missing_ok=True)
+    (out / TABLE).unlink(missing_ok=True)
     if _has_pyarrow():
-        write_parquet(result.table, out / "suggestions.parquet")
-        files.insert(1, "suggestions.parquet")
+        write_parquet(result.table, out / TABLE)
+        files.insert(1, TABLE)
     _write_questions(result, out / QUESTIONS)
     model.save(out / MODEL)
     write_report(result, out, title=result.photos.resolve().name, show_progress=show_progress)

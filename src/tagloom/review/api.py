@@ -136,8 +136,7 @@ class Api:
         body = asking.body_of(request.scope[BODY])
         client = asking.client_of(body)
         with self._review.lock:
-            all_of_it = self._review.collection
-            verdicts = asking.verdicts_of(body, len(all_of_it.images), len(all_of_it.tags))
+            verdicts = asking.verdicts_of(body, self._review.collection)
             facts = self._review.decide(verdicts, client)
             return _answer(request, facts | {"counts": self._counts()})
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from unicodedata import normalize
 
 from tagloom.review.answers import RefusedError
+from tagloom.review.collection import Collection
 from tagloom.review.session import Verdict
 from tagloom.review.states import VERDICTS
 
@@ -84,31 +85,36 @@ def client_of(body: Mapping[str, Any]) -> str:
     return client
 
 
-def verdicts_of(body: Mapping[str, Any], n_images: int, n_tags: int) -> list[Verdict]:
+def verdicts_of(body: Mapping[str, Any], collection: Collection) -> list[Verdict]:
     """Read decisions; nothing is done if one of them is wrong."""
     given = body.get("decisions")
     if not isinstance(given, list) or not 1 <= len(given) <= MOST_DECISIONS:
         raise RefusedError(400, f"decisions must be a list of 1 to {MOST_DECISIONS:,} objects.")
-    return [_verdict(number, one, n_images, n_tags) for number, one in enumerate(given)]
+    return [_verdict(number, one, collection) for number, one in enumerate(given)]
 
 
-def _verdict(number: int, one: Any, n_images: int, n_tags: int) -> Verdict:
+def _verdict(number: int, one: Any, collection: Collection) -> Verdict:
     if not isinstance(one, dict):
         raise RefusedError(400, f"Decision {number} must be an object.")
     image, verdict = one.get("i"), one.get("verdict")
-    if type(image) is not int or not 0 <= image < n_images:
+    if type(image) is not int or not 0 <= image < len(collection.images):
         raise RefusedError(400, f"Decision {number}: i must be the number of a picture.")
     if verdict not in VERDICTS:
         raise RefusedError(400, f"Decision {number}: verdict is one of {', '.join(VERDICTS)}.")
     if ("t" in one) == ("tag" in one):
         raise RefusedError(400, f"Decision {number}: give either t or tag.")
-    tag = _tag_name(number, one["tag"]) if "tag" in one else one["t"]
-    if not isinstance(tag, str) and (type(tag) is not int or not 0 <= tag < n_tags):
+    if "tag" in one:
+        return Verdict(image, _tag_name(number, one["tag"], collection), verdict)
+    tag = one["t"]
+    if type(tag) is not int or not 0 <= tag < len(collection.tags):
         raise RefusedError(400, f"Decision {number}: t must be the number of a tag.")
     return Verdict(image, tag, verdict)
 
 
-def _tag_name(number: int, tag: Any) -> str:
+def _tag_name(number: int, tag: Any, collection: Collection) -> str:
+    # What a file calls a tag need not be what we would let anybody type.
+    if isinstance(tag, str) and collection.tag(tag) is not None:
+        return tag
     # As readers of tags do: the same letters are the same tag, however they were typed.
     name = normalize("NFC", " ".join(tag.split())) if isinstance(tag, str) else ""
     if not name or len(name) > _LONGEST_TAG or not _is_plain(name):

@@ -9,12 +9,11 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from tagloom.completion.outputs import MODEL, QUESTIONS, SUGGESTIONS
+from tagloom.completion.outputs import MODEL, TABLE
 from tagloom.completion.record import NAME, read_record
+from tagloom.errors import InvalidInputError
 
 FOLDER = ".before-review"
-# The record last: where it stands, the others do.
-_FILES = (MODEL, SUGGESTIONS, QUESTIONS, NAME)
 
 
 def keep_before(out: Path) -> None:
@@ -22,14 +21,16 @@ def keep_before(out: Path) -> None:
     folder = out / FOLDER
     folder.mkdir(exist_ok=True)
     (folder / NAME).unlink(missing_ok=True)
-    for name in _FILES:
+    for name in _files(out):
         _put(out / name, folder / name)
 
 
 def restore(out: Path) -> None:
-    """Bring back the run as it was."""
+    """Bring back the run as it was, with all its tables, so that none tells of another run."""
+    kept = _files(out / FOLDER)
     (out / NAME).unlink(missing_ok=True)
-    for name in _FILES:
+    (out / TABLE).unlink(missing_ok=True)
+    for name in kept:
         _put(out / FOLDER / name, out / name)
 
 
@@ -49,7 +50,21 @@ def check_is_run(out: Path) -> None:
 
 def model_before(out: Path) -> Path:
     """Return the model from which to learn again."""
-    return out / FOLDER / MODEL
+    path = out / FOLDER / MODEL
+    if not path.exists():
+        raise InvalidInputError(
+            f"The run from before the review is not in {path.parent} any more, from which it "
+            "learns again. Bring the folder back from a copy, or run `tagloom complete` again; "
+            "decisions are kept."
+        )
+    return path
+
+
+def _files(folder: Path) -> list[str]:
+    """Return the files of a run that are there, the record last: where it stands, all do."""
+    listed = [str(name) for name in read_record(folder).get("files", [])]
+    plain = [name for name in listed if Path(name).name == name]
+    return [name for name in plain if (folder / name).is_file()] + [NAME]
 
 
 def _put(source: Path, target: Path) -> None:

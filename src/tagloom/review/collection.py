@@ -72,8 +72,11 @@ class Collection:
 
     def threshold(self, t: int) -> float | None:
         """Return from which probability on a tag is suggested; None for never."""
-        value = self._thresholds[t] if t < len(self._thresholds) else np.nan
-        return float(value) if np.isfinite(value) else None
+        return _told(self._thresholds, t)
+
+    def quality(self, t: int) -> float | None:
+        """Return how well a tag is ranked, 0.5 being chance; None where it was not measured."""
+        return _told(self.loaded.qualities, t)
 
     def probabilities(self, t: int) -> npt.NDArray[np.float32]:
         """Return the probabilities of a tag for all pictures; NaN where there are none."""
@@ -124,6 +127,12 @@ class Collection:
         suggested, open_to = state == EntryState.SUGGESTED, _IS_UNDECIDED[state]
         self.surest[images] = np.fmax.reduce(np.where(suggested, p, -1.0), axis=1, initial=-1.0)
         self.unclear[images] = np.nansum(np.where(open_to, p * (1 - p), 0), axis=1)
+
+
+def _told(values: Array, t: int) -> float | None:
+    """Return what is known of a tag; those that came later have nothing."""
+    value = values[t] if t < len(values) else np.nan
+    return float(value) if np.isfinite(value) else None
 
 
 def _counted(states: npt.NDArray[np.int8]) -> tuple[Array, Array]:

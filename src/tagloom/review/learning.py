@@ -17,7 +17,7 @@ from tagloom.formats import Annotation, Annotations, write_jsonl
 from tagloom.review.before import keep_before, model_before, restore, restore_if_broken
 from tagloom.review.collection import Collection
 from tagloom.review.session import Json, Review
-from tagloom.review.states import CARRIED, DENIED, EntryState
+from tagloom.review.states import CARRIED, DENIED, UNDECIDED, EntryState, among
 
 FILE = "reviewed.jsonl"
 _EXAMPLES = 12
@@ -89,7 +89,7 @@ class Learning:
             self._thread.start()
 
     def close(self) -> None:
-        """Break off what is running; the run is then as it was before the review."""
+        """Break off what is running; half-replaced files are given back as before the review."""
         with self._lock:
             self._closed = True
             if self._process is not None:
@@ -138,7 +138,8 @@ class Learning:
             process = self._process = subprocess.Popen(
                 [sys.executable, "-m", "tagloom.review.relearn", *arguments,
                  str(self._review.photos)],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                # It ends when this end of its input does, should we be killed.
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 text=True, encoding="utf-8", errors="replace",
             )  # fmt: skip
         noise: list[str] = []
@@ -192,10 +193,15 @@ def suggested_now(collection: Collection) -> Any:
 
 
 def what_changed(collection: Collection, before: Any) -> Json:
-    """Compare what is suggested with what was; tags that were not there had no suggestions."""
-    after = suggested_now(collection)
+    """Compare what is suggested with what was, except for what was decided meanwhile.
+
+    Tags that were not there had no suggestions.
+    """
+    states = np.array(collection.states)
+    after = states == EntryState.SUGGESTED
     then = np.zeros_like(after)
     then[:, : before.shape[1]] = before
+    then &= among(*UNDECIDED)[states]
     rows, tags = np.nonzero(after & ~then)
     p = np.zeros(len(rows))
     for t in np.unique(tags).tolist():

@@ -67,6 +67,9 @@ class Loaded:
         An `EntryState` for every entry, from before the review.
     thresholds : array of shape (n_tags,)
         NaN for tags that are never suggested.
+    qualities : array of shape (n_tags,)
+        Of all pairs of a picture whose tag had been hidden and one without it, the share in which
+        the former ranks higher; NaN where it was not measured.
     doubts, questions
         Surest and most worth first.
     affinities : sparse array
@@ -82,6 +85,7 @@ class Loaded:
     column: npt.NDArray[np.int64]
     states: npt.NDArray[np.int8]
     thresholds: npt.NDArray[np.float64]
+    qualities: npt.NDArray[np.float64]
     doubts: list[Doubted]
     questions: list[Asked]
     affinities: Any
@@ -133,6 +137,7 @@ def load(
         column=column,
         states=states,
         thresholds=thresholds,
+        qualities=_qualities(record, place),
         doubts=_doubts(states, P, column),
         questions=_questions(numbers),
         affinities=_affinities(model, len(images)),
@@ -229,6 +234,18 @@ def _take_back(
             continue
         p = P[i, column[t]] if column[t] >= 0 else math.nan
         states[i, t] = EntryState.SUGGESTED if p >= thresholds[t] else EntryState.OPEN
+
+
+def _qualities(record: Mapping[str, Any], place: Mapping[str, int]) -> Array:
+    """Return the qualities that a record tells; those of earlier versions tell none."""
+    qualities = np.full(len(place), np.nan)
+    listed = record.get("labels")
+    for one in listed if isinstance(listed, list) else ():
+        told = one if isinstance(one, dict) else {}
+        t, won = place.get(str(told.get("label"))), told.get("comparisons_won")
+        if t is not None and isinstance(won, int | float) and 0 <= won <= 1:
+            qualities[t] = won
+    return qualities
 
 
 def _doubts(states: Array, P: Array, column: Array) -> list[Doubted]:

@@ -6,6 +6,7 @@ Run as `python -m tagloom.review.relearn MODEL DECISIONS OUT PHOTOS`.
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -40,5 +41,17 @@ def main(model: str, decisions: str, out: str, photos: str) -> int:
     return 0
 
 
+def end_with_who_waits() -> None:
+    """End as soon as nobody holds the other end of our input.
+
+    A server that was killed and started again must not have its run replaced by the old one's
+    learning.
+    """
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=end_with_who_waits, daemon=True).start()
     sys.exit(main(*sys.argv[1:]))

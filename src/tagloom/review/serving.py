@@ -4,13 +4,13 @@ import logging
 import os
 import secrets
 import socket
-import threading
-import webbrowser
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from tagloom.errors import InvalidInputError
+from tagloom.review.opening import opened
 from tagloom.vision.extras import import_extra
 
 HOST = "127.0.0.1"
@@ -70,10 +70,9 @@ def serve(
         )  # fmt: skip
         listening.listen(128)
         say(address)
-        if open_browser:
-            threading.Thread(target=webbrowser.open, args=(address.url,), daemon=True).start()
         try:
-            server.run(sockets=[listening])
+            with opened(address.url, out) if open_browser else nullcontext():
+                server.run(sockets=[listening])
         except KeyboardInterrupt:
             pass
         finally:

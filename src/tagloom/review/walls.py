@@ -31,7 +31,8 @@ def tag_rows(collection: Collection, q: str, sort: str) -> list[Json]:
         if all(word in name for word in words):
             counts = collection.per_tag[t].tolist()
             row: Json = {key: sum(counts[s] for s in which) for key, which in _COUNTED.items()}
-            rows.append({"t": t, **row, "threshold": collection.threshold(t), "ap": None})
+            learned = {"threshold": collection.threshold(t), "quality": collection.quality(t)}
+            rows.append({"t": t, **row, **learned})
     rows.sort(key=lambda row: names[row["t"]])
     if sort != "name":
         key = "suggested" if sort == "open" else "known"

@@ -103,7 +103,7 @@ class FakeCollection:
                     "accepted": count.get("accepted", 0) + count.get("added", 0),
                     "rejected": count.get("rejected", 0) + count.get("removed", 0),
                     "threshold": self.thresholds[t],
-                    "ap": 0.8,
+                    "quality": 0.8,
                 }
             )
         return rows

@@ -1,5 +1,7 @@
 """Light and dark, narrow and long, named for those who do not see it."""
 
+import re
+
 import browsing
 import pytest
 from page_hand import Keys, Page
@@ -35,6 +37,12 @@ class TestLooks:
               .map((e) => e.outerHTML.slice(0, 120))
         """
         assert page.run(script) == []
+
+    def test_the_list_of_tags_tells_their_quality_and_what_that_means(self, page):
+        page.move("#/tags")
+        told = page.one(".facts [title]")
+        assert re.fullmatch(r"quality \d+", told.text)
+        assert "50 is chance" in told.get_attribute("title")
 
     def test_every_control_has_a_name(self, page):
         script = """

@@ -5,7 +5,7 @@ import { button, fill, h } from "./dom.js";
 import { address } from "./router.js";
 import { store } from "./store.js";
 import { announce, toast } from "./telling.js";
-import { many, number, percent } from "./words.js";
+import { many, number, percent, sentence } from "./words.js";
 
 const ASK_MS = 700;
 let dialog = null;
@@ -160,7 +160,7 @@ function drawTrouble(text) {
   if (!dialog) build();
   fill(
     body,
-    h("p", { role: "alert" }, `Learning did not succeed: ${text}. Your decisions are not touched.`),
+    h("p", { role: "alert" }, `Learning did not succeed: ${sentence(text)} Your decisions are not touched.`),
     button({ text: "Try again", click: start }),
   );
   if (!dialog.open)

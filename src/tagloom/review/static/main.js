@@ -1,6 +1,7 @@
 // Where it begins: load the collection, then show the view the address asks for.
 
 import { redo, undo } from "./actions.js";
+import { Refused } from "./api.js";
 import { fill, h } from "./dom.js";
 import { startHeader } from "./header.js";
 import { openHelp } from "./help.js";
@@ -14,6 +15,7 @@ import { showPicture } from "./views/picture.js";
 import { showPictures } from "./views/pictures.js";
 import { showTags } from "./views/tags.js";
 import { showWall } from "./views/wall.js";
+import { sentence } from "./words.js";
 
 // A view builds itself into the root and returns {key, destroy, ready}.
 const VIEWS = {
@@ -85,7 +87,9 @@ async function begin() {
         h(
           "p",
           {},
-          `${error.message}. Open the link that \`tagloom review\` printed, or start it again.`,
+          error instanceof Refused
+            ? error.message
+            : `${sentence(error.message)} Start \`tagloom review\` again, and open its link.`,
         ),
       ),
     );

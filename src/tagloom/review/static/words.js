@@ -48,6 +48,9 @@ export function percent(p) {
 export const number = (n) => n.toLocaleString("en").replaceAll(",", "\u202f");
 export const many = (n, one, more = `${one}s`) => `${number(n)} ${n === 1 ? one : more}`;
 
+/** A message as a sentence: some come with their full stop, some without. */
+export const sentence = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
+
 /** The name of a picture without its folders: the last part is what people know it by. */
 export const shortName = (name) => name.slice(name.lastIndexOf("/") + 1) || name;
 

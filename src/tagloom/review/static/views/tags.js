@@ -16,6 +16,16 @@ const SORTS = [
   ["known", "most known"],
 ];
 
+const QUALITY =
+  "Of a hundred pairs of a picture whose tag had been hidden and one without the tag, " +
+  "in how many the former ranks higher; 50 is chance.";
+
+/** How well a tag is told, quietly; nothing where it could not be measured. */
+function quality(share) {
+  if (share === null || share === undefined) return null;
+  return [" · ", h("span", { title: QUALITY }, `quality ${Math.round(100 * share)}`)];
+}
+
 class TagsView {
   constructor(root, { query }) {
     this.query = { q: query.get("q") ?? "", sort: query.get("sort") ?? "open" };
@@ -98,10 +108,10 @@ class TagsView {
         h(
           "span",
           { class: "tag-open" },
-          row.suggested ? `${number(row.suggested)} suggested` : "nothing open",
+          row.suggested ? `${number(row.suggested)} suggested` : "nothing suggested",
         ),
         h("span", { class: "shares", "aria-hidden": "true" }, ...parts),
-        h("span", { class: "facts" }, facts),
+        h("span", { class: "facts" }, facts, quality(row.quality)),
       ),
     );
   }
