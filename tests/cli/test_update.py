@@ -30,7 +30,7 @@ def test_answers_are_learned(finished, answers, tagloom, read_rows, collection, 
     before = contents(collection.photos)
     answer = tagloom("update", finished, "--tags", path)
     assert (answer.code, answer.err) == (0, "")
-    assert "10 statements were learned from" in answer.out
+    assert "10 new statements were learned from" in answer.out
     rows = read_rows(finished / "suggestions.csv")
     known = _pairs(rows, "known", "doubtful-known")
     assert {*confirmed, *new} <= known
@@ -116,3 +116,28 @@ def test_no_model_to_update(tagloom, tmp_path, collection):
     answer = tagloom("update", tmp_path, "--tags", collection.tags)
     assert answer.code == 1
     assert "There is no model file" in answer.err
+
+
+def test_answers_may_stand_in_the_tables_of_the_run(finished, tagloom, read_rows):
+    table = finished / "suggestions.csv"
+    suggested = sorted(_pairs(read_rows(table), "suggested"))
+    text = table.read_text(encoding="utf-8")
+    for (image, tag), state in zip(suggested[:2], ("known", "absent"), strict=True):
+        (line,) = [one for one in text.splitlines() if one.startswith(f"{image},{tag},")]
+        text = text.replace(line, line.replace("suggested", state))
+    table.write_text(text, encoding="utf-8")
+    answer = tagloom("update", finished, "--tags", table)
+    assert answer.code == 0, answer.err
+    assert "2 new statements were learned from" in answer.out
+    assert f"{len(suggested) - 2} are suggestions of a machine: not learned from" in answer.out
+    rows = read_rows(table)
+    assert suggested[0] in _pairs(rows, "known", "doubtful-known")
+    assert suggested[1] not in _pairs(rows, "known", "doubtful-known", "suggested")
+
+
+def test_questions_that_nobody_answered_teach_nothing(finished, tagloom, contents):
+    before = contents(finished)
+    answer = tagloom("update", finished, "--tags", finished / "annotate_next.csv")
+    assert answer.code == 1
+    assert "suggestions are a machine's: give those that are right the state known" in answer.err
+    assert contents(finished) == before
