@@ -110,10 +110,11 @@ def _said(
 
 
 def _own_state(table: Table, row: int, columns: LongColumns) -> tuple[State, float | None]:
-    cells = [
-        "" if at is None else table.rows[row][at] for at in (columns.state, columns.probability)
-    ]
-    return answered(*cells, where=table.where(row, columns.state))
+    state, probability = (
+        "" if place is None else table.rows[row][place]
+        for place in (columns.state, columns.probability)
+    )
+    return answered(state, probability, table.where(row, columns.state))
 
 
 def _state(table: Table, row: int, columns: LongColumns) -> tuple[State, float | None]:
