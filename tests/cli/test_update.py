@@ -141,3 +141,40 @@ def test_questions_that_nobody_answered_teach_nothing(finished, tagloom, content
     assert answer.code == 1
     assert "suggestions are a machine's: give those that are right the state known" in answer.err
     assert contents(finished) == before
+
+
+def test_a_new_run_does_not_lose_the_answers(finished, answers, tagloom, collection, tmp_path):
+    path, confirmed, denied, _ = answers
+    assert tagloom("update", finished, "--tags", path).code == 0
+    before = {one.name: one.read_bytes() for one in finished.iterdir() if one.is_file()}
+    answer = collection.complete(finished)
+    assert answer.code == 1
+    assert "has learned 10 answers by `tagloom update` that the tags of this run do" in answer.err
+    assert {one.name: one.read_bytes() for one in finished.iterdir() if one.is_file()} == before
+    assert not (finished / ".work").exists()
+    known = tmp_path / "known.csv"
+    answer = tagloom("export", finished, "--to", "csv", "--only-known", "--file", known)
+    assert answer.code == 0, answer.err
+    answer = collection.complete(finished, "--tags", known)
+    assert answer.code == 0, answer.err
+    said = CompletionModel.load(finished / "model.tagloom").said
+    entries = said.entries()
+    states = {
+        (said.items[row], said.labels[column]): bool(present)
+        for row, column, present in zip(entries.rows, entries.columns, entries.present, strict=True)
+    }
+    assert all(states[place] for place in confirmed)
+    assert not any(states[place] for place in denied)
+
+
+def test_an_answer_against_the_list_is_not_overruled_by_it_in_silence(
+    finished, tagloom, collection, tmp_path
+):
+    image, (tag, *_) = next((name, tags) for name, tags in collection.given.items() if tags)
+    no = tmp_path / "no.csv"
+    write_long_csv(Annotations.of([Annotation(image, tag, False)]), no)
+    assert tagloom("update", finished, "--tags", no).code == 0
+    assert collection.complete(finished).code == 1
+    answer = collection.complete(finished, "--tags", no)
+    assert answer.code == 0, answer.err
+    assert "is both present and absent: left unknown" in answer.out

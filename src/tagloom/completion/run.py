@@ -8,6 +8,7 @@ import numpy as np
 
 from tagloom.completion.inputs import Pictures, TagsRead, look_at, read_sources, said_of
 from tagloom.completion.job import Finished, Job
+from tagloom.completion.keeping import check_answers_kept
 from tagloom.completion.learning import fit_tagger, measured
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.options import Options
@@ -36,7 +37,8 @@ def complete(
     """Complete the tags of a folder of pictures.
 
     Nothing is written but in `out`. A run that was broken off goes on where it was; one that is
-    finished and whose input has not changed has nothing to do, unless `again` is asked.
+    finished and whose input has not changed has nothing to do, unless `again` is asked. One that
+    has learned answers since is not replaced by one that does not know them.
 
     Parameters
     ----------
@@ -68,6 +70,7 @@ def complete(
     if not again and is_done(out, job.digest):
         job.work().remove()
         return Finished(out, None, None)
+    check_answers_kept(out, said, read.annotations.undecided)
     tell("taught", {"taught": job.taught})
     work = job.work()
     tagger = fit_tagger(
