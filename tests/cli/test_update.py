@@ -30,7 +30,7 @@ def test_answers_are_learned(finished, answers, tagloom, read_rows, collection, 
     before = contents(collection.photos)
     answer = tagloom("update", finished, "--tags", path)
     assert (answer.code, answer.err) == (0, "")
-    assert "10 statements were learned from" in answer.out
+    assert "10 new statements were learned from" in answer.out
     rows = read_rows(finished / "suggestions.csv")
     known = _pairs(rows, "known", "doubtful-known")
     assert {*confirmed, *new} <= known
@@ -116,3 +116,65 @@ def test_no_model_to_update(tagloom, tmp_path, collection):
     answer = tagloom("update", tmp_path, "--tags", collection.tags)
     assert answer.code == 1
     assert "There is no model file" in answer.err
+
+
+def test_answers_may_stand_in_the_tables_of_the_run(finished, tagloom, read_rows):
+    table = finished / "suggestions.csv"
+    suggested = sorted(_pairs(read_rows(table), "suggested"))
+    text = table.read_text(encoding="utf-8")
+    for (image, tag), state in zip(suggested[:2], ("known", "absent"), strict=True):
+        (line,) = [one for one in text.splitlines() if one.startswith(f"{image},{tag},")]
+        text = text.replace(line, line.replace("suggested", state))
+    table.write_text(text, encoding="utf-8")
+    answer = tagloom("update", finished, "--tags", table)
+    assert answer.code == 0, answer.err
+    assert "2 new statements were learned from" in answer.out
+    assert f"{len(suggested) - 2} are suggestions of a machine: not learned from" in answer.out
+    rows = read_rows(table)
+    assert suggested[0] in _pairs(rows, "known", "doubtful-known")
+    assert suggested[1] not in _pairs(rows, "known", "doubtful-known", "suggested")
+
+
+def test_questions_that_nobody_answered_teach_nothing(finished, tagloom, contents):
+    before = contents(finished)
+    answer = tagloom("update", finished, "--tags", finished / "annotate_next.csv")
+    assert answer.code == 1
+    assert "suggestions are a machine's: give those that are right the state known" in answer.err
+    assert contents(finished) == before
+
+
+def test_a_new_run_does_not_lose_the_answers(finished, answers, tagloom, collection, tmp_path):
+    path, confirmed, denied, _ = answers
+    assert tagloom("update", finished, "--tags", path).code == 0
+    before = {one.name: one.read_bytes() for one in finished.iterdir() if one.is_file()}
+    answer = collection.complete(finished)
+    assert answer.code == 1
+    assert "has learned 10 answers by `tagloom update` that the tags of this run do" in answer.err
+    assert {one.name: one.read_bytes() for one in finished.iterdir() if one.is_file()} == before
+    assert not (finished / ".work").exists()
+    known = tmp_path / "known.csv"
+    answer = tagloom("export", finished, "--to", "csv", "--only-known", "--file", known)
+    assert answer.code == 0, answer.err
+    answer = collection.complete(finished, "--tags", known)
+    assert answer.code == 0, answer.err
+    said = CompletionModel.load(finished / "model.tagloom").said
+    entries = said.entries()
+    states = {
+        (said.items[row], said.labels[column]): bool(present)
+        for row, column, present in zip(entries.rows, entries.columns, entries.present, strict=True)
+    }
+    assert all(states[place] for place in confirmed)
+    assert not any(states[place] for place in denied)
+
+
+def test_an_answer_against_the_list_is_not_overruled_by_it_in_silence(
+    finished, tagloom, collection, tmp_path
+):
+    image, (tag, *_) = next((name, tags) for name, tags in collection.given.items() if tags)
+    no = tmp_path / "no.csv"
+    write_long_csv(Annotations.of([Annotation(image, tag, False)]), no)
+    assert tagloom("update", finished, "--tags", no).code == 0
+    assert collection.complete(finished).code == 1
+    answer = collection.complete(finished, "--tags", no)
+    assert answer.code == 0, answer.err
+    assert "is both present and absent: left unknown" in answer.out

@@ -138,3 +138,14 @@ def test_without_hides_by_the_names_of_labels():
     later = PartialLabels.from_array([[np.nan, 1], [1, np.nan]], labels=["yak", "dog"])
     hidden = without(known, later).to_array()
     assert np.array_equal(hidden, [[1, np.nan], [0, 1]], equal_nan=True)
+
+
+def test_what_the_owner_calls_absent_was_looked_at():
+    codes = np.array([[1, np.nan], [1, np.nan], [np.nan, 1], [np.nan, 1], [np.nan, np.nan]])
+    rows, columns = np.nonzero(codes == 1)
+    said = PartialLabels.from_entries(
+        rows, columns, np.ones(4, dtype=bool), shape=codes.shape, unlisted_weight=1.0
+    )
+    assert not teach(said, Options(least_pictures=2)).unseen.any()
+    open_row = said.with_hidden(np.array([4, 4]), np.array([0, 1]))
+    assert teach(open_row, Options(least_pictures=2)).unseen.tolist() == [0, 0, 0, 0, 1]

@@ -14,6 +14,7 @@ from tagloom.completion.suggestions import (
     write_csv,
     write_parquet,
 )
+from tagloom.formats import read_tags
 from tagloom.labels import PartialLabels, State
 
 names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
@@ -127,3 +128,17 @@ def test_a_table_without_rows_is_a_header(tmp_path):
                      nothing.astype(np.int8))  # fmt: skip
     write_csv(table, tmp_path / "none.csv")
     assert (tmp_path / "none.csv").read_text() == ",".join(COLUMNS) + "\n"
+
+
+def test_the_table_reads_back_with_who_said_what(tmp_path):
+    codes = np.array([[1, 1, 0], [np.nan, 1, np.nan]])
+    said = PartialLabels.from_array(codes, items=["a.jpg", "b.jpg"], labels=["x", "y", "z"])
+    P = np.array([[0.9, 0.1, 0.8], [0.7, 0.6, 0.2]])
+    doubtful = np.array([[False, True, True], [False, False, False]])
+    table = tag_table(said, P, np.isnan(codes), np.full(3, 0.5), doubtful)
+    write_csv(table, tmp_path / "suggestions.csv")
+    back = read_tags(tmp_path / "suggestions.csv").annotations
+    assert {state.text for state in TagState} == {row.state.text for row in table}
+    by_people = {(one.image, one.tag): one.present for one in back.said_by_people()}
+    assert list(by_people.values()) == [True, True, False, True]
+    assert [one.confidence for one in back if one.confidence is not None] == [0.7]

@@ -64,6 +64,9 @@ class Teller:
             )
             lines += noted(reading.remarks)
             lines += noted(reading.contradictions)
+            n_suggested = len(reading.annotations) - len(reading.annotations.said_by_people())
+            if n_suggested:
+                lines.append(f"  {n_suggested:,} are suggestions of a machine: not learned from")
         if matched.missing:
             lines.append(f"  {len(matched.missing):,} tagged pictures are not there")
             lines += listed([shown(name) for name in matched.missing])
@@ -109,7 +112,7 @@ def told_result(result: "Completed", out: Any) -> str:
     error = calibration_error(result.bins, least=0.3)
     lines = [f"{len(skipped):,} pictures skipped", *listed(skipped)] if skipped else []
     if "said since" in account:
-        lines.append(f"{account['said since']:,} statements were learned from")
+        lines.append(f"{account['said since']:,} new statements were learned from")
     lines += [
         f"{account['tags suggested']:,} tags suggested, "
         f"{account['known tags that look wrong']:,} known tags look wrong",

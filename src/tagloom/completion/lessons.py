@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from tagloom.completion.options import Options
 from tagloom.errors import InvalidInputError
-from tagloom.labels import PartialLabels
+from tagloom.labels import PartialLabels, State
 
 Flags = npt.NDArray[np.bool_]
 
@@ -73,7 +73,9 @@ def teach(said: PartialLabels, options: Options, later: PartialLabels | None = N
     kept, left = _sorted_out(said, options.least_pictures, only_presences)
     chosen, first, rare = said.select(kept), first.select(kept), said.select(left)
     if not only_presences:
-        return Taught(chosen, chosen, first, False, ~tagged, rare)
+        # An owner who says what unlisted means has looked at pictures without any tag, too.
+        silent = (first.states() == int(State.UNKNOWN)).all(axis=1)
+        return Taught(chosen, chosen, first, False, np.asarray(silent & ~tagged), rare)
     unseen = (
         ~tagged
         if _left_unseen(unasked.rows, said.n_items, options.untagged)

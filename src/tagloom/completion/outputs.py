@@ -112,10 +112,10 @@ def _write_questions(result: Completed, path: Path) -> None:
     items, labels = result.items, result.labels
     rows = (
         (items[one.row], labels[one.column], f"{result.P[one.row, one.column]:.4f}",
-         f"{one.value:.4f}")
+         f"{one.value:.4f}", "")
         for one in result.questions
     )  # fmt: skip
-    write_rows(path, ("image", "tag", "probability", "worth"), rows)
+    write_rows(path, ("image", "tag", "probability", "worth", "state"), rows)
 
 
 def _has_pyarrow() -> bool:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tagloom.completion.inputs import Pictures, look_at, read_sources, said_of
+from tagloom.completion.inputs import Pictures, TagsRead, look_at, read_sources, said_of
 from tagloom.completion.job import Finished, Job
+from tagloom.completion.keeping import check_answers_kept
 from tagloom.completion.learning import fit_tagger, measured
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.options import Options
@@ -36,7 +37,8 @@ def complete(
     """Complete the tags of a folder of pictures.
 
     Nothing is written but in `out`. A run that was broken off goes on where it was; one that is
-    finished and whose input has not changed has nothing to do, unless `again` is asked.
+    finished and whose input has not changed has nothing to do, unless `again` is asked. One that
+    has learned answers since is not replaced by one that does not know them.
 
     Parameters
     ----------
@@ -68,6 +70,7 @@ def complete(
     if not again and is_done(out, job.digest):
         job.work().remove()
         return Finished(out, None, None)
+    check_answers_kept(out, said, read.annotations.undecided)
     tell("taught", {"taught": job.taught})
     work = job.work()
     tagger = fit_tagger(
@@ -112,11 +115,9 @@ def update(
     tell("read", {"readings": read.readings, "matched": read.matched})
     news = read.annotations.to_labels(features.items)
     if not news.n_known:
-        raise InvalidInputError(
-            f"{', '.join(map(str, more))} says nothing of the {len(features):,} pictures of "
-            f"{model_path}: there is nothing to learn."
-        )
-    said, later = add_known(model.said, news), add_known(model.later, _unheard(model.said, news))
+        raise _nothing_said(more, model_path, read)
+    unheard = _unheard(model.said, news)
+    said, later = add_known(model.said, news), add_known(model.later, unheard)
     inputs = {"model": digest_of_files([model_path]), "tags": digest_of_files(more)}
     pictures = Pictures(folder, features, [])
     job = Job(pictures, read, said, later, model.options, out, inputs, show_progress)
@@ -133,7 +134,20 @@ def update(
         completeness=model.calibration.completeness if taught.only_presences else None,
         show_progress=show_progress,
     )
-    return job.finished(learned, **{"said since": news.n_known})
+    return job.finished(learned, **{"said since": unheard.n_known})
+
+
+def _nothing_said(more: Sequence[Path], model_path: Path, read: TagsRead) -> InvalidInputError:
+    of_machines = (
+        f" Its {len(read.annotations):,} suggestions are a machine's: give those that are right "
+        "the state known, those that are wrong the state absent."
+        if len(read.annotations)
+        else ""
+    )
+    return InvalidInputError(
+        f"{', '.join(map(str, more))} says nothing of the pictures of {model_path}: there is "
+        f"nothing to learn.{of_machines}"
+    )
 
 
 def _unheard(said: PartialLabels, news: PartialLabels) -> PartialLabels:

@@ -10,6 +10,8 @@ from tagloom.formats.embedded import has_embedded, read_embedded
 from tagloom.formats.fiftyone import read_fiftyone, recognise_fiftyone
 from tagloom.formats.folders import has_folders, read_folders
 from tagloom.formats.gathering import Reading
+from tagloom.formats.keywords import TITLE as BOTH_TITLE
+from tagloom.formats.keywords import has_both, not_read_with_a_table, read_both
 from tagloom.formats.label_studio import read_label_studio, recognise_label_studio
 from tagloom.formats.sidecars import has_sidecars, read_sidecars
 from tagloom.formats.table_forms import is_form, is_jsonl, table_in
@@ -44,7 +46,11 @@ class Format:
 
 def _of_table(reader: Callable[[Path], Reading]) -> Callable[[Path, Path | None], Reading]:
     def read(path: Path, pictures: Path | None) -> Reading:
-        return reader(table_in(path) or path)
+        table = table_in(path) or path
+        reading = reader(table)
+        if path.is_dir():
+            reading.remarks.extend(not_read_with_a_table(path, table))
+        return reading
 
     return read
 
@@ -128,6 +134,12 @@ FORMATS: list[Format] = [
         "a table with a column image and a column of 1, 0 or nothing for each tag",
         is_form("wide"),
         _of_table(table_wide.read_wide_csv),
+    ),
+    Format(
+        "keywords",
+        BOTH_TITLE,
+        "a folder of pictures with keywords in both places",
+        *_of_folder(has_both, read_both),
     ),
     Format(
         "xmp",

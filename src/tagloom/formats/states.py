@@ -31,9 +31,15 @@ def state_of(cell: str) -> State | None:
 
 
 def probability_of(cell: str) -> float | None:
-    """Return the number in [0, 1] that a cell says; None if it says none."""
+    """Return the number in [0, 1] that a cell says; None if it says none.
+
+    Spreadsheets write a comma where the language of the system does.
+
+    >>> probability_of("0.25"), probability_of("0,25"), probability_of("2")
+    (0.25, 0.25, None)
+    """
     try:
-        number = float(cell)
+        number = float(cell.replace(",", "."))
     except ValueError:
         return None
     return number if 0 <= number <= 1 else None

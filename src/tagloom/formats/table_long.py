@@ -9,6 +9,7 @@ from tagloom.formats.annotations import Annotation
 from tagloom.formats.columns import PROBABILITY, STATE, TAG, picture_place, place_of
 from tagloom.formats.counting import NO_PICTURE, NO_TAG, UNCERTAIN_CELLS, Counts
 from tagloom.formats.gathering import Gathering, Reading
+from tagloom.formats.own_tables import answered, is_ours, own_places
 from tagloom.formats.spellings import Spellings, tidy_picture
 from tagloom.formats.states import (
     UNCERTAIN,
@@ -64,7 +65,8 @@ def read_long_csv(path: str | Path) -> Reading:
 
     States are 1, 0, present, absent, yes, no, true, false; nothing is unknown, and so is -1. A
     state between 0 and 1, or a number in the column `probability`, is a machine's. Without a
-    column of states every row says that the tag is present.
+    column of states every row says that the tag is present. Our own suggestions and questions are
+    known by their columns: there the state says who speaks, whatever the probability.
     """
     table = Table.read(Path(path))
     gathering = Gathering()
@@ -80,7 +82,7 @@ def gather_long(
     columns = LongColumns.of(table)
     counts, spellings = Counts(), Spellings()
     table.text.note_guess(gathering)
-    unused = sorted(set(range(len(table.header))) - columns.used - apart)
+    unused = sorted(set(range(len(table.header))) - columns.used - apart - own_places(table.header))
     table.note_unused(gathering, [place for place in unused if not table.is_blank(place)])
     for where, one, state in _said(table, columns, spellings):
         if not one.image or not one.tag:
@@ -100,10 +102,19 @@ def _said(
     table: Table, columns: LongColumns, spellings: Spellings
 ) -> Iterator[tuple[str, Annotation, State]]:
     name = str(table.path)
+    state_in = _own_state if is_ours(table.header) else _state
     for row, (cells, line) in enumerate(zip(table.rows, table.lines, strict=True)):
-        state, confidence = _state(table, row, columns)
+        state, confidence = state_in(table, row, columns)
         image, tag = tidy_picture(cells[columns.picture]), spellings.tidy(cells[columns.tag])
         yield f"{name}, line {line}", Annotation(image, tag, state is True, confidence), state
+
+
+def _own_state(table: Table, row: int, columns: LongColumns) -> tuple[State, float | None]:
+    state, probability = (
+        "" if place is None else table.rows[row][place]
+        for place in (columns.state, columns.probability)
+    )
+    return answered(state, probability, table.where(row, columns.state))
 
 
 def _state(table: Table, row: int, columns: LongColumns) -> tuple[State, float | None]:
