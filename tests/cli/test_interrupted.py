@@ -71,18 +71,26 @@ def _finish(collection, folders):
     assert (process.returncode, err) == (0, "")
 
 
-def _check_same(finished_run, folders):
+def _check_same(unbroken, folders):
     out = folders["out"]
     for name in ("suggestions.csv", "annotate_next.csv"):
-        assert (out / name).read_bytes() == (finished_run / name).read_bytes()
+        assert (out / name).read_bytes() == (unbroken / name).read_bytes()
     # The same content may stand in another order in the file.
-    mine, theirs = (read_model(folder / "model.tagloom", KIND) for folder in (out, finished_run))
+    mine, theirs = (read_model(folder / "model.tagloom", KIND) for folder in (out, unbroken))
     assert mine.facts == theirs.facts
     assert mine.arrays.keys() == theirs.arrays.keys()
     for name, array in mine.arrays.items():
         np.testing.assert_array_equal(array, theirs.arrays[name])
-    assert {path.name for path in out.iterdir()} == {path.name for path in finished_run.iterdir()}
+    assert {path.name for path in out.iterdir()} == {path.name for path in unbroken.iterdir()}
     assert not list(out.parent.rglob("*.part"))
+
+
+@pytest.fixture(scope="module")
+def unbroken(collection, tmp_path_factory):
+    """The folder of a run in a process like those that are broken off: as many threads, same bits."""
+    root = tmp_path_factory.mktemp("unbroken")
+    _finish(collection, {"out": root / "out", "cache": collection.cache})
+    return root / "out"
 
 
 @pytest.fixture
@@ -91,7 +99,7 @@ def folders(tmp_path):
 
 
 def test_broken_off_again_and_again_it_ends_as_if_it_had_not_been(
-    collection, finished_run, folders, contents
+    collection, unbroken, folders, contents
 ):
     before = contents(collection.photos), contents(collection.tags.parent / "drawn")
     tags = collection.tags.read_bytes(), collection.tags.stat().st_mtime_ns
@@ -109,7 +117,7 @@ def test_broken_off_again_and_again_it_ends_as_if_it_had_not_been(
             assert code == -signal.SIGKILL
         assert not (folders["out"] / "run.json").exists()
     _finish(collection, folders)
-    _check_same(finished_run, folders)
+    _check_same(unbroken, folders)
     assert (contents(collection.photos), contents(collection.tags.parent / "drawn")) == before
     assert (collection.tags.read_bytes(), collection.tags.stat().st_mtime_ns) == tags
 
@@ -117,7 +125,7 @@ def test_broken_off_again_and_again_it_ends_as_if_it_had_not_been(
 @pytest.mark.skipif(not EXHAUSTIVE, reason="takes minutes: set TAGLOOM_EXHAUSTIVE=1")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_broken_off_at_each_moment(moment, how, collection, finished_run, folders, contents):
+def test_broken_off_at_each_moment(moment, how, collection, unbroken, folders, contents):
     before = contents(collection.photos)
     code, err = _break_off(collection, folders, moment, how)
     if how == signal.SIGINT:
@@ -127,7 +135,7 @@ def test_broken_off_at_each_moment(moment, how, collection, finished_run, folder
     else:
         assert code == -signal.SIGKILL
     _finish(collection, folders)
-    _check_same(finished_run, folders)
+    _check_same(unbroken, folders)
     assert contents(collection.photos) == before
 
 
