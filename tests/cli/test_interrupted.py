@@ -87,7 +87,7 @@ def _check_same(unbroken, folders):
 
 @pytest.fixture(scope="module")
 def unbroken(collection, tmp_path_factory):
-    """The folder of a run in a process like those that are broken off: as many threads, same bits."""
+    """The folder of a run in a process like those that are broken off, with as many threads."""
     root = tmp_path_factory.mktemp("unbroken")
     _finish(collection, {"out": root / "out", "cache": collection.cache})
     return root / "out"
