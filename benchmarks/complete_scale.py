@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from tagloom.completion import run
+from tagloom.completion import job, run
 from tagloom.completion.inputs import Pictures
 from tagloom.completion.options import Options
 from tagloom.vision import Features
+
+STEPS = ((run, "fit_tagger"), (run, "measured"), (job, "assemble"), (job, "write_outputs"))
 
 _BLOCK = 1000
 
@@ -113,8 +115,8 @@ def main() -> None:
         print(f"{given.items:,} pictures, {n_tags:,} tags; made with {peak():.2f} GiB")
         run.find_pictures = lambda photos: SimpleNamespace(pictures=features.items)
         run.look_at = lambda photos, *_, **__: Pictures(photos, features, [])
-        for step in ("fit_tagger", "measured", "assemble", "write_outputs"):
-            setattr(run, step, _told(step, getattr(run, step), say))
+        for room, step in STEPS:
+            setattr(room, step, _told(step, getattr(room, step), say))
         watch = Watch()
         if given.where:
             watch.start()
