@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from tagloom.completion.doubts import chance_of_slip
-from tagloom.completion.learning import Learned
+from tagloom.completion.learning import Learned, affinities_of
 from tagloom.completion.lessons import Taught
 from tagloom.completion.options import Options
 from tagloom.completion.quality import LabelQuality, label_qualities, reliability
@@ -47,7 +46,6 @@ def assemble(
     for doubt in doubts:
         doubtful[doubt.row, doubt.column] = True
     table = tag_table(said, P, open_to, thresholds, doubtful, taught.rare)
-    S = _affinities(learned)
     return Completed(
         photos=photos,
         said=said,
@@ -61,7 +59,7 @@ def assemble(
         + [_not_learned(label, n) for label, n in taught.too_rare.items()],
         bins=reliability(taught.unasked, as_if_unsaid, meaning.calibration),
         completeness=meaning.calibration.completeness,
-        affinities=S,
+        affinities=affinities_of(learned.tagger),
         skipped=skipped,
         remarks=remarks,
         too_rare=taught.too_rare,
@@ -108,10 +106,3 @@ def _doubts(states: Array, p: Array) -> list[Doubt]:
             for k in np.flatnonzero(chance > _WRONG)
         ]
     return sorted(doubts, key=lambda doubt: (-doubt.chance, doubt.row, doubt.column))
-
-
-def _affinities(learned: Learned) -> Any:
-    """Return the learner's last graph; a learner that looked at none joins nothing."""
-    S = getattr(learned.tagger.learner_, "graph_", None)
-    n = len(learned.scores)
-    return sparse.csr_array((n, n), dtype=np.float32) if S is None else sparse.csr_array(S)

@@ -28,7 +28,6 @@ from tagloom.formats.sidecars import SidecarPlan, plan_sidecars
 from tagloom.labels import PartialLabels
 
 JOURNAL = "sidecars.journal"
-STATES = tuple(state.text for state in TagState)
 
 
 @dataclass(frozen=True)

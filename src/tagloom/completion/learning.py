@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.base import clone
 
 from tagloom.completion.calibration import Calibration, calibrate
@@ -130,3 +131,9 @@ def _scores(tagger: SemanticTagger, features: Features, training: PartialLabels)
     learner = clone(tagger.learner_).set_params(on_unlearnable="ignore")
     fold = SemanticTagger(learner, random_state=tagger.random_state)
     return np.asarray(fold.fit(features, training).scores(), dtype=np.float32)
+
+
+def affinities_of(tagger: SemanticTagger) -> Any:
+    """Return the learner's last graph; a learner that looked at none joins nothing."""
+    S, n = getattr(tagger.learner_, "graph_", None), len(tagger.items_)
+    return sparse.csr_array((n, n), dtype=np.float32) if S is None else sparse.csr_array(S)

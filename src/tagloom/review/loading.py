@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from tagloom.completion.decisions import Place
 from tagloom.completion.doubts import chance_of_slip
+from tagloom.completion.learning import affinities_of
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import MODEL, QUESTIONS, SUGGESTIONS
 from tagloom.completion.record import read_record
@@ -140,7 +140,7 @@ def load(
         qualities=_qualities(record, place),
         doubts=_doubts(states, P, column),
         questions=_questions(numbers),
-        affinities=_affinities(model, len(images)),
+        affinities=affinities_of(model.tagger),
         completeness=float(model.calibration.completeness),
     )
 
@@ -268,11 +268,6 @@ def _questions(numbers: _Numbers) -> list[Asked]:
         Asked(i, t, _number(row.get("probability")), _number(row.get("worth")))
         for i, t, row in numbers.rows(QUESTIONS)
     ]
-
-
-def _affinities(model: CompletionModel, n: int) -> Any:
-    S = getattr(model.tagger.learner_, "graph_", None)
-    return sparse.csr_array((n, n), dtype=np.float32) if S is None else sparse.csr_array(S)
 
 
 def _number(text: str | None) -> float:
