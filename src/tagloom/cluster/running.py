@@ -1,0 +1,152 @@
+"""Tasks on a cluster: who runs them, in which order sums are taken, what a lost worker costs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, contextmanager
+from functools import reduce
+from operator import add
+from typing import Any
+
+from tagloom.errors import InvalidInputError
+from tagloom.progress import progress_bar
+from tagloom.vision.extras import import_extra
+
+# So many sums are added by one task: a tree of this width over a thousand partitions has four
+# levels.
+TREE_WIDTH = 8
+# A number that was sent out has no history from which it could be made again: where the only
+# worker that held it is lost, it is sent again, so many times.
+_ATTEMPTS = 5
+
+
+def client_or_default(client: Any = None) -> Any:
+    """Return the client that was given, or the one that was made last and is still open."""
+    distributed = _part_of_dask("distributed")
+    if client is not None:
+        return client
+    try:
+        return distributed.default_client()
+    except ValueError:
+        raise InvalidInputError(
+            "There is no Dask client to run on. Start one, client = distributed.Client(...) with "
+            "the address of a scheduler or without one for this machine, or pass client=."
+        ) from None
+
+
+def task(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return a task that calls a function with these arguments, other tasks among them."""
+    return _part_of_dask("dask").delayed(function)(*arguments)
+
+
+def constant(value: Any) -> Any:
+    """Return a task that gives a value, which is sent along once however many tasks need it."""
+    return _part_of_dask("dask").delayed(value, traverse=False)
+
+
+def dask_array() -> Any:
+    """Return the module dask.array."""
+    return _part_of_dask("dask.array")
+
+
+def _part_of_dask(name: str) -> Any:
+    return import_extra(name, purpose="Working on a cluster", extra="dask")
+
+
+def tree_sum(terms: Sequence[Any]) -> Any:
+    """Return a task that adds the terms, always in the same order, a few at a time.
+
+    The order depends on the number of terms alone: whoever computes them and whenever, the sum has
+    the same bits.
+    """
+    if not terms:
+        raise InvalidInputError("There are no rows: every partition is empty.")
+    level = list(terms)
+    while len(level) > 1:
+        starts = range(0, len(level), TREE_WIDTH)
+        level = [task(added, level[start : start + TREE_WIDTH]) for start in starts]
+    return level[0]
+
+
+def added(terms: Sequence[Any]) -> Any:
+    """Return the sum of terms that know `+`, from the first to the last."""
+    return reduce(add, terms)
+
+
+def kept(client: Any, tasks: Sequence[Any]) -> list[Any]:
+    """Compute the tasks and leave what they give on the workers, neighbours beside neighbours.
+
+    Consecutive tasks share a worker, so that their sums are added where they are. A worker that is
+    lost is replaced by any other: the tasks are remembered and done again.
+    """
+    workers = sorted(client.nthreads())
+    if not workers:
+        return list(client.persist(list(tasks)))
+    placed: list[Any] = []
+    for number, worker in enumerate(workers):
+        start, stop = (len(tasks) * place // len(workers) for place in (number, number + 1))
+        own = list(tasks[start:stop])
+        if own:
+            placed += client.persist(own, workers=[worker], allow_other_workers=True)
+    return placed
+
+
+def computed(client: Any, build: Callable[[Callable[[Any], Any]], Any]) -> Any:
+    """Return the result of the task that `build` makes.
+
+    `build` is given a function that sends a value to all workers and returns what stands for it in
+    tasks. If the values are lost with the last worker that held them, everything is sent again.
+    """
+    for attempt in range(_ATTEMPTS):
+        sent: list[Any] = []
+
+        def send(value: Any, sent: list[Any] = sent) -> Any:
+            sent.append(client.scatter(value, broadcast=True, hash=False))
+            return sent[-1]
+
+        try:
+            with _taken_back_if_broken(client, sent):
+                future = client.compute(build(send))
+                sent.append(future)
+                return future.result()
+        except CancelledError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def all_computed(
+    client: Any, tasks: Sequence[Any], description: str, *, show_progress: bool, unit: str
+) -> list[Any]:
+    """Return the results of tasks that are small, while a bar shows how many are done."""
+    futures = client.compute(list(tasks))
+    _wait(client, futures, progress_bar(len(futures), description, show=show_progress, unit=unit))
+    return list(client.gather(futures))
+
+
+def shown_while_kept(
+    client: Any, tasks: Sequence[Any], description: str, *, show_progress: bool, unit: str
+) -> list[Any]:
+    """Do as `kept` does, and wait until all is there while a bar shows how much is."""
+    placed = kept(client, tasks)
+    futures = _part_of_dask("distributed").futures_of(placed)
+    _wait(client, futures, progress_bar(len(futures), description, show=show_progress, unit=unit))
+    return placed
+
+
+def _wait(client: Any, futures: list[Any], bar: AbstractContextManager[Callable[[], None]]) -> None:
+    """Move the bar as futures end, and raise what the first that fails has raised."""
+    with _taken_back_if_broken(client, futures), bar as advance:
+        for future in _part_of_dask("distributed").as_completed(futures):
+            if future.status != "finished":
+                future.result()
+            advance()
+
+
+@contextmanager
+def _taken_back_if_broken(client: Any, futures: list[Any]) -> Iterator[None]:
+    """Leave no work behind on the cluster where an error or an interrupt ends the wait for it."""
+    try:
+        yield
+    except BaseException:
+        client.cancel(futures)
+        raise

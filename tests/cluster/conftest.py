@@ -1,0 +1,19 @@
+import numpy as np
+import pytest
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="session")
+def client():
+    """Two workers as threads of this process: quick to start, and they share no partitions."""
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
