@@ -30,7 +30,7 @@ CHECK_EVERY = 10
 
 
 def objective_of(problem: Sized) -> Objective:
-    loss = MaskedSquaredLoss(problem.X, problem.known, fit_intercept=True)
+    loss = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=True)
     n = len(problem.X)
     L = laplacian(check_weights(problem.graph, n, name="graph", nodes="items"))
     return Objective(

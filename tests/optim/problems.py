@@ -30,7 +30,7 @@ class Problem:
             terms.append(InstanceLaplacian(weight["gamma"], self.X, laplacian(self.W_s)))
         if weight["gamma_labels"]:
             terms.append(LabelLaplacian(weight["gamma_labels"], self.X, laplacian(self.W_t)))
-        loss = MaskedSquaredLoss(self.X, self.known, fit_intercept=self.fit_intercept)
+        loss = MaskedSquaredLoss.of(self.X, self.known, fit_intercept=self.fit_intercept)
         return Objective(loss, weight["lam"], ridge=weight["ridge"], terms=terms)
 
 

@@ -27,7 +27,7 @@ def some_M(problem, seed=0):
 @pytest.mark.parametrize("seed", range(16))
 def test_loss_gradient_matches_finite_differences(seed):
     problem = random_problem(seed)
-    loss = MaskedSquaredLoss(problem.X, problem.known, fit_intercept=problem.fit_intercept)
+    loss = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=problem.fit_intercept)
     M = some_M(problem)
     np.testing.assert_allclose(loss.gradient(M), numerical_gradient(loss.value, M), atol=1e-6)
 
@@ -51,7 +51,7 @@ def test_value_follows_from_gradient(seed):
 @pytest.mark.parametrize("seed", range(16))
 def test_loss_is_the_weighted_sum_over_known_entries(seed):
     problem = random_problem(seed)
-    loss = MaskedSquaredLoss(problem.X, problem.known, fit_intercept=problem.fit_intercept)
+    loss = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=problem.fit_intercept)
     M, W = some_M(problem), problem.known.weights()
     Y = problem.known.states() == 1
     b = loss.intercept(M)
@@ -61,7 +61,7 @@ def test_loss_is_the_weighted_sum_over_known_entries(seed):
 
 def test_intercept_is_the_minimiser():
     problem = random_problem(1)
-    loss = MaskedSquaredLoss(problem.X, problem.known, fit_intercept=True)
+    loss = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=True)
     M, W = some_M(problem), problem.known.weights()
     Y = problem.known.states() == 1
     b = loss.intercept(M)
@@ -72,10 +72,10 @@ def test_intercept_is_the_minimiser():
 def test_rows_are_cut_into_blocks_without_effect(monkeypatch):
     problem = random_problem(8)
     M = some_M(problem)
-    whole = MaskedSquaredLoss(problem.X, problem.known, fit_intercept=True).gradient(M)
-    monkeypatch.setattr("tagloom.optim.loss._BLOCK_ENTRIES", 3 * problem.known.n_labels)
-    cut = MaskedSquaredLoss(problem.X, problem.known, fit_intercept=True)
-    assert len(cut._blocks) == 5
+    whole = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=True).gradient(M)
+    monkeypatch.setattr("tagloom.optim.weighing._BLOCK_SCORES", 3 * problem.known.n_labels)
+    cut = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=True)
+    assert len(cut._rows._blocks) == 5
     np.testing.assert_allclose(cut.gradient(M), whole, atol=1e-12)
 
 

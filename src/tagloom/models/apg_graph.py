@@ -21,6 +21,7 @@ from tagloom.optim import (
     InstanceLaplacian,
     Iteration,
     LabelLaplacian,
+    Loss,
     MaskedSquaredLoss,
     Objective,
     Solution,
@@ -184,7 +185,7 @@ class APGGraph(SavableLearner):
         check_flag("The 'fit_intercept' parameter of APGGraph", self.fit_intercept)
         rows, known = type(self)()._read(X, Y)
         check_learnable(known, "ignore")
-        loss = MaskedSquaredLoss(rows, known, fit_intercept=self.fit_intercept)
+        loss = MaskedSquaredLoss.of(rows, known, fit_intercept=self.fit_intercept)
         return Objective(loss, lam=0.0).lam_max()
 
     def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
@@ -219,10 +220,10 @@ class APGGraph(SavableLearner):
             terms.append(InstanceLaplacian(self.gamma, X, L_s))
         if L_t is not None and self.gamma_labels > 0:
             terms.append(LabelLaplacian(self.gamma_labels, X, L_t))
-        loss = MaskedSquaredLoss(X, known, fit_intercept=self.fit_intercept)
+        loss = MaskedSquaredLoss.of(X, known, fit_intercept=self.fit_intercept)
         return Objective(loss, self.lam, ridge=self.ridge, terms=terms)
 
-    def _keep(self, solution: Solution, loss: MaskedSquaredLoss) -> None:
+    def _keep(self, solution: Solution, loss: Loss) -> None:
         self.coef_ = solution.M
         self.intercept_ = loss.intercept(solution.M).astype(solution.M.dtype)
         self.rank_ = solution.rank

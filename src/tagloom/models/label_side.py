@@ -1,5 +1,6 @@
 """Side information about labels: M meets features of the labels instead of the labels."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,12 @@ import numpy.typing as npt
 from tagloom.checks import some_of
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, is_frame
-from tagloom.optim import MaskedSquaredLoss
+from tagloom.optim import MaskedSquaredLoss, Spread
 
 Matrix = npt.NDArray[Any]
 
 
-class SideLoss(MaskedSquaredLoss):
+class SideLoss:
     """f(M) = loss(MB'), with B (labels x side features) given.
 
     By the chain rule the gradient is that of the loss at MB', times B, and the product of the
@@ -24,26 +25,33 @@ class SideLoss(MaskedSquaredLoss):
     def __init__(self, loss: MaskedSquaredLoss, B: Matrix) -> None:
         self.loss = loss
         self.B = B.astype(loss.dtype)
-        self.X = loss.X
         self.dtype = loss.dtype
-        self.fit_intercept = loss.fit_intercept
-        self.n_labels = B.shape[1]
+        self.value_at_zero = loss.value_at_zero
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of M."""
+        return self.loss.shape[0], self.B.shape[1]
+
+    @property
+    def spread(self) -> Spread:
+        """What is known of the Hessian: side feature k weighs sum_j b_jk^2 w_j."""
+        spread = self.loss.spread
+        weight = spread.weight @ self.B.astype(np.float64) ** 2
+        return Spread(spread.scatter, weight, spread.n_items, spread.largest)
+
+    @cached_property
+    def slope(self) -> Matrix:
+        """The gradient of f at 0."""
+        return np.asarray(self.loss.slope @ self.B)
 
     def in_single_precision(self) -> "SideLoss":
         """Return the same loss, computed in float32."""
         return SideLoss(self.loss.in_single_precision(), self.B)
 
-    def gradient(self, M: Matrix) -> Matrix:
-        """Return the gradient of f at M."""
-        return np.asarray(self.loss.gradient(M @ self.B.T) @ self.B)
-
     def hessian_product(self, D: Matrix) -> Matrix:
         """Return HD, where H is the Hessian of f."""
         return np.asarray(self.loss.hessian_product(D @ self.B.T) @ self.B)
-
-    def value(self, M: Matrix) -> float:
-        """Return f(M)."""
-        return self.loss.value(M @ self.B.T)
 
     def intercept(self, M: Matrix) -> Matrix:
         """Return the b that attains the minimum in f(M)."""

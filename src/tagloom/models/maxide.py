@@ -15,7 +15,7 @@ from tagloom.models.label_side import SideLoss, checked_side
 from tagloom.models.linear import LinearLearner
 from tagloom.models.parameters import check_on_unlearnable, parameter
 from tagloom.models.targets import check_learnable
-from tagloom.optim import Iteration, MaskedSquaredLoss, Objective, Solution, solve
+from tagloom.optim import Iteration, Loss, MaskedSquaredLoss, Objective, Solution, solve
 
 # (tol, max_iter) where none is given.
 _STOPS = {"apg": (1e-3, 1000), "published": (1e-5, 100)}
@@ -173,7 +173,7 @@ class Maxide(LinearLearner):
         )
 
     def _objective(self, X: Array, known: PartialLabels) -> Objective:
-        loss = MaskedSquaredLoss(X, known, fit_intercept=self.fit_intercept)
+        loss = MaskedSquaredLoss.of(X, known, fit_intercept=self.fit_intercept)
         if self.label_side is None:
             return Objective(loss, self.lam)
         objective = Objective(SideLoss(loss, checked_side(self.label_side, known)), self.lam)
@@ -187,7 +187,7 @@ class Maxide(LinearLearner):
             return solve(objective, "apg", start=start, tol=tol, max_iter=max_iter)
         return solve_as_published(objective, start=start, tol=tol, max_iter=max_iter)
 
-    def _keep(self, solution: Solution, loss: MaskedSquaredLoss) -> None:
+    def _keep(self, solution: Solution, loss: Loss) -> None:
         M = solution.M
         self.core_ = M
         self.coef_ = M @ loss.B.T if isinstance(loss, SideLoss) else M

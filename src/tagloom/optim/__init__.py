@@ -5,11 +5,13 @@ of the nuclear norm. Nothing else is known to it.
 """
 
 from tagloom.optim.certificate import dual_bound
-from tagloom.optim.loss import MaskedSquaredLoss
+from tagloom.optim.loss import Loss, MaskedSquaredLoss, Spread
 from tagloom.optim.objective import Objective
+from tagloom.optim.part import Part
 from tagloom.optim.quadratic import InstanceLaplacian, LabelLaplacian, Ridge
 from tagloom.optim.solution import Callback, Iteration, Solution
 from tagloom.optim.solve import SOLVERS, solve
+from tagloom.optim.sums import LossSums, ProductSums, Summing
 
 __all__ = [
     "SOLVERS",
@@ -17,10 +19,16 @@ __all__ = [
     "InstanceLaplacian",
     "Iteration",
     "LabelLaplacian",
+    "Loss",
+    "LossSums",
     "MaskedSquaredLoss",
     "Objective",
+    "Part",
+    "ProductSums",
     "Ridge",
     "Solution",
+    "Spread",
+    "Summing",
     "dual_bound",
     "solve",
 ]

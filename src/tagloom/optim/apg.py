@@ -69,7 +69,7 @@ def solve_apg(
     M = objective.zero() if start is None else start
     mu = _first_lipschitz_estimate(objective)
     recorder = Recorder(callback)
-    large = math.prod((len(objective.loss.X), *M.shape)) > _LARGE
+    large = math.prod((objective.loss.spread.n_items, *M.shape)) > _LARGE
     if objective.dtype == np.float64 and large and max_iter > 1:
         M, mu = _run_in_single_precision(objective, M, mu, tol, max_iter - 1, recorder)
     if recorder.stopped:

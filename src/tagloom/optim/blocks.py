@@ -1,139 +1,102 @@
-"""What is known of some consecutive rows, in the form in which the loss needs it.
+"""What is known of some consecutive rows, in the form in which its products are made.
 
-Both kinds have one face: `weigh_residual` turns scores Z into W o (Z - Y) in place, and the rest
-are sums over the same entries.
+All kinds have one face: `add_products` adds X'(V o XM) and its column sums, `add_features` adds X'V,
+where V holds the weights of the block but for a constant that the caller accounts for.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.labels import PartialLabels, State
-from tagloom.optim.arrays import Matrix, inner
+from tagloom.optim.arrays import Matrix
+from tagloom.optim.sampled import LabelEntries, add_products
+
+
+class Accumulated:
+    """Sums over blocks: single precision within a block, double from block to block."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.features = np.zeros(shape)
+        """X'(V o XM), transposed: of shape (labels, features)."""
+        self.total = np.zeros(shape[0])
 
 
 @dataclass(frozen=True)
-class DenseBlock:
-    """Most entries are known: masks of one byte an entry, applied to all."""
+class MaskBlock:
+    """Many entries are known: one weight, or one byte, for every entry."""
 
     start: int
     stop: int
-    present: npt.NDArray[np.bool_]
     weights: npt.NDArray[np.float64] | npt.NDArray[np.bool_]
+    is_empty = False
 
-    def weigh_residual(self, Z: Matrix, *, minus_labels: bool = True) -> None:
-        """Turn scores Z into W o (Z - Y), in place; into W o Z without `minus_labels`."""
-        if minus_labels:
-            Z -= self.present
-        Z *= self.weights
+    def add_products(self, X: Matrix, M: Matrix, scratch: Matrix, out: Accumulated) -> None:
+        """Add X'(V o XM) and the column sums of V o XM."""
+        R = np.matmul(X, M, out=scratch[: len(X)])
+        R *= self.weights
+        _add_masked(X, R, out)
 
-    def write_weights(self, out: Matrix) -> None:
-        """Write W into `out`."""
-        out[...] = self.weights
-
-    def weight_per_label(self) -> npt.NDArray[np.float64]:
-        """Return the column sums of W."""
-        return np.asarray(self.weights.sum(axis=0, dtype=np.float64))
-
-    def sum_of_squares(self, R: Matrix) -> float:
-        """Return sum_ij w_ij r_ij^2, given the weighted residual R = W o r."""
-        if self.weights.dtype == bool:
-            return inner(R, R)
-        r = np.divide(R, self.weights, out=np.zeros_like(R), where=self.weights > 0)
-        return inner(R, r)
+    def add_features(self, X: Matrix, out: Accumulated) -> None:
+        """Add X'V and the column sums of V."""
+        _add_masked(X, self.weights.astype(X.dtype), out)
 
 
 @dataclass(frozen=True)
-class SparseBlock:
-    """Few entries are stored: only those are touched; the others share one background weight."""
+class EntryBlock:
+    """Few entries are known: only those are stored, label by label."""
 
     start: int
     stop: int
-    positions: npt.NDArray[np.intp]
-    present: npt.NDArray[np.bool_]
-    weights: npt.NDArray[np.float64] | None
-    background: float
-    n_labels: int
+    entries: LabelEntries
+    n_threads: int
+    """Threads of the compiled kernel; 0 where there is none and dense products are used."""
 
-    def weigh_residual(self, Z: Matrix, *, minus_labels: bool = True) -> None:
-        """Turn scores Z into W o (Z - Y), in place; into W o Z without `minus_labels`."""
-        flat = Z.reshape(-1)
-        residual = flat[self.positions]
-        if minus_labels:
-            residual -= self.present
-        if self.weights is not None:
-            residual *= self.weights
-        if self.background:
-            flat *= Z.dtype.type(self.background)
-        else:
-            flat.fill(0)
-        flat[self.positions] = residual
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is stored, so that there is nothing to add."""
+        return len(self.entries.rows) == 0
 
-    def write_weights(self, out: Matrix) -> None:
-        """Write W into `out`."""
-        out.fill(self.background)
-        out.reshape(-1)[self.positions] = 1 if self.weights is None else self.weights
-
-    def weight_per_label(self) -> npt.NDArray[np.float64]:
-        """Return the column sums of W."""
-        columns = self.positions % self.n_labels
-        stored = np.bincount(columns, minlength=self.n_labels)
-        weight = np.bincount(columns, weights=self.weights, minlength=self.n_labels)
-        return weight + self.background * (self.stop - self.start - stored)
-
-    def sum_of_squares(self, R: Matrix) -> float:
-        """Return sum_ij w_ij r_ij^2, given the weighted residual R = W o r."""
+    def add_products(self, X: Matrix, M: Matrix, scratch: Matrix, out: Accumulated) -> None:
+        """Add X'(V o XM) and the column sums of V o XM."""
+        if self.n_threads:
+            part = np.zeros(out.features.shape, dtype=X.dtype)
+            add_products(X, M.T, self.entries, part, out.total, self.n_threads)
+            out.features += part
+            return
+        R = np.matmul(X, M, out=scratch[: len(X)])
         flat = R.reshape(-1)
-        stored = flat[self.positions]
-        r = stored
-        if self.weights is not None:
-            r = np.divide(stored, self.weights, out=np.zeros_like(stored), where=self.weights > 0)
-        total = inner(stored, r)
-        if self.background:
-            total += (inner(flat, flat) - inner(stored, stored)) / self.background
-        return total
+        kept = flat[self._positions] * self._offsets(X.dtype)
+        flat.fill(0)
+        flat[self._positions] = kept
+        _add_masked(X, R, out)
+
+    def add_features(self, X: Matrix, out: Accumulated) -> None:
+        """Add X'V and the column sums of V."""
+        V = np.zeros((len(X), len(self.entries.indptr) - 1), dtype=X.dtype)
+        V.reshape(-1)[self._places()] = self._offsets(X.dtype)
+        _add_masked(X, V, out)
+
+    @cached_property
+    def _positions(self) -> npt.NDArray[np.intp]:
+        return self._places()
+
+    def _places(self) -> npt.NDArray[np.intp]:
+        """Return the places of the entries in the table of the block, counted row by row."""
+        n_labels = len(self.entries.indptr) - 1
+        columns = np.repeat(np.arange(n_labels), np.diff(self.entries.indptr))
+        return (self.entries.rows * np.intp(n_labels) + columns).astype(np.intp)
+
+    def _offsets(self, dtype: np.dtype[np.floating]) -> Matrix:
+        if self.entries.weights is None:
+            return np.asarray(self.entries.weight, dtype=dtype)
+        return self.entries.weights.astype(dtype, copy=False)
 
 
-Block = DenseBlock | SparseBlock
+Block = MaskBlock | EntryBlock
 
 
-def blocks_of(known: PartialLabels, rows: int) -> Iterator[Block]:
-    """Cut what is known into blocks of so many rows."""
-    starts = range(0, known.n_items, rows)
-    if known.is_sparse:
-        yield from _sparse_blocks(known, starts, rows)
-        return
-    for start in starts:
-        codes, weights = known.block(start, start + rows)
-        weight = codes != int(State.UNKNOWN) if weights is None else weights
-        yield DenseBlock(start, start + len(codes), codes == int(State.PRESENT), weight)
-
-
-def _sparse_blocks(known: PartialLabels, starts: range, rows: int) -> Iterator[Block]:
-    """Cut the stored entries; what is unknown over an absent background is stored with weight 0."""
-    entries = known.entries()
-    hidden_rows, hidden_columns = known.hidden_entries()
-    flat = np.concatenate(
-        [
-            entries.rows * known.n_labels + entries.columns,
-            hidden_rows * known.n_labels + hidden_columns,
-        ]
-    )
-    present = np.concatenate([entries.present, np.zeros(len(hidden_rows), dtype=bool)])
-    weights = np.concatenate([entries.weights, np.zeros(len(hidden_rows))])
-    order = np.argsort(flat, kind="stable")
-    flat, present, weights = flat[order], present[order], weights[order]
-    all_weigh_one = bool((weights == 1).all())
-    cuts = np.searchsorted(flat, [start * known.n_labels for start in (*starts, known.n_items)])
-    for start, low, high in zip(starts, cuts[:-1], cuts[1:], strict=True):
-        yield SparseBlock(
-            start,
-            min(start + rows, known.n_items),
-            (flat[low:high] - start * known.n_labels).astype(np.intp),
-            present[low:high],
-            None if all_weigh_one else weights[low:high],
-            known.unlisted_weight,
-            known.n_labels,
-        )
+def _add_masked(X: Matrix, R: Matrix, out: Accumulated) -> None:
+    out.features += R.T @ X
+    out.total += R.sum(axis=0, dtype=np.float64)

@@ -1,21 +1,69 @@
 """How far the scores are from what is known."""
 
-from collections.abc import Iterator
-from copy import copy
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tagloom.labels import PartialLabels
-from tagloom.optim.arrays import Matrix
-from tagloom.optim.blocks import Block, blocks_of
+from tagloom.optim.arrays import Matrix, inner
+from tagloom.optim.part import Part
+from tagloom.optim.rows import centre_of
+from tagloom.optim.sums import LossSums, Summing
 
-# A block of scores should stay in the processor's cache between the product that makes it, the
-# masking and the product that uses it; and nothing else of size (rows x labels) is ever allocated.
-_BLOCK_ENTRIES = 1 << 18
-# Means with less than this share of the energy of X cost no digits.
-_NEGLIGIBLE_OFFSET = 1e-3
+Floats = npt.NDArray[np.float64]
+
+
+class Loss(Protocol):
+    """A convex quadratic of M, as solvers see it."""
+
+    dtype: np.dtype[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(d, c), the shape of M."""
+        ...
+
+    @property
+    def spread(self) -> "Spread":
+        """What is known of its Hessian without asking for products."""
+        ...
+
+    @property
+    def value_at_zero(self) -> float:
+        """Its value at M = 0."""
+        ...
+
+    @property
+    def slope(self) -> Matrix:
+        """G_0, its gradient at M = 0."""
+        ...
+
+    def hessian_product(self, D: Matrix) -> Matrix:
+        """Return HD: its gradient at M is G_0 + HM."""
+        ...
+
+    def intercept(self, M: Matrix) -> Matrix:
+        """Return the intercept that goes with M."""
+        ...
+
+    def in_single_precision(self) -> "Loss":
+        """Return the same loss, computed in float32."""
+        ...
+
+
+class Spread:
+    """The Hessian of the loss is about w_j S for label j, were its known rows drawn at random."""
+
+    def __init__(self, scatter: Floats, weight: Floats, n_items: int, largest: float) -> None:
+        self.scatter = scatter
+        """S, the mean of (x - mean)(x - mean)', or of xx' without intercept."""
+        self.weight = weight
+        """Sum_i w_ij for each label j."""
+        self.n_items = n_items
+        self.largest = largest
+        """The largest feature by size."""
 
 
 class MaskedSquaredLoss:
@@ -26,137 +74,106 @@ class MaskedSquaredLoss:
         f(M) = min_b 1/2 sum_ij w_ij (x_i' m_j + b_j - y_ij)^2,
 
     which for w in {0, 1} and b = 0 is the paper's 1/2 ||R_Omega(XM) - Y||_F^2. The minimising b is
-    the weighted mean residual of each label, so f stays a convex quadratic in M alone, its gradient
-    is X'(W o (XM + 1b' - Y)) at that b, and b costs one extra vector instead of one extra variable.
+    the weighted mean residual of each label, so f stays a convex quadratic in M alone:
+
+        f(M) = f(0) + <G_0, M> + 1/2 <M, HM>,
+        HM   = X'(W o XM) - X'W diag(1'(W o XM) / 1'W),
+        G_0  = -X'(W o Y) + X'W diag(1'(W o Y) / 1'W).
+
+    Labels are needed for f(0) and G_0 alone; an iteration asks for HM. All of it are sums over the
+    rows, which may lie in memory (`of`) or elsewhere.
 
     Such an f does not change when a constant is added to a column of X. Rounding does: columns far
-    from 0 are therefore centred, block by block, before they are used.
+    from 0 are therefore centred.
     """
 
-    def __init__(self, X: Matrix, known: PartialLabels, *, fit_intercept: bool) -> None:
-        self.X = X
+    def __init__(self, rows: Summing, *, fit_intercept: bool, sums: LossSums | None = None) -> None:
         self.fit_intercept = fit_intercept
-        self.n_labels = known.n_labels
-        rows = max(1, min(X.shape[0], _BLOCK_ENTRIES // max(1, known.n_labels)))
-        self._blocks = list(blocks_of(known, rows))
-        self._total_weight = sum(block.weight_per_label() for block in self._blocks)
-        self._centre = _centre_of(X) if fit_intercept else None
-        self._scores = np.empty((rows, self.n_labels), dtype=X.dtype)
-        as_given = self._centre is None
-        self._converted = None if as_given else np.empty((rows, X.shape[1]), dtype=X.dtype)
-        self._compute_in(X.dtype)
+        self.dtype = rows.dtype
+        self._rows = rows
+        self._sums = rows.sums() if sums is None else sums
+
+    @classmethod
+    def of(cls, X: Matrix, known: PartialLabels, *, fit_intercept: bool) -> "MaskedSquaredLoss":
+        """Return the loss on rows that lie in memory."""
+        centre = _centre(X) if fit_intercept else None
+        return cls(Part(X, known, centre), fit_intercept=fit_intercept)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(d, c), the shape of M."""
+        d, c = self._sums.present_features.shape
+        return d, c
 
     def in_single_precision(self) -> "MaskedSquaredLoss":
-        """Return the same loss, computed in float32; X is converted block by block, not copied.
-
-        The two share their scratch memory and must not be at work at the same time.
-        """
-        single = copy(self)
-        shape = (len(self._scores), self.X.shape[1])
-        if self._converted is None:
-            single._converted = np.empty(shape, dtype=np.float32)
-        else:
-            single._converted = _front_of(self._converted, shape)
-        single._scores = _front_of(self._scores, self._scores.shape)
-        single._compute_in(np.dtype(np.float32))
-        return single
-
-    def _compute_in(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = dtype
-        self._shift = None if self._centre is None else self._centre.astype(dtype)
-        self._weighted_features = self._sum_of_features() if self.fit_intercept else None
+        """Return the same loss, computed in float32."""
+        single = self._rows.in_single_precision()
+        return MaskedSquaredLoss(single, fit_intercept=self.fit_intercept, sums=self._sums)
 
     def gradient(self, M: Matrix) -> Matrix:
-        """Return the gradient of f at M, in one pass over the rows."""
-        return self._gradient(M, minus_labels=True)
-
-    def hessian_product(self, D: Matrix) -> Matrix:
-        """Return HD, where H is the Hessian of f: the gradient at D if every label were absent.
-
-        The difference of two gradients would be the same, but for small D all rounding.
-        """
-        return self._gradient(D, minus_labels=False)
-
-    def _gradient(self, M: Matrix, *, minus_labels: bool) -> Matrix:
-        G = np.zeros((self.X.shape[1], self.n_labels), dtype=self.dtype)
-        total = np.zeros(self.n_labels)
-        for X_block, R in self._residuals(M, minus_labels):
-            G += X_block.T @ R
-            if self.fit_intercept:
-                total += R.sum(axis=0, dtype=np.float64)
-        if self._weighted_features is not None:
-            G += self._weighted_features * self._mean(-total).astype(self.dtype)
+        """Return the gradient of f at M."""
+        G = self.hessian_product(M)
+        G += self.slope
         return G
 
-    def value(self, M: Matrix) -> float:
-        """Return f(M), summed entry by entry.
+    def hessian_product(self, D: Matrix) -> Matrix:
+        """Return HD, where H is the Hessian of f: one pass over the rows."""
+        product = self._rows.products(D)
+        if self.fit_intercept:
+            product.features[...] -= self._weighted_features * self._mean(product.total)
+        # Sums that cancel leave rounding where nothing is known.
+        product.features[:, self._sums.weight == 0] = 0
+        return product.features
 
-        With r = XM - Y, the minimum over b is 1/2 sum_j (sum_i w_ij r_ij^2 - (sum_i w_ij r_ij)^2 /
-        sum_i w_ij).
-        """
-        squares, total = 0.0, np.zeros(self.n_labels)
-        for block, X_block in self._rows():
-            R = self._product(X_block, M)
-            block.weigh_residual(R)
-            squares += block.sum_of_squares(R)
-            if self.fit_intercept:
-                total += R.sum(axis=0, dtype=np.float64)
-        return float(squares - np.sum(total * self._mean(total))) / 2
+    def value(self, M: Matrix) -> float:
+        """Return f(M)."""
+        return self.value_at_zero + inner(M, self.hessian_product(M)) / 2 + inner(M, self.slope)
 
     def intercept(self, M: Matrix) -> Matrix:
         """Return the b that attains the minimum in f(M): the weighted mean residual per label."""
         if not self.fit_intercept:
-            return np.zeros(self.n_labels)
-        total = np.zeros(self.n_labels)
-        for _, R in self._residuals(M, minus_labels=True):
-            total += R.sum(axis=0, dtype=np.float64)
-        b = self._mean(-total)
-        return b if self._shift is None else b - self._shift.astype(np.float64) @ M
+            return np.zeros(self.shape[1])
+        b = self._mean(self._sums.present - self._rows.products(M).total)
+        return b if self._rows.centre is None else b - self._rows.centre @ M
 
-    def _residuals(self, M: Matrix, minus_labels: bool) -> Iterator[tuple[Matrix, Matrix]]:
-        """Yield (X, W o (XM - Y)) block by block of rows; both are overwritten by the next."""
-        for block, X_block in self._rows():
-            R = self._product(X_block, M)
-            block.weigh_residual(R, minus_labels=minus_labels)
-            yield X_block, R
+    @cached_property
+    def spread(self) -> Spread:
+        """What is known of H without asking for products."""
+        sums = self._sums
+        scatter = sums.second_moments / sums.n_items
+        if self.fit_intercept:
+            mean = sums.total / sums.n_items
+            scatter = scatter - np.outer(mean, mean)
+        return Spread(scatter, sums.weight, sums.n_items, sums.largest)
 
-    def _rows(self) -> Iterator[tuple[Block, Matrix]]:
-        for block in self._blocks:
-            X_block = self.X[block.start : block.stop]
-            if self._converted is not None:
-                converted = self._converted[: len(X_block)]
-                converted[...] = X_block
-                if self._shift is not None:
-                    converted -= self._shift
-                X_block = converted
-            yield block, X_block
+    @cached_property
+    def _weighted_features(self) -> Matrix:
+        return self._sums.weighted_features.astype(self.dtype)
 
-    def _product(self, X_block: Matrix, M: Matrix) -> Matrix:
-        return np.matmul(X_block, M, out=self._scores[: X_block.shape[0]])
+    @cached_property
+    def slope(self) -> Matrix:
+        """G_0, the gradient of f at 0."""
+        sums = self._sums
+        G_0 = -sums.present_features
+        if self.fit_intercept:
+            G_0 = G_0 + sums.weighted_features * self._mean(sums.present)
+        G_0[:, sums.weight == 0] = 0
+        return np.asarray(G_0, dtype=self.dtype)
 
-    def _mean(self, total: Matrix) -> Matrix:
+    @property
+    def value_at_zero(self) -> float:
+        """f(0): y is 0 or 1, so that y^2 = y."""
+        present = self._sums.present
+        at_mean = present * self._mean(present) if self.fit_intercept else 0.0
+        return float(np.sum(present - at_mean)) / 2
+
+    def _mean(self, total: Floats) -> Matrix:
         """Divide sums by the weight of what is known; a label of which nothing is known gets 0."""
-        return np.divide(
-            total, self._total_weight, out=np.zeros_like(total), where=self._total_weight > 0
-        )
-
-    def _sum_of_features(self) -> Matrix:
-        """Return X'W: for each label, the weighted sum of the rows at which it is known."""
-        total = np.zeros((self.X.shape[1], self.n_labels), dtype=self.dtype)
-        for block, X_block in self._rows():
-            W = self._scores[: X_block.shape[0]]
-            block.write_weights(W)
-            total += X_block.T @ W
-        return total
+        weight = self._sums.weight
+        mean = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+        return mean.astype(self.dtype, copy=False)
 
 
-def _front_of(scratch: Matrix, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
-    """Return a float32 array of that shape on the memory of a larger one."""
-    return scratch.reshape(-1).view(np.float32)[: shape[0] * shape[1]].reshape(shape)
-
-
-def _centre_of(X: Matrix) -> npt.NDArray[np.float64] | None:
-    """Return the column means of X; None where they are too small to matter."""
-    mean = X.mean(axis=0, dtype=np.float64)
-    energy = np.einsum("ij,ij->", X, X, dtype=np.float64) / len(X)
-    return mean if mean @ mean > _NEGLIGIBLE_OFFSET * energy else None
+def _centre(X: Matrix) -> Floats | None:
+    energy = np.einsum("ij,ij->", X, X, dtype=np.float64)
+    return centre_of(len(X), X.sum(axis=0, dtype=np.float64), float(energy))

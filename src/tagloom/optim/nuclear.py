@@ -51,8 +51,16 @@ def shrink(A: Matrix, tau: float) -> Shrunk:
     small that the squaring would lose it, the decomposition itself is used.
     """
     if A.shape[0] < A.shape[1]:
-        transposed = shrink(A.T, tau)
-        return Shrunk(np.ascontiguousarray(transposed.matrix.T), transposed.singular_values)
+        transposed = _shrink_tall(A.T, tau)
+        shrunk = Shrunk(np.ascontiguousarray(transposed.matrix.T), transposed.singular_values)
+    else:
+        shrunk = _shrink_tall(A, tau)
+    # A label of which nothing is known has a column of 0, which is to stay 0 to the last bit.
+    shrunk.matrix[:, ~A.any(axis=0)] = 0
+    return shrunk
+
+
+def _shrink_tall(A: Matrix, tau: float) -> Shrunk:
     A64 = A.astype(np.float64, copy=False)
     squares, V = np.linalg.eigh(A64.T @ A64)
     sigma = np.sqrt(np.maximum(squares, 0.0))

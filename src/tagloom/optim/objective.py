@@ -9,9 +9,9 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor
 
 from tagloom.optim.arrays import Matrix, inner
-from tagloom.optim.loss import MaskedSquaredLoss
+from tagloom.optim.loss import Loss
 from tagloom.optim.nuclear import nuclear_norm, spectral_norm
-from tagloom.optim.quadratic import InstanceLaplacian, LabelLaplacian, QuadraticTerm, Ridge, value
+from tagloom.optim.quadratic import InstanceLaplacian, LabelLaplacian, QuadraticTerm, Ridge
 
 # Below this share of the largest eigenvalue, a direction counts as without curvature of its own.
 _SINGULAR = 1e-9
@@ -27,7 +27,7 @@ class Objective:
 
     def __init__(
         self,
-        loss: MaskedSquaredLoss,
+        loss: Loss,
         lam: float,
         *,
         ridge: float = 0.0,
@@ -44,14 +44,12 @@ class Objective:
     @property
     def shape(self) -> tuple[int, int]:
         """Return (d, c), the shape of M."""
-        return self.loss.X.shape[1], self.loss.n_labels
+        return self.loss.shape
 
     def in_single_precision(self) -> "Objective":
         """Return the same objective, computed in float32."""
         loss = self.loss.in_single_precision()
         single = Objective(loss, self.lam, ridge=self.ridge, terms=self._given_terms)
-        single.smooth_value_at_zero = self.smooth_value_at_zero
-        single.gradient_at_zero = self.gradient_at_zero.astype(np.float32)
         single.strong_part = self.strong_part
         return single
 
@@ -61,9 +59,8 @@ class Objective:
 
     def gradient(self, M: Matrix) -> Matrix:
         """Return the gradient of f at M."""
-        G = self.loss.gradient(M)
-        for term in self._terms:
-            G += term.gradient(M)
+        G = self.hessian_product(M)
+        G += self.gradient_at_zero
         return G
 
     def hessian_product(self, D: Matrix) -> Matrix:
@@ -74,22 +71,22 @@ class Objective:
         return product
 
     def smooth_value(self, M: Matrix) -> float:
-        """Return f(M), term by term."""
-        return self.loss.value(M) + sum(value(term, M) for term in self._terms)
+        """Return f(M)."""
+        return self.smooth_value_from(M, self.gradient(M))
 
     def value(self, M: Matrix) -> float:
-        """Return F(M), term by term."""
+        """Return F(M)."""
         return self.smooth_value(M) + self.lam * nuclear_norm(M)
 
-    @cached_property
+    @property
     def smooth_value_at_zero(self) -> float:
         """f(0), the loss of the constant prediction."""
-        return self.loss.value(self.zero())
+        return self.loss.value_at_zero
 
-    @cached_property
+    @property
     def gradient_at_zero(self) -> Matrix:
         """The gradient of f at 0: -X'(W o (Y - mean)), to which no penalty contributes."""
-        return self.loss.gradient(self.zero())
+        return self.loss.slope
 
     @cached_property
     def gradient_norm_at_zero(self) -> float:

@@ -35,7 +35,8 @@ def solve_as_in_paper(
     converged = False
     while not (converged or recorder.stopped) and len(recorder.history) < max_iter:  # 3
         V = M + theta * (1 / theta_before - 1) * (M - M_before)  # 4
-        f_V, G_V = objective.smooth_value(V), objective.gradient(V)
+        G_V = objective.gradient(V)
+        f_V = objective.smooth_value_from(V, G_V)
         new, sigma = _argmin_Q(objective, V, G_V, mu)  # 5
         f_new = objective.smooth_value(new)
         while f_new > _bound(new, V, f_V, G_V, mu):  # 6: F > Q, lambda ||M||_* on both sides

@@ -43,9 +43,16 @@ class InstanceLaplacian:
     """
 
     def __init__(self, gamma: float, X: Matrix, laplacian: sparse.csr_array) -> None:
-        middle = 2 * gamma * _congruence(X, laplacian)
-        self.hessian = (middle + middle.T) / 2  # rounding must not make it asymmetric
+        middle = _congruence(X, laplacian)
+        self.hessian = gamma * (middle + middle.T)  # rounding must not make it asymmetric
         """2 gamma_s X'L_s X, in double precision."""
+
+    @classmethod
+    def from_middle(cls, gamma: float, middle: npt.NDArray[np.float64]) -> "InstanceLaplacian":
+        """Return the term for a ready X'L_s X."""
+        term = cls.__new__(cls)
+        term.hessian = gamma * (middle + middle.T)
+        return term
 
     def gradient(self, M: Matrix) -> Matrix:
         """Return 2 gamma_s (X'L_s X) M."""

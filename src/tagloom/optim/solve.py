@@ -38,17 +38,17 @@ def solve(
 def _refuse_out_of_range(objective: Objective) -> None:
     """Refuse features whose products cannot be held in the precision of the objective."""
     G_0 = objective.gradient_at_zero
-    X = objective.loss.X
-    largest = max(abs(float(X.max(initial=0))), abs(float(X.min(initial=0))))
+    spread, dtype = objective.loss.spread, objective.dtype
+    largest = spread.largest
     with np.errstate(over="ignore"):
-        square = X.dtype.type(largest) ** 2 * X.dtype.type(len(X))
+        square = dtype.type(largest) ** 2 * dtype.type(spread.n_items)
     if not (np.isfinite(G_0).all() and np.isfinite(square)):
         raise InvalidInputError(
-            f"The features are too large for {X.dtype}: the largest is {largest:.3g}, and sums of "
+            f"The features are too large for {dtype}: the largest is {largest:.3g}, and sums of "
             "squares overflow. Scale them, for example by sklearn.preprocessing.StandardScaler."
         )
-    if largest > 0 and square < np.finfo(X.dtype).tiny:
+    if largest > 0 and square < np.finfo(dtype).tiny:
         raise InvalidInputError(
-            f"The features are too small for {X.dtype}: the largest is {largest:.3g}, and sums of "
+            f"The features are too small for {dtype}: the largest is {largest:.3g}, and sums of "
             "squares vanish. Scale them, for example by sklearn.preprocessing.StandardScaler."
         )
