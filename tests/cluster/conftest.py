@@ -1,5 +1,10 @@
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 distributed = pytest.importorskip("distributed")
 

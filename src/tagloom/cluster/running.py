@@ -1,6 +1,6 @@
 """Tasks on a cluster: who runs them, in which order sums are taken, what a lost worker costs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
@@ -67,7 +67,7 @@ def tree_sum(terms: Sequence[Any]) -> Any:
     return level[0]
 
 
-def added(terms: Sequence[Any]) -> Any:
+def added(terms: Iterable[Any]) -> Any:
     """Return the sum of terms that know `+`, from the first to the last."""
     return reduce(add, terms)
 
@@ -140,6 +140,16 @@ def _wait(client: Any, futures: list[Any], bar: AbstractContextManager[Callable[
             if future.status != "finished":
                 future.result()
             advance()
+
+
+def memory_of(client: Any) -> int | None:
+    """Return the memory that all workers may use together; None where one has no limit."""
+    limits: list[int] = client.run_on_scheduler(_memory_limits)
+    return sum(limits) if limits and all(limits) else None
+
+
+def _memory_limits(dask_scheduler: Any = None) -> list[int]:
+    return [worker.memory_limit for worker in dask_scheduler.workers.values()]
 
 
 @contextmanager
