@@ -13,7 +13,7 @@ distributed = pytest.importorskip("distributed")
 def client():
     """Two workers as threads of this process: quick to start, and they share no partitions."""
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
     )
     with cluster, distributed.Client(cluster) as client:
         yield client
