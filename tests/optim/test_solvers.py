@@ -127,7 +127,7 @@ def test_single_precision_certifies_1e_4():
     assert problem.objective().value(solution.M.astype(float)) <= exact * (1 + 2e-4)
 
 
-@pytest.mark.parametrize("solver", ["apg", "paper"])
+@pytest.mark.parametrize("solver", ["admm", "apg", "paper"])
 def test_callback_sees_every_iteration_and_can_stop(solver):
     seen = []
 
@@ -156,7 +156,7 @@ def test_history_tells_objective_rank_step_and_time():
 
 @pytest.mark.parametrize("seed", [2, 8, 13, 28])
 def test_start_in_single_precision_ends_in_double(seed, monkeypatch):
-    monkeypatch.setattr("tagloom.optim.apg._LARGE", 0)
+    monkeypatch.setattr("tagloom.optim.precisions._LARGE", 0)
     objective = random_problem(seed).objective()
     solution = solve(objective, tol=1e-8, max_iter=20_000)
     assert solution.M.dtype == np.float64
@@ -168,7 +168,7 @@ def test_start_in_single_precision_ends_in_double(seed, monkeypatch):
 
 
 def test_few_iterations_are_kept_to_in_mixed_precision(monkeypatch):
-    monkeypatch.setattr("tagloom.optim.apg._LARGE", 0)
+    monkeypatch.setattr("tagloom.optim.precisions._LARGE", 0)
     solution = solve(random_problem(8).objective(), tol=1e-12, max_iter=7)
     assert len(solution.history) == 7
     assert solution.M.dtype == np.float64
@@ -239,7 +239,7 @@ def test_huge_lam_gives_zero():
 
 
 def test_callback_that_stops_in_the_single_phase_is_heard(monkeypatch):
-    monkeypatch.setattr("tagloom.optim.apg._LARGE", 0)
+    monkeypatch.setattr("tagloom.optim.precisions._LARGE", 0)
     calls = []
     solution = solve(
         random_problem(8).objective(), tol=0.0, callback=lambda line, M: calls.append(line) or True

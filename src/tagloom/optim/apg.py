@@ -9,6 +9,7 @@ from tagloom.optim.arrays import Matrix, inner
 from tagloom.optim.certificate import dual_bound, relative_gap
 from tagloom.optim.nuclear import shrink
 from tagloom.optim.objective import Objective
+from tagloom.optim.precisions import Reached, Stop, solve_in_two_precisions
 from tagloom.optim.recorder import Recorder
 from tagloom.optim.solution import Callback, Solution
 
@@ -21,10 +22,7 @@ _RAISE = 1.2
 _CERTIFY_AFTER = 10
 _CERTIFY_AFTER_NEAR_END = 4
 _NEAR_END = 10.0
-# Products of so many multiplications are worth doing in single precision first.
-_LARGE = 1 << 27
-# A gap that single precision can still show, and the progress in F below which it sees none.
-_SINGLE_TOL = 5e-5
+# Progress in F below which single precision sees none.
 _SINGLE_PROGRESS = 3e-7
 
 
@@ -45,14 +43,6 @@ class _Step(NamedTuple):
     mu: float
 
 
-class _Reached(NamedTuple):
-    """Where a run ended, the relative gap proved there, and the last Lipschitz estimate."""
-
-    point: _Point
-    gap: float
-    mu: float
-
-
 def solve_apg(
     objective: Objective,
     *,
@@ -61,53 +51,16 @@ def solve_apg(
     max_iter: int,
     callback: Callback | None = None,
 ) -> Solution:
-    """Minimise F by accelerated proximal gradient with adaptive restart and a certified stop.
-
-    Large problems in double precision are first solved in single precision, as far as that can
-    see, at half the cost; the end, and always the certificate, is in double precision.
-    """
-    M = objective.zero() if start is None else start
-    mu = _first_lipschitz_estimate(objective)
-    recorder = Recorder(callback)
-    large = math.prod((objective.loss.spread.n_items, *M.shape)) > _LARGE
-    if objective.dtype == np.float64 and large and max_iter > 1:
-        M, mu = _run_in_single_precision(objective, M, mu, tol, max_iter - 1, recorder)
-    if recorder.stopped:
-        last = recorder.history[-1]
-        return Solution(M, last.objective, math.inf, last.rank, False, recorder.history)
-    point, gap, _ = _run(objective, M, mu, tol, max_iter, recorder)
-    return Solution(point.M, point.F, gap, point.rank, gap <= tol, recorder.history)
-
-
-def _run_in_single_precision(
-    objective: Objective, M: Matrix, mu: float, tol: float, max_iter: int, recorder: Recorder
-) -> tuple[Matrix, float]:
-    """Return M and mu from which double precision has little left to do."""
-    reached = _run(
-        objective.in_single_precision(),
-        M.astype(np.float32),
-        mu,
-        max(0.9 * tol, _SINGLE_TOL),
-        max_iter,
-        recorder,
-        until_blind=True,
+    """Minimise F by accelerated proximal gradient with adaptive restart and a certified stop."""
+    return solve_in_two_precisions(
+        _run, objective, start=start, tol=tol, max_iter=max_iter, callback=callback
     )
-    return reached.point.M.astype(np.float64), reached.mu
 
 
 def _run(
-    objective: Objective,
-    start: Matrix,
-    mu: float,
-    tol: float,
-    max_iter: int,
-    recorder: Recorder,
-    *,
-    until_blind: bool = False,
-) -> _Reached:
+    objective: Objective, start: Matrix, scale: float | None, stop: Stop, recorder: Recorder
+) -> Reached:
     """Iterate until the gap is at most `tol` or the recorder holds `max_iter` iterations.
-
-    With `until_blind` also until F falls no more than rounding in single precision hides.
 
     One iteration is the paper's: extrapolate to V, step to prox(V - G_V / mu), check the quadratic
     bound. What differs:
@@ -121,9 +74,10 @@ def _run(
       restart before goes back there, so that F falls from restart to restart.
     - mu may fall again.
     """
+    mu = _first_lipschitz_estimate(objective) if scale is None else scale
     before = point = anchor = _Point(start, objective.gradient(start), math.inf, 0)
     bound, gap, F_checked, next_check = -math.inf, math.inf, math.inf, 1
-    for k in range(1, max(1, max_iter - len(recorder.history)) + 1):
+    for k in range(1, max(1, stop.max_iter - len(recorder.history)) + 1):
         V, G_V = 2 * point.M - before.M, 2 * point.G - before.G
         new, Z, mu = _accepted_step(objective, V, G_V, mu * _EASE)
         uphill = inner(V - new.M, new.M - point.M) > 0
@@ -132,22 +86,22 @@ def _run(
         if uphill and new.F > anchor.F:
             new = anchor
         before, point = (new if uphill else point), new
-        certify = k >= next_check or len(recorder.history) + 1 >= max_iter
+        certify = k >= next_check or len(recorder.history) + 1 >= stop.max_iter
         if certify:
             # After a step back Z belongs to another M: the bound is weaker there, and as true.
             bound = max(bound, dual_bound(objective, point.M, point.G, Z))
             gap = relative_gap(point.F, bound)
-            near_end = gap <= _NEAR_END * tol
+            near_end = gap <= _NEAR_END * stop.tol
             next_check = k + (_CERTIFY_AFTER_NEAR_END if near_end else _CERTIFY_AFTER)
         shown = gap if certify else math.nan
         recorder.add(point.M, objective=point.F, gap=shown, rank=point.rank, step=1 / mu)
-        if gap <= tol or recorder.stopped:
+        if gap <= stop.tol or recorder.stopped:
             break
-        if certify and until_blind:
+        if certify and stop.until_blind:
             if (1 - _SINGLE_PROGRESS) * F_checked <= point.F:
                 break
             F_checked = point.F
-    return _Reached(point, gap, mu)
+    return Reached(point.M, point.F, point.rank, gap, mu)
 
 
 def _first_lipschitz_estimate(objective: Objective) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from tagloom.optim.arrays import Matrix, inner
-from tagloom.optim.nuclear import shrink, spectral_norm
+from tagloom.optim.nuclear import clip, spectral_norm
 from tagloom.optim.objective import Objective
 
 # Singular values below this share of the largest are rounding.
@@ -77,8 +77,7 @@ def nearest_subgradient(M: Matrix, G: Matrix, lam: float) -> Matrix:
     U, Vt = U[:, kept], Vt[kept]
     outside = -(G - U @ (U.T @ G))
     outside -= (outside @ Vt.T) @ Vt
-    W = outside - shrink(outside, lam).matrix if lam > 0 else np.zeros_like(G)
-    return np.asarray(lam * (U @ Vt) + W, dtype=G.dtype)
+    return np.asarray(lam * (U @ Vt) + clip(outside, lam), dtype=G.dtype)
 
 
 def relative_gap(F: float, bound: float) -> float:

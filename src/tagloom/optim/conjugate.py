@@ -30,19 +30,19 @@ def solve_conjugate(
     """
     M = objective.zero() if start is None else start
     G = objective.gradient(M)
-    direction, squares = -G, _dots(objective, G, G)
+    direction, squares = -G, dots(objective, G, G)
     recorder = Recorder(callback)
     F, gap = objective.smooth_value_from(M, G), _distance(objective, M, G)
     for _ in range(max_iter):
         if gap <= tol or recorder.stopped:
             break
         bent = objective.hessian_product(direction)
-        step = _safe_ratio(squares, _dots(objective, direction, bent))
+        step = safe_ratio(squares, dots(objective, direction, bent))
         M = M + step * direction
         # Recomputed and not updated: a recurrence would drift away from the true gradient.
         G = objective.gradient(M)
-        squares, squares_before = _dots(objective, G, G), squares
-        direction = _safe_ratio(squares, squares_before) * direction - G
+        squares, squares_before = dots(objective, G, G), squares
+        direction = safe_ratio(squares, squares_before) * direction - G
         F, gap = objective.smooth_value_from(M, G), _distance(objective, M, G)
         # Nothing keeps the rank low here, and to count it would cost more than the iteration.
         recorder.add(M, objective=F, gap=gap, rank=-1, step=float(np.mean(step)))
@@ -50,14 +50,14 @@ def solve_conjugate(
     return Solution(M, F, gap, rank, gap <= tol, recorder.history)
 
 
-def _dots(objective: Objective, A: Matrix, B: Matrix) -> Matrix:
+def dots(objective: Objective, A: Matrix, B: Matrix) -> Matrix:
     """Return <a_j, b_j> for each label, or <A, B> where a label graph couples the labels."""
     if objective.couples_labels:
         return np.asarray(inner(A, B), dtype=A.dtype)
     return np.asarray(np.einsum("ij,ij->j", A, B))
 
 
-def _safe_ratio(numerator: Matrix, denominator: Matrix) -> Matrix:
+def safe_ratio(numerator: Matrix, denominator: Matrix) -> Matrix:
     """Divide; a label that is solved exactly (0 / 0) stands still."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
 

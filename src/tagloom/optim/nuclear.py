@@ -72,6 +72,14 @@ def _shrink_tall(A: Matrix, tau: float) -> Shrunk:
     return Shrunk(matrix.astype(A.dtype, copy=False), (sigma - tau)[::-1])
 
 
+def clip(A: Matrix, limit: float) -> Matrix:
+    """Return the matrix nearest to A whose spectral norm is at most `limit`: U min(S, limit) V'."""
+    if limit == 0:
+        return np.zeros_like(A)
+    clipped: Matrix = A - shrink(A, limit).matrix
+    return clipped
+
+
 def shrink_by_svd(A: Matrix, tau: float) -> Shrunk:
     """Return the same as `shrink`, by the definition."""
     U, sigma, Vt = np.linalg.svd(A, full_matrices=False)

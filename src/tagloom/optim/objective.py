@@ -98,16 +98,31 @@ class Objective:
         return self.smooth_value_at_zero + inner(M, G + self.gradient_at_zero) / 2
 
     @cached_property
+    def curvature_of_items(self) -> npt.NDArray[np.float64]:
+        """A = rho I + 2 gamma_s X'L_s X, the part of the Hessian that all labels share."""
+        A = self.ridge * np.eye(self.shape[0])
+        for term in self._terms:
+            if isinstance(term, InstanceLaplacian):
+                A += term.hessian
+        return A
+
+    @property
+    def weight_of_scatter(self) -> npt.NDArray[np.float64]:
+        """How often the scatter of the rows counts in the Hessian of each label, about."""
+        spread = self.loss.spread
+        weight = spread.weight.copy()
+        for term in self._terms:
+            if isinstance(term, LabelLaplacian):
+                weight += spread.n_items * term.weight_of_gram
+        return weight
+
+    @cached_property
     def strong_part(self) -> tuple[npt.NDArray[np.float64], bool] | None:
         """Cholesky factor of A = rho I + 2 gamma_s X'L_s X; None where A is (nearly) singular.
 
         1/2 <M, AM> is the part of f whose curvature is known exactly, which the certificate needs.
         """
-        d = self.shape[0]
-        A = self.ridge * np.eye(d)
-        for term in self._terms:
-            if isinstance(term, InstanceLaplacian):
-                A += term.hessian
+        A = self.curvature_of_items
         spectrum = np.linalg.eigvalsh(A)
         if spectrum[0] <= _SINGULAR * spectrum[-1]:
             return None

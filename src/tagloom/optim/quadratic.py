@@ -68,6 +68,8 @@ class LabelLaplacian:
     def __init__(self, gamma: float, X: Matrix, laplacian: sparse.csr_array) -> None:
         self._doubled_gram = X.dtype.type(2 * gamma) * (X.T @ X)
         self._laplacian = laplacian.toarray()
+        self.weight_of_gram = 2 * gamma * self._laplacian.diagonal()
+        """2 gamma_t diag(L_t): how often X'X counts in the curvature of each label by itself."""
 
     def gradient(self, M: Matrix) -> Matrix:
         """Return 2 gamma_t (X'X) M L_t."""

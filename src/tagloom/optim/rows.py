@@ -41,7 +41,8 @@ class Rows:
         """Return some rows, C-contiguous; a view where it can be."""
         if self._ready is not None:
             return np.ascontiguousarray(self._ready[start:stop])
-        moved: Matrix = np.subtract(self.X[start:stop], self.centre)
+        shift = 0.0 if self.centre is None else self.centre
+        moved: Matrix = np.subtract(self.X[start:stop], shift)
         return np.ascontiguousarray(moved)
 
     def largest(self) -> float:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tagloom.errors import InvalidInputError
+from tagloom.optim.admm import solve_admm
 from tagloom.optim.apg import solve_apg
 from tagloom.optim.arrays import Matrix
 from tagloom.optim.conjugate import solve_conjugate
@@ -10,12 +11,12 @@ from tagloom.optim.objective import Objective
 from tagloom.optim.paper import solve_as_in_paper
 from tagloom.optim.solution import Callback, Solution
 
-SOLVERS = ("apg", "paper")
+SOLVERS = ("admm", "apg", "paper")
 
 
 def solve(
     objective: Objective,
-    solver: str = "apg",
+    solver: str = "admm",
     *,
     start: Matrix | None = None,
     tol: float = 1e-4,
@@ -24,11 +25,13 @@ def solve(
 ) -> Solution:
     """Minimise the objective with the solver of that name.
 
-    "apg" is the certified accelerated proximal gradient; where lambda = 0 there is no proximal map
-    to take and conjugate gradients do the same job sooner. "paper" is Algorithm 2 to the letter.
+    "admm" and "apg" stop at a certificate: the alternating direction method of multipliers and
+    accelerated proximal gradients. Where lambda = 0 there is no proximal map to take and conjugate
+    gradients do the same job sooner. "paper" is Algorithm 2 to the letter.
     """
     _refuse_out_of_range(objective)
     chosen = {
+        "admm": solve_admm if objective.lam > 0 else solve_conjugate,
         "apg": solve_apg if objective.lam > 0 else solve_conjugate,
         "paper": solve_as_in_paper,
     }

@@ -1,0 +1,69 @@
+"""Single precision first, double precision to the end."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tagloom.optim.arrays import Matrix
+from tagloom.optim.objective import Objective
+from tagloom.optim.recorder import Recorder
+from tagloom.optim.solution import Callback, Solution
+
+# Products of so many multiplications are worth doing in single precision first.
+_LARGE = 1 << 27
+# A gap that single precision can still show.
+_SINGLE_TOL = 5e-5
+
+
+class Reached(NamedTuple):
+    """Where a run ended, what is proved there, and the scale of its steps."""
+
+    M: Matrix
+    F: float
+    rank: int
+    gap: float
+    scale: float | None
+    """A scale that spares the next run the search for its own."""
+
+
+class Stop(NamedTuple):
+    """When a run is to stop."""
+
+    tol: float
+    max_iter: int
+    until_blind: bool
+    """Also when F falls no more than rounding in single precision hides."""
+
+
+Run = Callable[[Objective, Matrix, float | None, Stop, Recorder], Reached]
+"""(objective, start, scale, when to stop, recorder): iterate until the gap is small enough."""
+
+
+def solve_in_two_precisions(
+    run: Run,
+    objective: Objective,
+    *,
+    start: Matrix | None,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None,
+) -> Solution:
+    """Run in single precision as far as that can see, at half the cost, where X is of double.
+
+    The end, and always the certificate, is in double precision.
+    """
+    M, scale = objective.zero() if start is None else start, None
+    recorder = Recorder(callback)
+    large = math.prod((objective.loss.spread.n_items, *M.shape)) > _LARGE
+    if objective.dtype == np.float64 and large and max_iter > 1:
+        stop = Stop(max(0.9 * tol, _SINGLE_TOL), max_iter - 1, True)
+        single = run(
+            objective.in_single_precision(), M.astype(np.float32), None, stop, recorder
+        )
+        M, scale = single.M.astype(np.float64), single.scale
+    if recorder.stopped:
+        return Solution(M, single.F, math.inf, single.rank, False, recorder.history)
+    end = run(objective, M, scale, Stop(tol, max_iter, False), recorder)
+    return Solution(end.M, end.F, end.gap, end.rank, end.gap <= tol, recorder.history)
