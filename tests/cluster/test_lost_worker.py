@@ -1,3 +1,4 @@
+import logging
 import os
 import signal
 
@@ -14,7 +15,7 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture(scope="module")
 def processes():
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs="critical"
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
     )
     with cluster, distributed.Client(cluster) as client:
         yield client

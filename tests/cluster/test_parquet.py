@@ -54,13 +54,13 @@ def test_many_files_in_one_task_give_the_bits_of_one_task_each(client, tmp_path,
 
 def test_columns_of_numbers_and_of_states_are_read(client, tmp_path):
     problem = Problem()
-    columns = {f"x{j}": problem.X[:, j] for j in range(12)}
+    columns = {f"x{j}": problem.X[:, j] for j in range(6)}
     columns |= {
         name: pa.array(column, from_pandas=True).cast(pa.bool_())
         for name, column in zip(NAMES, problem.Y.T, strict=True)
     }
     pq.write_table(pa.table(columns), tmp_path / "all.parquet", row_group_size=70)
-    items = ParquetItems(tmp_path, features=[f"x{j}" for j in range(12)], label_columns=NAMES)
+    items = ParquetItems(tmp_path, features=[f"x{j}" for j in range(6)], label_columns=NAMES)
     assert row_blocks(items).sizes == (70, 70, 70, 30)
     np.testing.assert_array_equal(array_of(items).compute(), problem.X)
     parts = [opened(block) for block in items.label_blocks(tuple(NAMES))]

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from tagloom.cluster.blocks import Lazy, RowBlocks, opened
 from tagloom.cluster.graph import GraphBlocks
-from tagloom.cluster.running import computed, task, tree_sum
+from tagloom.cluster.running import computed, constant, task, tree_sum
 from tagloom.errors import InvalidInputError
 
 Array = npt.NDArray[Any]
@@ -39,7 +39,7 @@ def congruence(rows: RowBlocks, graph: GraphBlocks, mean: Floats, client: Any) -
             f"{len(rows.sizes)} partitions with {rows.n_rows} rows, the graph {len(graph.sizes)} "
             f"with {graph.n_items}. Make it from descriptors with the chunks of X."
         )
-    result: Floats = computed(client, lambda send: tree_sum(_terms(rows, graph, send(mean))))
+    result: Floats = computed(client, tree_sum(_terms(rows, graph, constant(mean))))
     return result
 
 

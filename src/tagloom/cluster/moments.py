@@ -44,5 +44,5 @@ class Moments:
 def moments_of(rows: RowBlocks, client: Any) -> Moments:
     """Return mean and scatter of all rows: one pass, in which d x d numbers leave a worker."""
     terms = [task(Moments.of, block) for block in rows.blocks]
-    result: Moments = computed(client, lambda _: tree_sum(terms))
+    result: Moments = computed(client, tree_sum(terms))
     return result

@@ -112,7 +112,7 @@ class ParquetItems:
         if not columns:
             raise InvalidInputError(_NO_LAYOUT)
         terms = [task(_Names.of, group, columns) for group, _ in self.groups]
-        found: _Names = computed(client, lambda _: tree_sum(terms))
+        found: _Names = computed(client, tree_sum(terms))
         return tuple(sorted(found.names))
 
     @cached_property

@@ -1,7 +1,6 @@
 """Tasks on a cluster: who runs them, in which order sums are taken, what a lost worker costs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
 from operator import add
@@ -14,9 +13,7 @@ from tagloom.vision.extras import import_extra
 # So many sums are added by one task: a tree of this width over a thousand partitions has four
 # levels.
 TREE_WIDTH = 8
-# A number that was sent out has no history from which it could be made again: where the only
-# worker that held it is lost, it is sent again, so many times.
-_ATTEMPTS = 5
+_SIZE_TO_WARN_OF = "distributed.admin.large-graph-warning-threshold"
 
 
 def client_or_default(client: Any = None) -> Any:
@@ -73,45 +70,21 @@ def added(terms: Iterable[Any]) -> Any:
 
 
 def kept(client: Any, tasks: Sequence[Any]) -> list[Any]:
-    """Compute the tasks and leave what they give on the workers, neighbours beside neighbours.
+    """Compute the tasks and leave what they give on the workers; what is lost is made again.
 
-    Consecutive tasks share a worker, so that their sums are added where they are. A worker that is
-    lost is replaced by any other: the tasks are remembered and done again.
+    No task is tied to a worker: tied to one that is lost, it would wait for it for ever.
     """
-    workers = sorted(client.nthreads())
-    if not workers:
-        return list(client.persist(list(tasks)))
-    placed: list[Any] = []
-    for number, worker in enumerate(workers):
-        start, stop = (len(tasks) * place // len(workers) for place in (number, number + 1))
-        own = list(tasks[start:stop])
-        if own:
-            placed += client.persist(own, workers=[worker], allow_other_workers=True)
-    return placed
+    return list(client.persist(list(tasks)))
 
 
-def computed(client: Any, build: Callable[[Callable[[Any], Any]], Any]) -> Any:
-    """Return the result of the task that `build` makes.
-
-    `build` is given a function that sends a value to all workers and returns what stands for it in
-    tasks. If the values are lost with the last worker that held them, everything is sent again.
-    """
-    for attempt in range(_ATTEMPTS):
-        sent: list[Any] = []
-
-        def send(value: Any, sent: list[Any] = sent) -> Any:
-            sent.append(client.scatter(value, broadcast=True, hash=False))
-            return sent[-1]
-
-        try:
-            with _taken_back_if_broken(client, sent):
-                future = client.compute(build(send))
-                sent.append(future)
-                return future.result()
-        except CancelledError:
-            if attempt == _ATTEMPTS - 1:
-                raise
-    raise AssertionError("unreachable")
+def computed(client: Any, wanted: Any) -> Any:
+    """Return the result of a task; whatever a lost worker held is made again."""
+    # What a pass sends to all workers is a task like others, and no value that was sent out
+    # beforehand: such a value is lost with the worker that holds it. Dask warns of the size.
+    with _part_of_dask("dask").config.set({_SIZE_TO_WARN_OF: "1 PiB"}):
+        future = client.compute(wanted)
+    with _taken_back_if_broken(client, [future]):
+        return future.result()
 
 
 def all_computed(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tagloom.cluster.blocks import Lazy, opened
 from tagloom.cluster.lessons import Lessons
-from tagloom.cluster.running import TREE_WIDTH, added, computed, kept, task, tree_sum
+from tagloom.cluster.running import TREE_WIDTH, added, computed, constant, kept, task, tree_sum
 from tagloom.optim import LossSums, Part, ProductSums
 
 Array = npt.NDArray[Any]
@@ -73,13 +73,9 @@ class ClusterRows:
         return replace(result, features=np.require(result.features, requirements="W"))
 
     def _summed(self, function: Callable[..., Any], *arguments: Array) -> Any:
-        groups = self._groups()
-
-        def tree(send: Callable[[Any], Any]) -> Any:
-            sent = [send(argument) for argument in arguments]
-            return tree_sum([task(function, group, self.dtype, *sent) for group in groups])
-
-        result = computed(self._client, tree)
+        shared = [constant(argument) for argument in arguments]
+        terms = [task(function, group, self.dtype, *shared) for group in self._groups()]
+        result = computed(self._client, tree_sum(terms))
         self._on_pass()
         return result
 
