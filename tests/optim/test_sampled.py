@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -193,6 +194,11 @@ def test_available_with_numba():
 def test_not_available_without_numba(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     assert not available()
+
+
+def test_numba_is_not_loaded_before_it_is_used():
+    program = "import sys, tagloom.optim.sampled; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
 
 
 def test_not_available_where_numba_may_not_compile(monkeypatch):

@@ -62,7 +62,8 @@ def add_products(
 
     X, Mt (labels x d) and Gt (labels x d) are C-contiguous and of one type, float32 or float64;
     totals are float64. Each label is summed in one order: the result has the same bits for any
-    number of threads. It is fastest for matrices from `aligned_zeros`.
+    number of threads. It is fastest for matrices from `aligned_zeros`, and for many rows at once:
+    where a label has but a few entries in X, fetching its rows of M' and G' is most of the work.
     """
     _check(X, Mt, entries, Gt, totals)
     n_entries = int(entries.indptr[-1])

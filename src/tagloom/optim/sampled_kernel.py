@@ -231,7 +231,10 @@ def _sum_labels(
 
 
 def compiled(dtype: npt.DTypeLike) -> Any:
-    """Compile the sums of labels for matrices of one type."""
+    """Compile the sums of labels for matrices of one type, in about a second.
+
+    Nothing is kept on disk for the next process: numba would keep it as a pickle.
+    """
     number = types.float32 if np.dtype(dtype) == np.float32 else types.float64
 
     def given(kind: Any, ndim: int = 1) -> Any:
