@@ -114,18 +114,20 @@ def _present_weights(
     known: PartialLabels, step: int
 ) -> Iterator[tuple[int, int, sparse.csr_array]]:
     """Yield W o Y, so many rows at a time."""
-    n, c = known.shape
-    stored = None
-    if known.is_sparse:
-        rows, columns, present, weights = known.entries()
-        where = (rows[present], columns[present])
-        stored = sparse.csr_array((weights[present], where), shape=(n, c))
-    for start in range(0, n, step):
-        stop = min(n, start + step)
+    stored = _stored_presences(known) if known.is_sparse else None
+    for start in range(0, known.n_items, step):
+        stop = min(known.n_items, start + step)
         if stored is not None:
             yield start, stop, stored[start:stop]
             continue
         codes, weights = known.block(start, stop)
-        where = np.nonzero(codes == int(State.PRESENT))
-        values = np.ones(len(where[0])) if weights is None else weights[where]
-        yield start, stop, sparse.csr_array((values, where), shape=codes.shape)
+        rows, columns = np.nonzero(codes == int(State.PRESENT))
+        values = np.ones(len(rows)) if weights is None else weights[rows, columns]
+        yield start, stop, sparse.csr_array((values, (rows, columns)), shape=codes.shape)
+
+
+def _stored_presences(known: PartialLabels) -> sparse.csr_array:
+    entries = known.entries()
+    present = entries.present
+    where = (entries.rows[present], entries.columns[present])
+    return sparse.csr_array((entries.weights[present], where), shape=known.shape)
