@@ -21,10 +21,11 @@ def test_reaches_the_optimum_that_cvxpy_finds(seed):
     problem = random_problem(seed)
     objective = problem.objective()
     reference = reference_optimum(problem)
-    solution = solve(objective, tol=1e-8, max_iter=20_000)
-    assert solution.converged
-    assert objective.value(solution.M) == pytest.approx(reference, rel=1e-6, abs=1e-9)
-    assert solution.objective == pytest.approx(objective.value(solution.M), rel=1e-8, abs=1e-9)
+    for solver in ("admm", "apg"):
+        solution = solve(objective, solver, tol=1e-8, max_iter=20_000)
+        assert solution.converged
+        assert objective.value(solution.M) == pytest.approx(reference, rel=1e-6, abs=1e-9)
+        assert solution.objective == pytest.approx(objective.value(solution.M), rel=1e-8, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -176,7 +177,7 @@ def test_few_iterations_are_kept_to_in_mixed_precision(monkeypatch):
 
 def test_objective_falls_from_restart_to_restart():
     # Momentum may lift F for a while, never above where it stood ten iterations before the end.
-    solution = solve(random_problem(8).objective(), tol=1e-10, max_iter=5000)
+    solution = solve(random_problem(8).objective(), "apg", tol=1e-10, max_iter=5000)
     values = [line.objective for line in solution.history]
     assert values[-1] == pytest.approx(min(values), rel=1e-9)
 

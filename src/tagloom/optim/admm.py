@@ -63,7 +63,7 @@ class _State:
 
     @property
     def subgradient(self) -> Matrix:
-        """sigma U, a subgradient of lambda ||.||_* at Z."""
+        """Sigma U, a subgradient of lambda ||.||_* at Z."""
         return self.U.dtype.type(self.sigma) * self.U
 
 

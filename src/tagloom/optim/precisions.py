@@ -59,9 +59,7 @@ def solve_in_two_precisions(
     large = math.prod((objective.loss.spread.n_items, *M.shape)) > _LARGE
     if objective.dtype == np.float64 and large and max_iter > 1:
         stop = Stop(max(0.9 * tol, _SINGLE_TOL), max_iter - 1, True)
-        single = run(
-            objective.in_single_precision(), M.astype(np.float32), None, stop, recorder
-        )
+        single = run(objective.in_single_precision(), M.astype(np.float32), None, stop, recorder)
         M, scale = single.M.astype(np.float64), single.scale
     if recorder.stopped:
         return Solution(M, single.F, math.inf, single.rank, False, recorder.history)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.optim.arrays import Matrix
+from tagloom.optim.sampled import aligned_zeros
 
 # Means with less than this share of the energy of X cost no digits.
 _NEGLIGIBLE_OFFSET = 1e-3
@@ -38,7 +39,16 @@ class Rows:
         return single
 
     def block(self, start: int, stop: int) -> Matrix:
-        """Return some rows, C-contiguous; a view where it can be."""
+        """Return some rows; a view where it can be."""
+        return self.wide_block(start, stop)[:, : self.X.shape[1]]
+
+    @property
+    def width(self) -> int:
+        """Columns of a wide block."""
+        return int((self.X if self._ready is None else self._ready).shape[1])
+
+    def wide_block(self, start: int, stop: int) -> Matrix:
+        """Return some rows, C-contiguous, perhaps followed by columns of 0."""
         if self._ready is not None:
             return np.ascontiguousarray(self._ready[start:stop])
         shift = 0.0 if self.centre is None else self.centre
@@ -61,11 +71,12 @@ def centre_of(
     return mean if mean @ mean > _NEGLIGIBLE_OFFSET * energy / n_items else None
 
 
-def _moved(X: Matrix, centre: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float32]:
-    """Return X - 1 centre' in float32, subtracted in the precision of X."""
-    moved = np.empty(X.shape, dtype=np.float32)
+def _moved(X: Matrix, centre: npt.NDArray[np.float64] | None) -> Matrix:
+    """Return X - 1 centre' in float32, each row on whole lines of the cache."""
+    n, d = X.shape
+    moved = aligned_zeros(n, d, np.float32)
     shift = 0 if centre is None else centre.astype(X.dtype)
-    for start in range(0, len(X), _ROWS_AT_ONCE):
+    for start in range(0, n, _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
-        np.subtract(X[rows], shift, out=moved[rows], casting="same_kind")
+        np.subtract(X[rows], shift, out=moved[rows, :d], casting="same_kind")
     return moved

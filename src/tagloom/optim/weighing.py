@@ -16,14 +16,14 @@ from tagloom.optim.sampled import LabelEntries
 # masking and the product that uses it; and nothing else of size (rows x labels) is ever allocated.
 _BLOCK_SCORES = 1 << 18
 # The compiled kernel has no scores to keep; it takes more rows at a time.
-_BLOCK_FEATURES = 1 << 21
+_BLOCK_FEATURES = 1 << 22
 # Share of entries up to which the compiled kernel is quicker than products of whole blocks
 # (benchmarks/sampled.py).
-_SAMPLED_UP_TO = 0.35
+_SAMPLED_UP_TO = 0.45
 # A difference of sums over all rows and over the gaps loses digits where nearly all are gaps.
 _GAPS_OF_A_LABEL = 0.95
 # So many multiplications of a whole product are worth the loading of the compiled kernel.
-_WORTH_COMPILING = 1 << 27
+_WORTH_COMPILING = 1 << 28
 
 
 @dataclass(frozen=True)
