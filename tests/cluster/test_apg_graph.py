@@ -27,8 +27,8 @@ def test_same_optimum_as_in_memory(client, problem, parameters):
         graphs["graph"] = problem.graph
     if "gamma_labels" in parameters:
         graphs["label_graph"] = problem.label_graph
-    local = APGGraph(**parameters, tol=1e-6).fit(problem.X, problem.Y, **graphs)
-    found = ClusterAPGGraph(**parameters, tol=1e-6)
+    local = APGGraph(**parameters, tol=1e-6, solver="admm").fit(problem.X, problem.Y, **graphs)
+    found = ClusterAPGGraph(**parameters, tol=1e-6, solver="admm")
     found.fit(*problem.arrays(), **graphs, client=client)
     assert found.objective_ == pytest.approx(local.objective_, rel=2e-6)
     size = np.abs(local.coef_).max()
@@ -38,16 +38,18 @@ def test_same_optimum_as_in_memory(client, problem, parameters):
 
 def test_columns_far_from_zero_cost_no_digits(client):
     near, far = Problem(), Problem(offset=1e4)
-    found = ClusterAPGGraph(2.0, tol=1e-6, gamma=0.1)
+    found = ClusterAPGGraph(2.0, tol=1e-6, gamma=0.1, solver="admm")
     found.fit(*far.arrays(), graph=far.graph, client=client)
-    expected = APGGraph(2.0, tol=1e-6, gamma=0.1).fit(near.X, near.Y, graph=near.graph)
+    expected = APGGraph(2.0, tol=1e-6, gamma=0.1, solver="admm").fit(
+        near.X, near.Y, graph=near.graph
+    )
     assert found.objective_ == pytest.approx(expected.objective_, rel=2e-6)
     np.testing.assert_allclose(found.to_local().scores(far.X), expected.scores(near.X), atol=1e-3)
 
 
 def test_label_graph_sees_columns_where_they_are(client):
     far = Problem(offset=3.0)
-    parameters = {"lam": 1.0, "gamma_labels": 0.01, "ridge": 0.1, "tol": 1e-6}
+    parameters = {"lam": 1.0, "gamma_labels": 0.01, "ridge": 0.1, "tol": 1e-6, "solver": "admm"}
     expected = APGGraph(**parameters).fit(far.X, far.Y, label_graph=far.label_graph)
     found = ClusterAPGGraph(**parameters)
     found.fit(*far.arrays(), label_graph=far.label_graph, client=client)
@@ -57,7 +59,7 @@ def test_label_graph_sees_columns_where_they_are(client):
 def test_graph_made_on_the_cluster_serves_like_that_in_memory(client, problem):
     descriptors = da.from_array(problem.descriptors, chunks=(50, 5))
     graph = cluster_graph(descriptors, 4, client=client)
-    parameters = {"lam": 1.0, "gamma": 0.1, "tol": 1e-6}
+    parameters = {"lam": 1.0, "gamma": 0.1, "tol": 1e-6, "solver": "admm"}
     expected = APGGraph(**parameters).fit(problem.X, problem.Y, graph=problem.graph)
     found = ClusterAPGGraph(**parameters).fit(*problem.arrays(), graph=graph, client=client)
     assert found.objective_ == pytest.approx(expected.objective_, rel=2e-6)
@@ -66,10 +68,10 @@ def test_graph_made_on_the_cluster_serves_like_that_in_memory(client, problem):
 def test_kept_or_read_again_the_bits_are_the_same(client, problem):
     first, again = (
         ClusterAPGGraph(2.0, tol=0.0).fit(
-            *problem.arrays(20),
+            *problem.arrays(60),
             client=client,
             keep=keep,
-            callback=lambda line, M: line.iteration == 5,
+            callback=lambda line, M: line.iteration == 3,
         )
         for keep in (True, False)
     )

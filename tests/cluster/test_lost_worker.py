@@ -23,6 +23,7 @@ def processes():
 
 @pytest.mark.parametrize("n_killed", [1, 2])
 def test_workers_killed_between_iterations_cost_nothing_but_time(processes, tmp_path, n_killed):
+    processes.wait_for_workers(2)
     problem = Problem()
     write_parquet(tmp_path, problem.X, problem.Y, rows_per_file=50)
     killed = []
@@ -34,7 +35,7 @@ def test_workers_killed_between_iterations_cost_nothing_but_time(processes, tmp_
                 os.kill(pid, signal.SIGKILL)
 
     items = ParquetItems(tmp_path, present="present", absent="absent", unlisted="unknown")
-    parameters = {"lam": 2.0, "ridge": 1.0, "tol": 1e-5}
+    parameters = {"lam": 2.0, "ridge": 1.0, "tol": 1e-5, "solver": "admm"}
     found = ClusterAPGGraph(**parameters)
     found.fit(items, client=processes, callback=kill, keep=True)
     assert len(killed) == n_killed

@@ -29,7 +29,7 @@ def folder(tmp_path, known):
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_fit_is_that_in_memory(client, folder, known, keep):
-    parameters = {"lam": 2.0, "ridge": 0.5, "gamma": 0.1, "tol": 1e-6}
+    parameters = {"lam": 2.0, "ridge": 0.5, "gamma": 0.1, "tol": 1e-6, "solver": "admm"}
     problem = Problem()
     expected = APGGraph(**parameters).fit(problem.X, known, graph=problem.graph)
     items = ParquetItems(folder, **LISTS)
