@@ -39,8 +39,8 @@ class ClusterAPGGraph(APGGraph):
     `fit` takes dask arrays or `ParquetItems`, whose partitions never gather on one worker. M, of
     size features x labels, and matrices of size features x features are held where the client is,
     and so the iterations are made there; every product with the rows is a pass over the partitions,
-    whose sums are added in a tree. With the same partitions the result has the same bits whatever
-    the number of workers, as long as their linear algebra uses as many threads.
+    whose sums are added in a tree, with the same partitions always in the same order: whatever the
+    number of workers, results differ by no more than the rounding of their processors.
 
     `scores`, `decision_function` and `predict` of a dask array or of `ParquetItems` are dask arrays
     that are computed when they are asked for; of rows in memory they are what `APGGraph` gives.

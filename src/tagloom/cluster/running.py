@@ -52,8 +52,8 @@ def _part_of_dask(name: str) -> Any:
 def tree_sum(terms: Sequence[Any]) -> Any:
     """Return a task that adds the terms, always in the same order, a few at a time.
 
-    The order depends on the number of terms alone: whoever computes them and whenever, the sum has
-    the same bits.
+    The order depends on the number of terms alone: of the same terms the sum has the same bits,
+    whoever computes them and whenever.
     """
     if not terms:
         raise InvalidInputError("There are no rows: every partition is empty.")

@@ -83,7 +83,7 @@ class ClusterRows:
         """Return the parts that one task goes through, one after the other.
 
         Where parts are read from files and there are many, a task takes as many as the tree adds at
-        a time: fewer sums travel, and as they are added in the same order the bits are the same.
+        a time: fewer sums travel, and they are added in the same order.
         """
         from_files = all(
             isinstance(part, list) and isinstance(part[0], Lazy) for part in self._parts
