@@ -1,13 +1,13 @@
 """A table cut into blocks of rows, each of which a task opens where it runs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.cluster.running import dask_array, kept, task
+from tagloom.cluster.running import dask_array, task
 from tagloom.errors import InvalidInputError
 
 Array = npt.NDArray[Any]
@@ -69,11 +69,6 @@ class RowBlocks:
     def starts(self) -> tuple[int, ...]:
         """Position of the first row of each block."""
         return tuple(int(start) for start in np.cumsum((0, *self.sizes[:-1])))
-
-    def kept(self, client: Any) -> "RowBlocks":
-        """Return the same with the blocks in the memory of the workers."""
-        tasks = [task(opened, block) if isinstance(block, Lazy) else block for block in self.blocks]
-        return replace(self, blocks=tuple(kept(client, tasks)))
 
 
 def row_blocks(X: Any, name: str = "X") -> RowBlocks:

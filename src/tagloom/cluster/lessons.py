@@ -2,12 +2,13 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from operator import getitem
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.cluster.blocks import Lazy, RowBlocks, checked_array, opened, row_blocks
+from tagloom.cluster.blocks import RowBlocks, checked_array, opened, row_blocks
 from tagloom.cluster.parquet import ParquetItems
 from tagloom.cluster.running import computed, kept, memory_of, task, tree_sum
 from tagloom.errors import InvalidInputError
@@ -31,8 +32,12 @@ class Lessons:
 
     def kept(self, client: Any) -> "Lessons":
         """Return the same with everything in the memory of the workers."""
-        tasks = [task(opened, block) if isinstance(block, Lazy) else block for block in self.known]
-        return replace(self, rows=self.rows.kept(client), known=tuple(kept(client, tasks)))
+        # Features and labels of the same items are one task: apart, they could end up on two
+        # workers, and one of them would have to travel.
+        both = zip(self.rows.blocks, self.known, strict=True)
+        pairs = kept(client, [task(_both, block, known) for block, known in both])
+        rows = replace(self.rows, blocks=tuple(task(getitem, pair, 0) for pair in pairs))
+        return replace(self, rows=rows, known=tuple(task(getitem, pair, 1) for pair in pairs))
 
     def fit_in(self, client: Any) -> bool:
         """Say whether the features fill no more than a good part of the workers' memory."""
@@ -68,6 +73,10 @@ def _array_lessons(rows: RowBlocks, Y: Any) -> Lessons:
         task(_known_in, chunk, start) for chunk, start in zip(chunks, rows.starts, strict=True)
     )
     return Lessons(rows, known, tuple(range(table.shape[1])))
+
+
+def _both(block: Any, known: Any) -> tuple[Array, PartialLabels]:
+    return opened(block), opened(known)
 
 
 def _known_in(table: Array, start: int) -> PartialLabels:

@@ -89,7 +89,9 @@ def features_column(rows: npt.NDArray[Any]) -> Any:
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)
     values = pa.array(np.ascontiguousarray(rows).ravel())
-    return pa.FixedSizeListArray.from_arrays(values, rows.shape[1])
+    # Lists of numbers that cannot be null are read in half the time.
+    number = pa.field("item", values.type, nullable=False)
+    return pa.FixedSizeListArray.from_arrays(values, type=pa.list_(number, rows.shape[1]))
 
 
 def write_table(
@@ -99,7 +101,14 @@ def write_table(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.table(columns).replace_schema_metadata(metadata)
+    arrays = [
+        pa.array(column) if isinstance(column, list) else column for column in columns.values()
+    ]
+    fields = [
+        pa.field(name, array.type, nullable=not pa.types.is_fixed_size_list(array.type))
+        for name, array in zip(columns, arrays, strict=True)
+    ]
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=metadata))
     with written_whole(path) as part:
         # Features look like noise to a compressor, and would cost time at every pass.
         pq.write_table(
