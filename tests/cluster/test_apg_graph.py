@@ -88,6 +88,16 @@ def test_scores_and_predictions_are_lazy_and_equal_those_in_memory(client, probl
     np.testing.assert_allclose(found.scores(problem.X), local.scores(problem.X))
 
 
+@pytest.mark.parametrize("method", ["complete", "score"])
+def test_what_would_gather_all_items_is_refused_and_works_in_memory(problem, method):
+    local = APGGraph(2.0, ridge=1.0, tol=0.1).fit(problem.X, problem.Y)
+    model = ClusterAPGGraph._unpacked(local._packed())
+    with pytest.raises(InvalidInputError, match="would gather"):
+        getattr(model, method)(*problem.arrays())
+    expected = getattr(local, method)(problem.X, problem.Y)
+    np.testing.assert_array_equal(getattr(model, method)(problem.X, problem.Y), expected)
+
+
 def test_saved_model_is_read_in_memory_and_on_the_cluster(client, problem, tmp_path):
     found = ClusterAPGGraph(2.0, ridge=1.0, tol=0.1).fit(*problem.arrays(), client=client)
     found.save(tmp_path / "model.safetensors")
@@ -135,7 +145,12 @@ def test_what_cannot_be_meant_is_refused(client, problem, change, message):
 
 def test_callback_stops_the_fit_and_passes_are_counted(client, problem):
     found = ClusterAPGGraph(2.0, tol=0.0)
-    found.fit(*problem.arrays(), client=client, callback=lambda line, M: line.iteration == 3)
+    found.fit(
+        *problem.arrays(),
+        client=client,
+        callback=lambda line, M: line.iteration == 3,
+        show_progress=True,
+    )
     assert found.n_iter_ == 3
     assert found.n_passes_ >= 5
 

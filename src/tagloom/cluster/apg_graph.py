@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from tagloom.checks import check_choice, check_flag
-from tagloom.cluster.blocks import array_of
+from tagloom.cluster.blocks import RowBlocks, array_of
 from tagloom.cluster.lessons import Lessons, Survey, read_lessons, surveyed
 from tagloom.cluster.parquet import ParquetItems
 from tagloom.cluster.passes import Passes
@@ -124,6 +124,16 @@ class ClusterAPGGraph(APGGraph):
             "sums over the items, so multiply lam and ridge by (all items) / (items of the sample)."
         )
 
+    def complete(self, X: Any, Y: Any, *, fill: str = "labels") -> Any:
+        """Fill in what is unknown of items in memory; a table of all items would gather them."""
+        _refuse_to_gather(X, "complete")
+        return super().complete(X, Y, fill=fill)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean average precision on items in memory, to rank all would gather them."""
+        _refuse_to_gather(X, "score")
+        return super().score(X, y, sample_weight)
+
     def to_local(self) -> APGGraph:
         """Return the fitted model as an `APGGraph`."""
         return APGGraph._unpacked(self._packed())
@@ -204,7 +214,7 @@ class ClusterAPGGraph(APGGraph):
         return X.map_blocks(_scored, model=model, dtype=dtype, chunks=chunks)
 
     def _checked_rows(self, X: Any) -> Any:
-        if not (isinstance(X, ParquetItems) or hasattr(X, "dask")):
+        if not _is_on_cluster(X):
             return super()._checked_rows(X)
         check_is_fitted(self)
         table = array_of(X)
@@ -214,6 +224,18 @@ class ClusterAPGGraph(APGGraph):
                 f"{self.n_features_in_}."
             )
         return table
+
+
+def _is_on_cluster(X: Any) -> bool:
+    return isinstance(X, ParquetItems | RowBlocks) or hasattr(X, "dask")
+
+
+def _refuse_to_gather(X: Any, method: str) -> None:
+    if _is_on_cluster(X):
+        raise InvalidInputError(
+            f"{method} would gather all items in the memory of the client. Call scores, whose "
+            f"result stays in partitions, or {method} with items in memory."
+        )
 
 
 def _scored(block: Array, model: tuple[Array, Array]) -> Array:
