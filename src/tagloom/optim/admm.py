@@ -89,7 +89,7 @@ def _run(
     rows and one threshold, as with proximal gradients, which need several times as many.
     """
     inverse = Preconditioner(objective)
-    state = _State(objective, start, handover or Handover(inverse.typical or 1.0))
+    state = _State(objective, start, handover or Handover(inverse.typical))
     watch, k = Watch(objective, stop, len(recorder.history)), 0
     watch.look(0, state.Z, state.G, state.kept, state.subgradient)
     if watch.satisfied:
