@@ -85,7 +85,7 @@ def test_the_usual_tolerance_is_close_to_the_equations():
 @pytest.mark.parametrize("lam", [0.0, 0.3])
 def test_with_nothing_believed_or_smoothed_it_is_the_linear_model_to_the_last_bit(lam):
     model = APGDiffusion(lam, ridge=0.7, doubt=np.inf, smoothing=0.0).fit(TOY.X, TOY.known)
-    linear = APGGraph(lam, ridge=0.7) if lam else LeastSquares(0.7)
+    linear = APGGraph(lam, ridge=0.7, tol=model.tol) if lam else LeastSquares(0.7)
     linear.fit(TOY.X[INFORMED], TOY.known.take(INFORMED))
     np.testing.assert_array_equal(model.coef_, linear.coef_)
     np.testing.assert_array_equal(model.intercept_, linear.intercept_)
@@ -105,7 +105,8 @@ def test_infinite_doubt_smooths_the_linear_scores_alone():
 
 def test_a_lam_teaches_the_linear_part_as_apg_graph_does():
     model = APGDiffusion(0.5, ridge=0.2).fit(TOY.X, TOY.known)
-    linear = APGGraph(0.5, ridge=0.2).fit(TOY.X[INFORMED], TOY.known.take(INFORMED))
+    linear = APGGraph(0.5, ridge=0.2, tol=model.tol)
+    linear.fit(TOY.X[INFORMED], TOY.known.take(INFORMED))
     np.testing.assert_array_equal(model.coef_, linear.coef_)
     assert model.n_iter_ == linear.n_iter_ > 1
 

@@ -38,7 +38,7 @@ class SideLoss:
         """What is known of the Hessian: side feature k weighs sum_j b_jk^2 w_j."""
         spread = self.loss.spread
         weight = spread.weight @ self.B.astype(np.float64) ** 2
-        return Spread(spread.scatter, weight, spread.n_items, spread.largest)
+        return spread._replace(weight=weight, least=0.0)
 
     @cached_property
     def slope(self) -> Matrix:

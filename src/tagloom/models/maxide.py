@@ -18,7 +18,7 @@ from tagloom.models.targets import check_learnable
 from tagloom.optim import Iteration, Loss, MaskedSquaredLoss, Objective, Solution, solve
 
 # (tol, max_iter) where none is given.
-_STOPS = {"apg": (1e-3, 1000), "published": (1e-5, 100)}
+_STOPS = {"admm": (1e-3, 1000), "apg": (1e-3, 1000), "published": (1e-5, 100)}
 
 
 class Maxide(LinearLearner):
@@ -41,16 +41,17 @@ class Maxide(LinearLearner):
     fit_intercept : bool, default=True
         Whether to learn b, which is not penalised: it is minimised out, for either solver. False is
         the original, which wants centred features.
-    solver : {"apg", "published"}, default="apg"
-        "apg" stops at a proved distance to the optimum. "published" is the original algorithm: the
-        Lipschitz estimate starts at 1, is doubled until the quadratic bound holds and never falls;
-        M starts at 0; alpha <- (sqrt(alpha^4 + 4 alpha^2) - alpha^2) / 2; the stop proves nothing.
+    solver : {"admm", "apg", "published"}, default="admm"
+        "admm" and "apg" stop at a proved distance to the optimum. "published" is the original
+        algorithm: the Lipschitz estimate starts at 1, is doubled until the quadratic bound holds
+        and never falls; M starts at 0; alpha <- (sqrt(alpha^4 + 4 alpha^2) - alpha^2) / 2; the stop
+        proves nothing.
     tol : float, optional
-        For "apg" the relative suboptimality to prove, 1e-3 by default; without ridge and graph the
-        proof is loose, and the true one some hundred times smaller. For "published" it stops when
-        abs(F - F_before) < tol * F, with 1e-5 by default.
+        For "admm" and "apg" the relative suboptimality to prove, 1e-3 by default; without ridge and
+        graph the proof is loose, and the true one some hundred times smaller. For "published" it
+        stops when abs(F - F_before) < tol * F, with 1e-5 by default.
     max_iter : int, optional
-        By default 1000 for "apg", and for "published" 100, at which the original simply ends.
+        By default 1000, and for "published" 100, at which the original simply ends.
         Otherwise reaching it is a ConvergenceWarning.
     warm_start : bool, default=False
         Whether `fit` starts from the M of the fit before.
@@ -99,7 +100,7 @@ class Maxide(LinearLearner):
         *,
         label_side: Any = None,
         fit_intercept: bool = True,
-        solver: str = "apg",
+        solver: str = "admm",
         tol: float | None = None,
         max_iter: int | None = None,
         warm_start: bool = False,
@@ -149,7 +150,7 @@ class Maxide(LinearLearner):
     @property
     def _while_tuning(self) -> dict[str, Any]:
         """The published algorithm is judged as it is: its stop decides what it learns."""
-        if self.solver == "apg":
+        if self.solver != "published":
             return {}
         return {name: getattr(self, name) for name in ("tol", "max_iter", "warm_start")}
 
@@ -183,8 +184,8 @@ class Maxide(LinearLearner):
 
     def _solve(self, objective: Objective, start: Array | None) -> Solution:
         tol, max_iter = self._stop
-        if self.solver == "apg":
-            return solve(objective, "apg", start=start, tol=tol, max_iter=max_iter)
+        if self.solver != "published":
+            return solve(objective, self.solver, start=start, tol=tol, max_iter=max_iter)
         return solve_as_published(objective, start=start, tol=tol, max_iter=max_iter)
 
     def _keep(self, solution: Solution, loss: Loss) -> None:

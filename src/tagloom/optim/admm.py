@@ -5,10 +5,11 @@ import math
 import numpy as np
 
 from tagloom.optim.arrays import Matrix, inner
+from tagloom.optim.certificate import nearest_subgradient
 from tagloom.optim.conjugate import dots, safe_ratio
 from tagloom.optim.nuclear import clip, shrink, singular_values
 from tagloom.optim.objective import Objective
-from tagloom.optim.precisions import Reached, Stop, solve_in_two_precisions
+from tagloom.optim.precisions import Handover, Reached, Stop, solve_in_two_precisions
 from tagloom.optim.preconditioner import Preconditioner
 from tagloom.optim.recorder import Recorder
 from tagloom.optim.solution import Callback, Solution
@@ -45,12 +46,15 @@ def solve_admm(
 class _State:
     """Both copies of M, the multiplier between them, and the gradient at the first."""
 
-    def __init__(self, objective: Objective, start: Matrix, sigma: float) -> None:
+    def __init__(self, objective: Objective, start: Matrix, handover: Handover) -> None:
         self.M = self.Z = start
         self.G = objective.gradient(start)
+        self.sigma = self._first_sigma = handover.scale
         # At the optimum the multiplier sigma U is the subgradient -G of lambda ||.||_*.
-        self.U = clip(-self.G, objective.lam) / start.dtype.type(sigma)
-        self.sigma = self._first_sigma = sigma
+        multiplier = nearest_subgradient(start, self.G, objective.lam)
+        if handover.subgradient is not None:
+            multiplier = clip(handover.subgradient.astype(start.dtype), objective.lam)
+        self.U = multiplier / start.dtype.type(self.sigma)
         self.kept = singular_values(start)
         """The singular values of Z."""
 
@@ -68,7 +72,7 @@ class _State:
 
 
 def _run(
-    objective: Objective, start: Matrix, scale: float | None, stop: Stop, recorder: Recorder
+    objective: Objective, start: Matrix, handover: Handover | None, stop: Stop, recorder: Recorder
 ) -> Reached:
     """Iterate until the gap is at most `tol` or the recorder holds `max_iter` iterations.
 
@@ -85,7 +89,7 @@ def _run(
     rows and one threshold, as with proximal gradients, which need several times as many.
     """
     inverse = Preconditioner(objective)
-    state = _State(objective, start, (scale or inverse.typical) or 1.0)
+    state = _State(objective, start, handover or Handover(inverse.typical))
     watch, k = Watch(objective, stop, len(recorder.history)), 0
     watch.look(0, state.Z, state.G, state.kept, state.subgradient)
     if watch.satisfied:
@@ -103,7 +107,7 @@ def _run(
             state.rescale(balance)
     if watch.looked_at < k:  # the callback has stopped it
         watch.look(k, state.Z, objective.gradient(state.Z), state.kept, state.subgradient)
-    return watch.best._replace(scale=state.sigma)
+    return watch.best._replace(handover=Handover(state.sigma, state.subgradient))
 
 
 def _note(recorder: Recorder, watch: Watch, state: _State, k: int) -> None:

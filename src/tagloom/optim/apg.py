@@ -9,7 +9,7 @@ from tagloom.optim.arrays import Matrix, inner
 from tagloom.optim.certificate import dual_bound, relative_gap
 from tagloom.optim.nuclear import shrink
 from tagloom.optim.objective import Objective
-from tagloom.optim.precisions import Reached, Stop, solve_in_two_precisions
+from tagloom.optim.precisions import Handover, Reached, Stop, solve_in_two_precisions
 from tagloom.optim.recorder import Recorder
 from tagloom.optim.solution import Callback, Solution
 
@@ -58,7 +58,7 @@ def solve_apg(
 
 
 def _run(
-    objective: Objective, start: Matrix, scale: float | None, stop: Stop, recorder: Recorder
+    objective: Objective, start: Matrix, before_it: Handover | None, stop: Stop, recorder: Recorder
 ) -> Reached:
     """Iterate until the gap is at most `tol` or the recorder holds `max_iter` iterations.
 
@@ -74,7 +74,7 @@ def _run(
       restart before goes back there, so that F falls from restart to restart.
     - mu may fall again.
     """
-    mu = _first_lipschitz_estimate(objective) if scale is None else scale
+    mu = _first_lipschitz_estimate(objective) if before_it is None else before_it.scale
     before = point = anchor = _Point(start, objective.gradient(start), math.inf, 0)
     bound, gap, F_checked, next_check = -math.inf, math.inf, math.inf, 1
     for k in range(1, max(1, stop.max_iter - len(recorder.history)) + 1):
@@ -101,7 +101,7 @@ def _run(
             if (1 - _SINGLE_PROGRESS) * F_checked <= point.F:
                 break
             F_checked = point.F
-    return Reached(point.M, point.F, point.rank, gap, mu)
+    return Reached(point.M, point.F, point.rank, gap, Handover(mu))
 
 
 def _first_lipschitz_estimate(objective: Objective) -> float:

@@ -67,6 +67,11 @@ class MaskBlock:
     weights: npt.NDArray[np.float64] | npt.NDArray[np.bool_]
     is_empty = False
 
+    @property
+    def least_offset(self) -> float:
+        """The least entry of V."""
+        return float(self.weights.min())
+
     def add_products(self, rows: Rows, factor: Factor, out: Accumulated) -> None:
         """Add X'(V o XM) and the column sums of V o XM."""
         X = rows.block(self.start, self.stop)
@@ -98,6 +103,12 @@ class EntryBlock:
     def is_empty(self) -> bool:
         """Whether nothing is stored, so that there is nothing to add."""
         return len(self.entries.rows) == 0
+
+    @property
+    def least_offset(self) -> float:
+        """The least entry of V: what is not stored is 0."""
+        weights = self.entries.weights
+        return min(0.0, self.entries.weight if weights is None else float(weights.min()))
 
     def add_products(self, rows: Rows, factor: Factor, out: Accumulated) -> None:
         """Add X'(V o XM) and the column sums of V o XM."""

@@ -46,17 +46,17 @@ def scaled_bound(objective: Objective, M: Matrix, G: Matrix) -> float:
 
 
 def curvature_bound(objective: Objective, M: Matrix, G: Matrix, Z: Matrix) -> float:
-    """Bound min F by the curvature that the ridge and the graph give it.
+    """Bound min F by the curvature that it has for certain.
 
-    Write f = f_1 + 1/2 <M, AM>, where A = rho I + 2 gamma_s X'L_s X is positive definite. The dual
-    of lambda ||M||_* + 1/2 <M, AM> at -G_1, with G_1 the gradient of f_1 at M, is at most
+    Write f = f_1 + 1/2 <M, AM> with f_1 convex and A positive definite, `objective.strong_part`.
+    The dual of lambda ||M||_* + 1/2 <M, AM> at -G_1, with G_1 the gradient of f_1 at M, is at most
     1/2 <B, A^-1 B> for B = -G_1 - Z and every Z with ||Z||_2 <= lambda. That leaves
 
         min F >= f(M) + <Z, M> - 1/2 <R, A^-1 R>,    R = G + Z.
 
     For a subgradient, <Z, M> = lambda ||M||_* and the gap is 1/2 <R, A^-1 R>: quadratic in how far
-    M is from stationary, where `scaled_bound` is linear. Without ridge and graph A is 0 and there
-    is no such bound: minus infinity.
+    M is from stationary, where `scaled_bound` is linear. Without ridge and graph, and with labels
+    that are not all known, A is 0 and there is no such bound: minus infinity.
     """
     factor = objective.strong_part
     if factor is None:

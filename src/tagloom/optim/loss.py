@@ -1,7 +1,7 @@
 """How far the scores are from what is known."""
 
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -53,17 +53,18 @@ class Loss(Protocol):
         ...
 
 
-class Spread:
+class Spread(NamedTuple):
     """The Hessian of the loss is about w_j S for label j, were its known rows drawn at random."""
 
-    def __init__(self, scatter: Floats, weight: Floats, n_items: int, largest: float) -> None:
-        self.scatter = scatter
-        """S, the mean of (x - mean)(x - mean)', or of xx' without intercept."""
-        self.weight = weight
-        """Sum_i w_ij for each label j."""
-        self.n_items = n_items
-        self.largest = largest
-        """The largest feature by size."""
+    scatter: Floats
+    """S, the mean of (x - mean)(x - mean)', or of xx' without intercept."""
+    weight: Floats
+    """Sum_i w_ij for each label j."""
+    n_items: int
+    largest: float
+    """The largest feature by size."""
+    least: float
+    """The Hessian is at least this many times S for every label, for certain."""
 
 
 class MaskedSquaredLoss:
@@ -144,7 +145,8 @@ class MaskedSquaredLoss:
         if self.fit_intercept:
             mean = sums.total / sums.n_items
             scatter = scatter - np.outer(mean, mean)
-        return Spread(scatter, sums.weight, sums.n_items, sums.largest)
+        least = max(0.0, sums.least_weight) * sums.n_items
+        return Spread(scatter, sums.weight, sums.n_items, sums.largest, least)
 
     @cached_property
     def _weighted_features(self) -> Matrix:

@@ -118,11 +118,14 @@ class Objective:
 
     @cached_property
     def strong_part(self) -> tuple[npt.NDArray[np.float64], bool] | None:
-        """Cholesky factor of A = rho I + 2 gamma_s X'L_s X; None where A is (nearly) singular.
+        """Cholesky factor of a lower bound A of every label's Hessian; None where it is singular.
 
-        1/2 <M, AM> is the part of f whose curvature is known exactly, which the certificate needs.
+        A = rho I + 2 gamma_s X'L_s X + n w S, where w is the least weight of any entry: 0 unless
+        every label is known of every item. 1/2 <M, AM> is the part of f whose curvature is certain,
+        which the certificate needs.
         """
-        A = self.curvature_of_items
+        spread = self.loss.spread
+        A = self.curvature_of_items + spread.least * spread.scatter
         spectrum = np.linalg.eigvalsh(A)
         if spectrum[0] <= _SINGULAR * spectrum[-1]:
             return None

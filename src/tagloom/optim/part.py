@@ -82,6 +82,7 @@ class Part:
             second_moments=gram,
             total=total,
             largest=self._rows.largest(),
+            least_weight=min((block.least_offset for block in self._stored), default=0.0) + w,
         )
 
     @property

@@ -17,15 +17,23 @@ _LARGE = 1 << 27
 _SINGLE_TOL = 5e-5
 
 
+class Handover(NamedTuple):
+    """What spares the next run the search for its own."""
+
+    scale: float
+    """The scale of the steps."""
+    subgradient: Matrix | None = None
+    """A subgradient of lambda ||.||_*, where the run keeps one."""
+
+
 class Reached(NamedTuple):
-    """Where a run ended, what is proved there, and the scale of its steps."""
+    """Where a run ended and what is proved there."""
 
     M: Matrix
     F: float
     rank: int
     gap: float
-    scale: float | None
-    """A scale that spares the next run the search for its own."""
+    handover: Handover | None = None
 
 
 class Stop(NamedTuple):
@@ -37,8 +45,8 @@ class Stop(NamedTuple):
     """Also when F falls no more than rounding in single precision hides."""
 
 
-Run = Callable[[Objective, Matrix, float | None, Stop, Recorder], Reached]
-"""(objective, start, scale, when to stop, recorder): iterate until the gap is small enough."""
+Run = Callable[[Objective, Matrix, Handover | None, Stop, Recorder], Reached]
+"""(objective, start, what a run before hands over, when to stop, recorder) -> where it ended."""
 
 
 def solve_in_two_precisions(
@@ -54,14 +62,14 @@ def solve_in_two_precisions(
 
     The end, and always the certificate, is in double precision.
     """
-    M, scale = objective.zero() if start is None else start, None
+    M, handover = objective.zero() if start is None else start, None
     recorder = Recorder(callback)
     large = math.prod((objective.loss.spread.n_items, *M.shape)) > _LARGE
     if objective.dtype == np.float64 and large and max_iter > 1:
         stop = Stop(max(0.9 * tol, _SINGLE_TOL), max_iter - 1, True)
         single = run(objective.in_single_precision(), M.astype(np.float32), None, stop, recorder)
-        M, scale = single.M.astype(np.float64), single.scale
+        M, handover = single.M.astype(np.float64), single.handover
     if recorder.stopped:
         return Solution(M, single.F, math.inf, single.rank, False, recorder.history)
-    end = run(objective, M, scale, Stop(tol, max_iter, False), recorder)
+    end = run(objective, M, handover, Stop(tol, max_iter, False), recorder)
     return Solution(end.M, end.F, end.gap, end.rank, end.gap <= tol, recorder.history)

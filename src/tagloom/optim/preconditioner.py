@@ -1,5 +1,7 @@
 """An inverse of the Hessian that needs no pass over the rows."""
 
+from functools import cached_property
+
 import numpy as np
 
 from tagloom.optim.arrays import Matrix
@@ -16,28 +18,38 @@ class Preconditioner:
         Q diag(1 / (v_j diag(Q'SQ) + diag(Q'AQ) + sigma)) Q':
 
     exact where all labels weigh the same and are known at the same rows, positive definite always,
-    and as cheap for another sigma.
+    and as cheap for another sigma. Nothing is computed before it is asked for.
     """
 
     def __init__(self, objective: Objective) -> None:
-        S = objective.loss.spread.scatter
-        weight = objective.weight_of_scatter
-        A = objective.curvature_of_items
-        self.spectrum, Q = np.linalg.eigh(weight.mean() * S + A)
-        self._Q = Q.astype(objective.dtype)
-        along_S = np.einsum("ij,ij->j", Q, S @ Q)
-        along_A = np.einsum("ij,ij->j", Q, A @ Q)
-        curvature = np.maximum(0.0, np.outer(along_S, weight) + along_A[:, None])
-        self._curvature = curvature.astype(objective.dtype)
+        # An approximation needs no more digits than the products it goes with.
+        self._S = objective.loss.spread.scatter.astype(objective.dtype)
+        self._A = objective.curvature_of_items.astype(objective.dtype)
+        self._weight = objective.weight_of_scatter.astype(objective.dtype)
 
     def solve(self, R: Matrix, sigma: float) -> Matrix:
         """Return about (sigma I + H)^-1 R."""
-        turned = self._Q.T @ R
+        _, Q = self._spectrum
+        turned = Q.T @ R
         turned /= self._curvature + turned.dtype.type(sigma)
-        product: Matrix = self._Q @ turned
+        product: Matrix = Q @ turned
         return product
 
     @property
     def typical(self) -> float:
-        """The median curvature: a scale for sigma."""
-        return float(np.median(np.maximum(self.spectrum, 0.0)))
+        """The median curvature, a scale for sigma; 1 where there is none."""
+        eigenvalues, _ = self._spectrum
+        return max(0.0, float(np.median(eigenvalues))) or 1.0
+
+    @cached_property
+    def _spectrum(self) -> tuple[Matrix, Matrix]:
+        eigenvalues, Q = np.linalg.eigh(self._weight.mean() * self._S + self._A)
+        return eigenvalues, Q
+
+    @cached_property
+    def _curvature(self) -> Matrix:
+        """v_j diag(Q'SQ) + diag(Q'AQ), one column for each label."""
+        _, Q = self._spectrum
+        along_S = np.einsum("ij,ij->j", Q, self._S @ Q)
+        along_A = np.einsum("ij,ij->j", Q, self._A @ Q)
+        return np.maximum(0, np.outer(along_S, self._weight) + along_A[:, None])

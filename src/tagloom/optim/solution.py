@@ -12,7 +12,7 @@ class Iteration(NamedTuple):
 
     iteration: int
     objective: float
-    """F(M), the full objective."""
+    """F(M), the full objective; NaN where it was not computed."""
     gap: float
     """Relative distance to the optimum (objective - lower bound) / objective, in the precision of
     the iteration; NaN where it was not computed."""

@@ -30,6 +30,8 @@ class LossSums:
     """The sum of the rows."""
     largest: float
     """The largest feature by size, as it was given."""
+    least_weight: float
+    """A lower bound of all w_ij."""
 
     def __add__(self, other: "LossSums") -> "LossSums":
         return LossSums(
@@ -41,6 +43,7 @@ class LossSums:
             self.second_moments + other.second_moments,
             self.total + other.total,
             max(self.largest, other.largest),
+            min(self.least_weight, other.least_weight),
         )
 
 

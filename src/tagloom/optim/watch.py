@@ -30,7 +30,7 @@ class Watch:
         self.looked_at, self.next_look = 0, 0
         self.F = math.inf
         """F where it was looked at last."""
-        self.best = Reached(np.zeros((0, 0)), math.inf, 0, math.inf, None)
+        self.best = Reached(np.zeros((0, 0)), math.inf, 0, math.inf)
 
     def look(self, k: int, Z: Matrix, G: Matrix, kept: Matrix, subgradient: Matrix) -> None:
         """Look at Z, reached in iteration k.
@@ -43,7 +43,7 @@ class Watch:
         self._bound = max(self._bound, dual_bound(objective, Z, G, subgradient))
         best = self.best
         if self.F <= best.F:
-            best = Reached(Z, self.F, int((kept > 0).sum()), math.inf, None)
+            best = Reached(Z, self.F, int((kept > 0).sum()), math.inf)
         self.best = best._replace(gap=relative_gap(best.F, self._bound))
         self._idle = self._idle + 1 if self.best.gap > _PROGRESS * before else 0
         wait = min(self._wait(k - self.looked_at, before), max(_SOON, int(_PATIENCE * k)))
