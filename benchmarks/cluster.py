@@ -214,7 +214,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         if given.large:
-            large(Path(name), Sizes(given.items or 700_000, 512, 50, 16_384), 300.0, given.limit)
+            large(Path(name), Sizes(given.items or 700_000, 512, 50, 4_096), 300.0, given.limit)
         elif given.kill:
             kill(Path(name), Sizes(given.items or 40_000, 128, 50, 2_500), 50.0)
         else:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tagloom.cluster.blocks import RowBlocks, checked_array, opened, row_blocks
 from tagloom.cluster.parquet import ParquetItems
 from tagloom.cluster.running import computed, kept, memory_of, task, tree_sum
+from tagloom.cluster.sizing import teach_sizes
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 
@@ -76,6 +77,7 @@ def _array_lessons(rows: RowBlocks, Y: Any) -> Lessons:
 
 
 def _both(block: Any, known: Any) -> tuple[Array, PartialLabels]:
+    teach_sizes()
     return opened(block), opened(known)
 
 
@@ -106,6 +108,7 @@ class Survey:
     @classmethod
     def of(cls, block: Any, labels: Any) -> "Survey":
         """Survey one block."""
+        teach_sizes(Survey)
         X, counts = opened(block), opened(labels).counts()
         energy = float(np.einsum("ij,ij->", X, X, dtype=np.float64))
         largest = max(abs(float(X.max(initial=0))), abs(float(X.min(initial=0))))

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from tagloom.cluster.blocks import RowBlocks, opened
 from tagloom.cluster.running import computed, task, tree_sum
+from tagloom.cluster.sizing import teach_sizes
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,6 +29,7 @@ class Moments:
     @classmethod
     def of(cls, block: Any) -> "Moments":
         """Return the moments of one block of rows."""
+        teach_sizes(Moments)
         rows = opened(block)
         mean = rows.mean(axis=0, dtype=np.float64)
         centred = rows - mean

@@ -48,6 +48,7 @@ def explained(path: str) -> Iterator[None]:
 
 def read_columns(group: RowGroup, columns: list[str]) -> Any:
     """Return these columns of a row group, or say which of them the file lacks."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with explained(group.path), pq.ParquetFile(group.path) as file:
@@ -58,7 +59,11 @@ def read_columns(group: RowGroup, columns: list[str]) -> Any:
                 f"{group.path} has no column {missing[0]!r}. Its columns are: "
                 f"{', '.join(map(repr, available[:20]))}{', ...' if len(available) > 20 else ''}."
             )
-        return file.read_row_group(group.number, columns=columns, use_threads=False)
+        table = file.read_row_group(group.number, columns=columns, use_threads=False)
+    # To decode lists takes several times their size. What is left of it would count as memory of
+    # the worker, which takes no task where it holds too much.
+    pa.default_memory_pool().release_unused()
+    return table
 
 
 def read_features(

@@ -18,7 +18,7 @@ _SIZE_TO_WARN_OF = "distributed.admin.large-graph-warning-threshold"
 
 def client_or_default(client: Any = None) -> Any:
     """Return the client that was given, or the one that was made last and is still open."""
-    distributed = _part_of_dask("distributed")
+    distributed = part_of_dask("distributed")
     if client is not None:
         return client
     try:
@@ -32,20 +32,21 @@ def client_or_default(client: Any = None) -> Any:
 
 def task(function: Callable[..., Any], *arguments: Any) -> Any:
     """Return a task that calls a function with these arguments, other tasks among them."""
-    return _part_of_dask("dask").delayed(function)(*arguments)
+    return part_of_dask("dask").delayed(function)(*arguments)
 
 
 def constant(value: Any) -> Any:
     """Return a task that gives a value, which is sent along once however many tasks need it."""
-    return _part_of_dask("dask").delayed(value, traverse=False)
+    return part_of_dask("dask").delayed(value, traverse=False)
 
 
 def dask_array() -> Any:
     """Return the module dask.array."""
-    return _part_of_dask("dask.array")
+    return part_of_dask("dask.array")
 
 
-def _part_of_dask(name: str) -> Any:
+def part_of_dask(name: str) -> Any:
+    """Return a module of dask or distributed, or say which extra brings it."""
     return import_extra(name, purpose="Working on a cluster", extra="dask")
 
 
@@ -81,7 +82,7 @@ def computed(client: Any, wanted: Any) -> Any:
     """Return the result of a task; whatever a lost worker held is made again."""
     # What a pass sends to all workers is a task like others, and no value that was sent out
     # beforehand: such a value is lost with the worker that holds it. Dask warns of the size.
-    with _part_of_dask("dask").config.set({_SIZE_TO_WARN_OF: "1 PiB"}):
+    with part_of_dask("dask").config.set({_SIZE_TO_WARN_OF: "1 PiB"}):
         future = client.compute(wanted)
     with _taken_back_if_broken(client, [future]):
         return future.result()
@@ -101,7 +102,7 @@ def shown_while_kept(
 ) -> list[Any]:
     """Do as `kept` does, and wait until all is there while a bar shows how much is."""
     placed = kept(client, tasks)
-    futures = _part_of_dask("distributed").futures_of(placed)
+    futures = part_of_dask("distributed").futures_of(placed)
     _wait(client, futures, progress_bar(len(futures), description, show=show_progress, unit=unit))
     return placed
 
@@ -109,7 +110,7 @@ def shown_while_kept(
 def _wait(client: Any, futures: list[Any], bar: AbstractContextManager[Callable[[], None]]) -> None:
     """Move the bar as futures end, and raise what the first that fails has raised."""
     with _taken_back_if_broken(client, futures), bar as advance:
-        for future in _part_of_dask("distributed").as_completed(futures):
+        for future in part_of_dask("distributed").as_completed(futures):
             if future.status != "finished":
                 future.result()
             advance()

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tagloom.cluster.blocks import Lazy, opened
 from tagloom.cluster.lessons import Lessons
 from tagloom.cluster.running import TREE_WIDTH, added, computed, constant, kept, task, tree_sum
+from tagloom.cluster.sizing import teach_sizes
 from tagloom.optim import LossSums, Part, ProductSums
 
 Array = npt.NDArray[Any]
@@ -114,6 +115,7 @@ def _ready(part: Any, dtype: Dtype) -> Part:
 
 def _part(block: Any, known: Any, centre: Floats | None, dtype: Dtype) -> Part:
     """Return rows around their centre, with what is known of them."""
+    teach_sizes()
     X, labels = opened(block), opened(known)
     if centre is not None or X.dtype != dtype:
         moved = np.empty(X.shape, dtype=dtype)
