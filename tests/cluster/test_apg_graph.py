@@ -49,7 +49,7 @@ def test_columns_far_from_zero_cost_no_digits(client):
 
 def test_label_graph_sees_columns_where_they_are(client):
     far = Problem(offset=3.0)
-    parameters = {"lam": 1.0, "gamma_labels": 0.01, "ridge": 0.1, "tol": 1e-6, "solver": "admm"}
+    parameters = {"lam": 1.0, "gamma_labels": 0.01, "ridge": 2.0, "tol": 1e-6, "solver": "admm"}
     expected = APGGraph(**parameters).fit(far.X, far.Y, label_graph=far.label_graph)
     found = ClusterAPGGraph(**parameters)
     found.fit(*far.arrays(), label_graph=far.label_graph, client=client)
