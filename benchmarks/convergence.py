@@ -12,7 +12,6 @@ from pathlib import Path
 import matplotlib as mpl
 
 from sized_problems import objective_of, sized_problem
-
 from tagloom.optim import solve
 
 mpl.use("Agg")

@@ -42,7 +42,7 @@ class Run(NamedTuple):
     iterations: int
 
 
-class Reached(Exception):
+class EnoughError(Exception):
     """Raised to end a solver that has no other way to be stopped."""
 
 
@@ -94,6 +94,9 @@ def run_fista(objective: Objective, limit: float, lipschitz: float) -> Run:
         def __init__(self) -> None:
             super().__init__(None, True)
 
+        def __call__(self, x: np.ndarray) -> float:
+            return objective.smooth_value(x.reshape(objective.shape))
+
         def grad(self, x: np.ndarray) -> np.ndarray:
             return objective.gradient(x.reshape(objective.shape)).ravel()
 
@@ -101,9 +104,9 @@ def run_fista(objective: Objective, limit: float, lipschitz: float) -> Run:
 
     def stop(x: np.ndarray) -> None:
         if certify(x.reshape(objective.shape)):
-            raise Reached
+            raise EnoughError
 
-    with suppress(Reached):
+    with suppress(EnoughError):
         ProximalGradient(
             Smooth(),
             Nuclear(objective.shape, objective.lam),
