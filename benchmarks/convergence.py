@@ -11,8 +11,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from sized_problems import sized_problem
-from solver import objective_of
+from sized_problems import objective_of, sized_problem
 from tagloom.optim import solve
 
 mpl.use("Agg")

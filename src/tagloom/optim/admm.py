@@ -51,8 +51,9 @@ class _State:
         self.G = objective.gradient(start)
         self.sigma = self._first_sigma = handover.scale
         # At the optimum the multiplier sigma U is the subgradient -G of lambda ||.||_*.
-        multiplier = nearest_subgradient(start, self.G, objective.lam)
-        if handover.subgradient is not None:
+        if handover.subgradient is None:
+            multiplier = nearest_subgradient(start, self.G, objective.lam)
+        else:
             multiplier = clip(handover.subgradient.astype(start.dtype), objective.lam)
         self.U = multiplier / start.dtype.type(self.sigma)
         self.kept = singular_values(start)

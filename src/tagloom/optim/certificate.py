@@ -72,6 +72,8 @@ def nearest_subgradient(M: Matrix, G: Matrix, lam: float) -> Matrix:
     With M = U S V' of full rank r in its factors, the subgradients are lambda UV' + W, where
     U'W = WV = 0 and ||W||_2 <= lambda: W is what -G has outside of both spaces, clipped.
     """
+    if not M.any():
+        return clip(-G, lam)
     U, sigma, Vt = np.linalg.svd(M, full_matrices=False)
     kept = sigma > _NO_SINGULAR_VALUE * sigma.max(initial=0.0)
     U, Vt = U[:, kept], Vt[kept]

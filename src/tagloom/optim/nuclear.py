@@ -23,7 +23,9 @@ class Shrunk(NamedTuple):
 
 
 def singular_values(A: Matrix) -> Matrix:
-    """Return the singular values of A in double precision, largest first."""
+    """Return the singular values of A in double precision, largest first; none for A = 0."""
+    if not A.any():
+        return np.zeros(0)
     return np.linalg.svd(A.astype(np.float64, copy=False), compute_uv=False)
 
 
@@ -67,9 +69,9 @@ def _shrink_tall(A: Matrix, tau: float) -> Shrunk:
     if tau < _GRAM_IS_ACCURATE_ABOVE * sigma[-1]:
         return shrink_by_svd(A, tau)
     kept = sigma > tau * _MORE_THAN_ROUNDING
-    sigma, V = sigma[kept], V[:, kept]
-    matrix = ((A64 @ V) * (1 - tau / sigma)) @ V.T
-    return Shrunk(matrix.astype(A.dtype, copy=False), (sigma - tau)[::-1])
+    sigma, V = sigma[kept], V[:, kept].astype(A.dtype, copy=False)
+    matrix = ((A @ V) * (1 - tau / sigma).astype(A.dtype)) @ V.T
+    return Shrunk(matrix, (sigma - tau)[::-1])
 
 
 def clip(A: Matrix, limit: float) -> Matrix:

@@ -52,4 +52,5 @@ class Preconditioner:
         _, Q = self._spectrum
         along_S = np.einsum("ij,ij->j", Q, self._S @ Q)
         along_A = np.einsum("ij,ij->j", Q, self._A @ Q)
-        return np.maximum(0, np.outer(along_S, self._weight) + along_A[:, None])
+        curvature: Matrix = np.maximum(0, np.outer(along_S, self._weight) + along_A[:, None])
+        return curvature
