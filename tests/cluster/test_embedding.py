@@ -4,7 +4,7 @@ import pytest
 from PIL import Image
 from toy_backbone import MeanColour, second_version
 
-from tagloom.cluster import ParquetItems, cluster_embed
+from tagloom.cluster import ParquetItems, cluster_embed, embedding_task
 from tagloom.cluster.blocks import array_of
 from tagloom.errors import InvalidInputError
 from tagloom.vision import embed
@@ -38,6 +38,18 @@ def test_features_are_those_of_embedding_here_and_bad_pictures_are_listed(client
     np.testing.assert_array_equal(posteriors, expected.posteriors)
     assert done.n_embedded == 8
     assert [one.item for one in done.skipped] == ["9.png"]
+
+
+def test_the_network_is_loaded_once_for_all_tasks(client, pictures, monkeypatch):
+    made = []
+
+    def choose(names):
+        made.append(names)
+        return MeanColour(version=3)
+
+    monkeypatch.setattr(embedding_task, "choose_backbone", choose)
+    _embed(client, pictures, ["some network"])
+    assert made == [("some network",)]
 
 
 def test_finished_partitions_are_not_done_again(client, pictures):

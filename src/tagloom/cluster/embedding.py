@@ -3,15 +3,14 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tagloom.checks import check_whole
-from tagloom.cluster.embedding_task import Order, Told, carried_out
+from tagloom.cluster.embedding_task import Make, Order, Told, carried_out
 from tagloom.cluster.running import all_computed, client_or_default, task
 from tagloom.errors import InvalidInputError
-from tagloom.vision import Backbone, Skipped, choose_backbone, find_pictures
+from tagloom.vision import Backbone, Skipped, find_pictures
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ def cluster_embed(
         Where the parquet files go; made if it does not exist. Every worker must be able to write
         there.
     backbone : sequence of str or callable, default=("lite0",)
-        Names as `tagloom.vision.choose_backbone` takes them, or a function that makes the backbone
-        in a worker.
+        Names as `tagloom.vision.choose_backbone` takes them, or a function of a module that makes
+        the backbone in a worker, once.
     items : sequence of str, optional
         Paths relative to the folder; by default every picture in it.
     pictures_per_partition : int, default=1024
@@ -78,7 +77,7 @@ def cluster_embed(
     listed, skipped = _listed(folder, items)
     target = Path(out)
     target.mkdir(parents=True, exist_ok=True)
-    make = backbone if callable(backbone) else partial(choose_backbone, list(backbone))
+    make: Make = backbone if callable(backbone) else tuple(backbone)
     step = pictures_per_partition
     orders = [
         Order(str(folder), tuple(listed[start : start + step]), str(target / _name(place)), threads)
@@ -94,9 +93,7 @@ def cluster_embed(
     )
 
 
-def _done(
-    orders: list[Order], make: Callable[[], Backbone], client: Any, show_progress: bool
-) -> list[Told]:
+def _done(orders: list[Order], make: Make, client: Any, show_progress: bool) -> list[Told]:
     tasks = [task(carried_out, order, make) for order in orders]
     return all_computed(client, tasks, "embedding", show_progress=show_progress, unit="partitions")
 

@@ -6,17 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from tagloom.cluster.parquet_writing import features_column, write_table
-from tagloom.vision import Backbone, Features
+from tagloom.vision import Backbone, Features, choose_backbone
 from tagloom.vision.cache import Entry
 from tagloom.vision.pictures import MAX_PIXELS, decoders_quiet
 from tagloom.vision.pipeline import Outcome, Pipeline
 
 _KEY = b"tagloom"
+_making = Lock()
+
+# Both are the same thing for every task of a worker, which partial functions would not be.
+Make = tuple[str, ...] | Callable[[], Backbone]
 
 
 @dataclass(frozen=True)
@@ -44,9 +49,10 @@ class Told:
     resumed: bool
 
 
-def carried_out(order: Order, make: Callable[[], Backbone]) -> Told:
+def carried_out(order: Order, make: Make) -> Told:
     """Write the features of the pictures, unless that was done before."""
-    backbone = _made(make)
+    with _making:
+        backbone = _made(make)
     digest = order.digest(backbone)
     told = told_by(Path(order.path), digest)
     if told is not None:
@@ -64,9 +70,9 @@ def carried_out(order: Order, make: Callable[[], Backbone]) -> Told:
 
 
 @lru_cache(maxsize=1)
-def _made(make: Callable[[], Backbone]) -> Backbone:
+def _made(make: Make) -> Backbone:
     """Make the backbone once in a worker: to load the network takes longer than many pictures."""
-    return make()
+    return make() if callable(make) else choose_backbone(make)
 
 
 def told_by(path: Path, digest: str) -> Told | None:
