@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.neighbours import nearest_neighbours
-from tagloom.neighbours._exact import _group_minima
+from tagloom.neighbours._screen import group_minima
 
 
 def slow_neighbours(base, k, queries=None, metric="euclidean"):
@@ -76,7 +76,7 @@ def test_groups_of_rows_of_any_size_lose_no_neighbour(k, monkeypatch):
     expected, _ = slow_neighbours(X, k, queries)
     np.testing.assert_array_equal(nearest_neighbours(X, k, queries).indices, expected)
     # The last tile holds fewer rows than neighbours are sought.
-    monkeypatch.setattr("tagloom.neighbours._exact._TILE_ROWS", 166)
+    monkeypatch.setattr("tagloom.neighbours._exact.TILE_ROWS", 166)
     np.testing.assert_array_equal(nearest_neighbours(X, k, queries).indices, expected)
 
 
@@ -84,7 +84,7 @@ def test_groups_of_rows_of_any_size_lose_no_neighbour(k, monkeypatch):
 @given(n=st.integers(1, 300), k=st.integers(1, 80), seed=st.integers(0, 2**32 - 1))
 def test_minima_of_groups_bound_the_kth_smallest_and_are_values_of_other_rows(n, k, seed):
     values = np.random.default_rng(seed).permuted(np.tile(np.arange(n), (3, 1)), axis=1)
-    minima = _group_minima(values.astype(np.float32), k)
+    minima = group_minima(values.astype(np.float32), k)
     assert minima.shape[1] >= min(n, k)
     for row in minima:
         assert len(set(row)) == len(row)

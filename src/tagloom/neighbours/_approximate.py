@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tagloom.errors import TagloomError
-from tagloom.neighbours._exact import decide, exact_neighbours
+from tagloom.neighbours._deciding import decide
+from tagloom.neighbours._exact import exact_neighbours
 from tagloom.neighbours._result import Floats, Matrix, Positions
 
 # The search widens until this share of the true neighbours is found on the sample.

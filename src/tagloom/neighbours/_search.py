@@ -9,6 +9,7 @@ from tagloom.checks import check_choice, is_whole
 from tagloom.errors import InvalidInputError
 from tagloom.neighbours._approximate import approximate_neighbours, faiss_is_installed
 from tagloom.neighbours._duplicates import expand, group_equal_rows
+from tagloom.neighbours._among import exact_among_themselves
 from tagloom.neighbours._exact import exact_neighbours
 from tagloom.neighbours._result import Floats, Matrix, Neighbours, Positions
 
@@ -86,6 +87,8 @@ def _chosen_method(method: str, n_rows: int) -> str:
 
 def _exact(rows: Matrix, asked: Matrix, k: int) -> tuple[Positions, Floats]:
     groups = group_equal_rows(rows, k)
+    if groups.all_differ and asked is rows:
+        return exact_among_themselves(rows, k)
     if groups.all_differ:
         return exact_neighbours(rows, asked, k)
     found, squares = exact_neighbours(rows[groups.first], asked, min(k, len(groups.first)))
