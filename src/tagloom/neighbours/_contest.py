@@ -1,6 +1,7 @@
 """Candidates for neighbours, and how near one has to be to become one."""
 
 import numpy as np
+import numpy.typing as npt
 
 from tagloom.neighbours._result import Matrix, Positions
 
@@ -18,7 +19,7 @@ class Contest:
         How many pairs (query, row) are held.
     """
 
-    def __init__(self, n_queries: int, k: int, dtype: np.dtype[np.floating]) -> None:  # type: ignore[type-arg]
+    def __init__(self, n_queries: int, k: int, dtype: npt.DTypeLike) -> None:
         self.limits: Matrix = np.full(n_queries, np.inf, dtype=dtype)
         self.size = 0
         self._k = k

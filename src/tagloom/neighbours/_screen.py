@@ -1,13 +1,49 @@
 """Bounds on distances from matrix products, by which all rows but a few are ruled out."""
 
 import numpy as np
+import numpy.typing as npt
 
-from tagloom.neighbours._result import Matrix
+from tagloom.neighbours._result import Matrix, Positions
 
 # Rows share one minimum in groups of at most this many: fewer numbers to select from. Many
 # neighbours need small groups, for k of the minima are to be a good bound on the k-th neighbour.
 _GROUP = 32
 _GROUPS_PER_NEIGHBOUR = 4
+# Differences of so many pairs of rows stay in cache.
+_PAIRS_AT_ONCE = 256
+
+
+class Scaled:
+    """Rows around their mean and divided by their largest coordinate, made when they are asked for.
+
+    In single precision: good enough to propose neighbours, and nothing overflows.
+    """
+
+    def __init__(self, rows: Matrix, like: "Scaled | None" = None) -> None:
+        self._rows = rows
+        self._centre: Matrix = mean_row(rows) if like is None else like._centre
+        self._scale: float = largest_coordinate(rows, self._centre) if like is None else like._scale
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def take(self, positions: Positions) -> npt.NDArray[np.float32]:
+        """Return the rows at these positions."""
+        rows = self._rows[positions]
+        rows -= self._centre
+        rows /= rows.dtype.type(self._scale)
+        return rows.astype(np.float32, copy=False)
+
+    def squares(self, i: Positions, j: Positions) -> npt.NDArray[np.float32]:
+        """Return the squared distances of the pairs (i, j)."""
+        squares = np.empty(len(i), dtype=np.float32)
+        for start in range(0, len(i), _PAIRS_AT_ONCE):
+            part = slice(start, start + _PAIRS_AT_ONCE)
+            difference = self._rows.take(i[part], axis=0)
+            difference -= self._rows.take(j[part], axis=0)
+            difference /= difference.dtype.type(self._scale)
+            squares[part] = np.einsum("ij,ij->i", difference, difference)
+        return squares
 
 
 class Screen:
@@ -25,8 +61,8 @@ class Screen:
     def __init__(self, base: Matrix) -> None:
         dtype = base.dtype
         # Any centre would do, so that its rounding is harmless; the mean makes norms small.
-        self._centre = base.mean(axis=0, dtype=np.float64).astype(dtype)
-        self._scale = dtype.type(_largest(base, self._centre))
+        self._centre = mean_row(base)
+        self._scale = dtype.type(largest_coordinate(base, self._centre))
         self._gamma = dtype.type((base.shape[1] + 16) * np.finfo(dtype).eps)
         self.rows, self.slack = self.prepared(base)
 
@@ -74,7 +110,13 @@ def group_minima(values: Matrix, k: int) -> Matrix:
     return np.hstack([whole.min(axis=1), values[:, n_groups * size :]])
 
 
-def _largest(base: Matrix, centre: Matrix) -> float:
+def mean_row(base: Matrix) -> Matrix:
+    """Return the mean of the rows."""
+    mean: Matrix = base.mean(axis=0, dtype=np.float64).astype(base.dtype)
+    return mean
+
+
+def largest_coordinate(base: Matrix, centre: Matrix) -> float:
     """Return the largest coordinate around the centre, by which all are divided."""
     low, high = base.min(axis=0) - centre, base.max(axis=0) - centre
     largest = float(max(np.abs(low).max(initial=0.0), np.abs(high).max(initial=0.0)))
