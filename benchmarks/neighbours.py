@@ -142,8 +142,7 @@ def compare(options: argparse.Namespace, n: int) -> None:
             for method in options.methods:
                 n_queries = few if method in BRUTE else 0
                 runs[method].append(apart(method, folder, options.neighbours, n_queries))
-                last = runs[method][-1]
-                print(f"  {n:,} {method} {last['seconds']:.1f} s", file=sys.stderr, flush=True)
+                print(f"  {n:,} {method} {runs[method][-1]}", file=sys.stderr, flush=True)
     for method, several in runs.items():
         middle = {key: float(np.median([run[key] for run in several])) for key in several[0]}
         note = f"  extrapolated from {few:,} queries" if few and method in BRUTE else ""
