@@ -20,7 +20,7 @@ _SAMPLE = 512
 _MOST_PARTITIONS = 48
 # Neighbours' neighbours are worth a look when this share of the neighbours is right, and worth
 # another as long as they add so much.
-_REFINABLE = 0.65
+_REFINABLE = 0.75
 _WORTHWHILE = 0.02
 _QUERIES_AT_ONCE = 2048
 # Where so few rows are to choose from, all are compared.
