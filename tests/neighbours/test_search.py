@@ -1,4 +1,4 @@
-import sys
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from tagloom.errors import InvalidInputError, TagloomError
+from tagloom.errors import InvalidInputError
 from tagloom.neighbours import nearest_neighbours
-from tagloom.neighbours._exact import _group_minima
+from tagloom.neighbours._among import exact_among_themselves
+from tagloom.neighbours._exact import exact_neighbours
+from tagloom.neighbours._screen import group_minima
 
 
 def slow_neighbours(base, k, queries=None, metric="euclidean"):
@@ -76,7 +78,7 @@ def test_groups_of_rows_of_any_size_lose_no_neighbour(k, monkeypatch):
     expected, _ = slow_neighbours(X, k, queries)
     np.testing.assert_array_equal(nearest_neighbours(X, k, queries).indices, expected)
     # The last tile holds fewer rows than neighbours are sought.
-    monkeypatch.setattr("tagloom.neighbours._exact._TILE_ROWS", 166)
+    monkeypatch.setattr("tagloom.neighbours._exact.TILE_ROWS", 166)
     np.testing.assert_array_equal(nearest_neighbours(X, k, queries).indices, expected)
 
 
@@ -84,7 +86,7 @@ def test_groups_of_rows_of_any_size_lose_no_neighbour(k, monkeypatch):
 @given(n=st.integers(1, 300), k=st.integers(1, 80), seed=st.integers(0, 2**32 - 1))
 def test_minima_of_groups_bound_the_kth_smallest_and_are_values_of_other_rows(n, k, seed):
     values = np.random.default_rng(seed).permuted(np.tile(np.arange(n), (3, 1)), axis=1)
-    minima = _group_minima(values.astype(np.float32), k)
+    minima = group_minima(values.astype(np.float32), k)
     assert minima.shape[1] >= min(n, k)
     for row in minima:
         assert len(set(row)) == len(row)
@@ -154,47 +156,115 @@ def test_number_of_threads_does_not_matter():
     np.testing.assert_array_equal(first.distances, second.distances)
 
 
-def test_approximate_search_reports_the_recall_it_has():
-    pytest.importorskip("faiss")
-    rng = np.random.default_rng(5)
-    X = rng.standard_normal((4000, 10)).astype(np.float32)
+def clustered(n, d=10, seed=5, dtype=np.float32):
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((max(1, n // 50), d))
+    return (centres[rng.integers(len(centres), size=n)] + rng.standard_normal((n, d))).astype(dtype)
+
+
+def share(found, exact):
+    pairs = zip(found.indices, exact.indices, strict=True)
+    return np.mean([len(np.intersect1d(a, b)) for a, b in pairs]) / exact.indices.shape[1]
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_approximate_search_reports_the_recall_it_has(metric, dtype):
+    X = clustered(6000, dtype=dtype)
     X[100:120] = X[50]
-    found = nearest_neighbours(X, 10, method="ivf")
-    exact = nearest_neighbours(X, 10)
-    shared = [len(np.intersect1d(a, b)) for a, b in zip(found.indices, exact.indices, strict=True)]
-    assert found.method == "ivf"
-    assert 0.98 <= found.recall <= 1
-    assert np.mean(shared) / 10 == pytest.approx(found.recall, abs=0.02)
-    assert not (found.indices == np.arange(4000)[:, None]).any()
-    again = nearest_neighbours(X, 10, method="ivf")
-    np.testing.assert_array_equal(found.indices, again.indices)
+    found = nearest_neighbours(X, 10, method="approximate", metric=metric)
+    exact = nearest_neighbours(X, 10, method="exact", metric=metric)
+    assert found.method == "approximate"
+    assert 0.95 <= found.recall < 1
+    assert share(found, exact) == pytest.approx(found.recall, abs=0.02)
+    assert not (found.indices == np.arange(6000)[:, None]).any()
+    assert (np.diff(found.distances, axis=1) >= 0).all()
+    right = found.indices == exact.indices
+    np.testing.assert_array_equal(found.distances[right], exact.distances[right])
+
+
+def test_approximate_search_of_other_queries_finds_nearly_all():
+    X, queries = clustered(5000), clustered(3000, seed=6)
+    found = nearest_neighbours(X, 7, queries, method="approximate")
+    exact = nearest_neighbours(X, 7, queries, method="exact")
+    assert share(found, exact) == pytest.approx(found.recall, abs=0.02)
+    assert found.recall >= 0.95
+
+
+def test_approximate_search_is_the_same_with_any_number_of_threads(monkeypatch):
+    X = clustered(5000)
+    first = nearest_neighbours(X, 10, method="approximate")
+    monkeypatch.setattr("tagloom.neighbours._threads.cpu_count", lambda: 7)
+    second = nearest_neighbours(X, 10, method="approximate")
+    np.testing.assert_array_equal(first.indices, second.indices)
+    np.testing.assert_array_equal(first.distances, second.distances)
+    assert first.recall == second.recall
 
 
 def test_approximate_search_of_few_rows_finds_all_that_was_asked_for():
-    pytest.importorskip("faiss")
     X = np.random.default_rng(6).standard_normal((90, 3))
-    found = nearest_neighbours(X, 80, method="ivf")
-    assert found.indices.min() >= 0
+    found = nearest_neighbours(X, 80, method="approximate")
     np.testing.assert_array_equal(found.indices, nearest_neighbours(X, 80).indices)
+    assert found.recall == 1
 
 
-def test_without_faiss_large_searches_are_exact_and_ivf_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "faiss", None)
-    monkeypatch.setattr("tagloom.neighbours._search._APPROXIMATE_FROM", 10)
-    monkeypatch.setattr("tagloom.neighbours._approximate.find_spec", lambda name: None)
-    X = np.random.default_rng(7).standard_normal((50, 3))
-    monkeypatch.setattr("tagloom.neighbours._search.faiss_is_installed", lambda: False)
-    assert nearest_neighbours(X, 3).method == "exact"
-    with pytest.raises(TagloomError, match=r"tagloom\[faiss\]"):
-        nearest_neighbours(X, 3, method="ivf")
+@pytest.mark.parametrize("k", [1, 50, 100])
+def test_approximate_search_of_one_neighbour_and_of_many(k):
+    X = clustered(4000, 4)
+    found = nearest_neighbours(X, k, method="approximate")
+    assert found.indices.shape == (4000, k)
+    assert found.indices.min() >= 0
+    assert all(len(np.unique(row)) == k for row in found.indices)
+    assert share(found, nearest_neighbours(X, k, method="exact")) >= 0.9
 
 
-def test_size_decides_where_faiss_is_installed(monkeypatch):
-    pytest.importorskip("faiss")
-    monkeypatch.setattr("tagloom.neighbours._search._APPROXIMATE_FROM", 200)
+def test_approximate_search_ends_where_rows_can_hardly_be_parted(monkeypatch):
+    monkeypatch.setattr("tagloom.neighbours._approximate._SAMPLE", 10)
+    monkeypatch.setattr("tagloom.neighbours._approximate._MOST_PARTITIONS", 3)
+    X = np.zeros((2500, 6))
+    X[:, 0] = 1e-30 * np.random.default_rng(9).permutation(2500)
+    X[0] = 1
+    found = nearest_neighbours(X, 5, method="approximate")
+    assert found.indices.min() >= 0
+    assert 0 <= found.recall <= 1
+
+
+def test_approximate_search_of_thousands_of_equal_rows():
+    X = np.vstack([np.zeros((4000, 3)), clustered(3000, 3, dtype=np.float64)])
+    found = nearest_neighbours(X, 4, method="approximate")
+    assert found.indices[2].tolist() == [0, 1, 3, 4]
+    assert found.indices[3999].tolist() == [0, 1, 2, 3]
+
+
+def test_comparisons_decide_how_is_searched(monkeypatch):
+    monkeypatch.setattr("tagloom.neighbours._search._APPROXIMATE_FROM", 200**2)
     X = np.random.default_rng(8).standard_normal((200, 3))
-    assert nearest_neighbours(X, 3).method == "ivf"
+    assert nearest_neighbours(X, 3).method == "approximate"
     assert nearest_neighbours(X[:199], 3).method == "exact"
+    assert nearest_neighbours(X, 3, X[:9]).method == "exact"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [1, 12, 200])
+def test_half_the_products_find_what_all_find(k, dtype, monkeypatch):
+    monkeypatch.setattr("tagloom.neighbours._among.TILE_ROWS", 900)
+    monkeypatch.setattr("tagloom.neighbours._among.TILE_QUERIES", 128)
+    X = clustered(3000, 8, dtype=dtype)
+    halved, all_of_them = exact_among_themselves(X, k), exact_neighbours(X, X, k)
+    np.testing.assert_array_equal(halved[0], all_of_them[0])
+    np.testing.assert_array_equal(halved[1], all_of_them[1])
+
+
+def test_ties_without_end_are_decided_early_and_rightly(monkeypatch):
+    monkeypatch.setattr("tagloom.neighbours._among.TILE_ROWS", 256)
+    monkeypatch.setattr("tagloom.neighbours._among._FEWEST_PAIRS", 1000)
+    # Rows of five ones among 14 places: hundreds are equally near.
+    places = np.array(list(combinations(range(14), 5)))
+    X = np.zeros((len(places), 14), dtype=np.float32)
+    np.put_along_axis(X, places, 1, axis=1)
+    halved, all_of_them = exact_among_themselves(X, 9), exact_neighbours(X, X, 9)
+    np.testing.assert_array_equal(halved[0], all_of_them[0])
+    np.testing.assert_array_equal(halved[0][:200], slow_neighbours(X, 9, X[:200])[0])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from sklearn.base import clone
 
 from tagloom.errors import InvalidInputError
 from tagloom.semantics import DescriptorPCA
+from tagloom.semantics._pca import column_variances
 
 
 @pytest.fixture
@@ -62,3 +63,9 @@ def test_rows_without_any_energy(rows):
 def test_refusals(rows, wrong, message):
     with pytest.raises(InvalidInputError, match=message):
         DescriptorPCA(**wrong).fit(rows)
+
+
+def test_variances_of_columns_taken_a_few_rows_at_a_time(monkeypatch):
+    X = (100 + np.random.default_rng(0).standard_normal((50, 3))).astype(np.float32)
+    monkeypatch.setattr("tagloom.semantics._pca._ROWS_AT_ONCE", 7)
+    np.testing.assert_allclose(column_variances(X), X.astype(np.float64).var(axis=0), rtol=1e-12)

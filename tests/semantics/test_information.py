@@ -6,9 +6,13 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.semantics import ConceptSelector, mutual_information
 from tagloom.semantics import _information as module
-from tagloom.semantics._information import bins
+from tagloom.semantics._information import bin_edges, binned
 
 NAN = float("nan")
+
+
+def bins(concepts, n_bins):
+    return binned(concepts, bin_edges(concepts, n_bins))
 
 
 @pytest.fixture
@@ -68,6 +72,7 @@ def test_blocks_and_stores_make_no_difference(data, monkeypatch, limit):
     expected = [reference(concepts, few, 8), reference(concepts, Y, 8)]
     monkeypatch.setattr(module, "_COUNTS_AT_ONCE", limit)
     monkeypatch.setattr(module, "_INDICATORS_AT_ONCE", limit)
+    monkeypatch.setattr(module, "_VALUES_AT_ONCE", limit)
     np.testing.assert_allclose(mutual_information(concepts, stored), expected[0], atol=1e-9)
     np.testing.assert_allclose(mutual_information(concepts, Y), expected[1], atol=1e-9)
 

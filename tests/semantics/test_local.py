@@ -143,3 +143,17 @@ def test_senseless_parameters_are_refused_in_fit(wrong):
 def test_a_single_item_has_no_neighbour():
     with pytest.raises(InvalidInputError, match="at least 2 items"):
         LocalDescriptor().fit_transform([[0.0]], [[1]])
+
+
+@pytest.mark.parametrize("pooling", ["known", "paper"])
+@pytest.mark.parametrize("unlisted", ["unknown", 0.2])
+def test_items_pooled_a_few_at_a_time_are_pooled_alike(pooling, unlisted, monkeypatch):
+    rng = np.random.default_rng(0)
+    visual = rng.standard_normal((90, 4)).astype(np.float32)
+    tags = [[j for j in range(6) if rng.random() < 0.3] for _ in range(90)]
+    known = PartialLabels.from_tags(tags, unlisted=unlisted, labels=range(6))
+    local = LocalDescriptor(n_neighbors=7, pooling=pooling)
+    whole = local.fit_transform(visual, known)
+    monkeypatch.setattr("tagloom.semantics._pooling._SUMS_AT_ONCE", 30)
+    np.testing.assert_array_equal(local.fit_transform(visual, known), whole)
+    assert whole.dtype == np.float32

@@ -41,7 +41,7 @@ def semantic_graph(
         An edge that only one of its ends chose has its whole weight, half of it, or none.
     metric : {"euclidean", "cosine"}, default="euclidean"
         In which the nearest are sought; the paper's is Euclidean.
-    method : {"auto", "exact", "ivf"}, default="auto"
+    method : {"auto", "exact", "approximate"}, default="auto"
         How to search, see `tagloom.neighbours.nearest_neighbours`.
 
     Returns

@@ -22,9 +22,9 @@ class Neighbours:
         In the metric that was asked for.
     recall : float
         Share of the true neighbours that were found: 1 for an exact search, else measured against
-        the exact search on a sample of the queries.
+        the exact search on a random sample of the queries.
     method : str
-        "exact" or "ivf".
+        "exact" or "approximate".
     """
 
     indices: Positions

@@ -7,16 +7,19 @@ import numpy.typing as npt
 
 from tagloom.checks import check_choice, is_whole
 from tagloom.errors import InvalidInputError
-from tagloom.neighbours._approximate import approximate_neighbours, faiss_is_installed
+from tagloom.neighbours._among import exact_among_themselves
+from tagloom.neighbours._approximate import approximate_neighbours
+from tagloom.neighbours._blocks import blocks
 from tagloom.neighbours._duplicates import expand, group_equal_rows
 from tagloom.neighbours._exact import exact_neighbours
 from tagloom.neighbours._result import Floats, Matrix, Neighbours, Positions
 
 METRICS = ("euclidean", "cosine")
-METHODS = ("auto", "exact", "ivf")
+METHODS = ("auto", "exact", "approximate")
 
-# At 200,000 rows both searches take about the same time, and the exact one grows faster with them.
-_APPROXIMATE_FROM = 400_000
+# From so many comparisons of a query with a row on, the approximate search is the quicker one.
+_APPROXIMATE_FROM = 100_000**2
+_ROWS_AT_ONCE = 8192
 
 
 def nearest_neighbours(
@@ -38,15 +41,16 @@ def nearest_neighbours(
         another position may be one.
     metric : {"euclidean", "cosine"}
         The cosine distance is 1 - cos(x, y), and 1 where a row is all zero.
-    method : {"auto", "exact", "ivf"}
-        "exact" needs time in proportion to queries x rows. "ivf" looks only into the nearest cells
-        of a partition of the rows, enough of them that 98 in 100 neighbours are found on a sample;
-        it needs faiss (``tagloom[faiss]``). "auto" is exact below 400,000 rows or without faiss.
+    method : {"auto", "exact", "approximate"}
+        "exact" needs time in proportion to queries x rows. "approximate" compares rows that share
+        a cell of one of several random partitions, and neighbours' neighbours, until 96 in 100 true
+        neighbours are found on a sample. "auto" is exact up to 10^10 comparisons of a query with a
+        row, which are those of 100,000 rows among themselves.
 
     Returns
     -------
     Neighbours
-        The same bits whatever the number of threads where the search is exact.
+        The same bits whatever the number of threads.
 
     Examples
     --------
@@ -64,32 +68,41 @@ def nearest_neighbours(
         rows, asked = rows.astype(np.float64), asked.astype(np.float64)
     _check_number(n_neighbors, len(rows) - among_themselves)
     if metric == "cosine":
-        rows, asked = _unit(rows, 0), _unit(asked, 1)
+        alike = among_themselves and bool(rows.any(axis=1).all())
+        rows, given = _unit(rows, 0), asked
+        asked = rows if alike else _unit(given, 1)
     # A row finds itself too, if it is among the rows.
     k = int(n_neighbors) + among_themselves
-    method = _chosen_method(method, len(rows))
-    if method == "exact":
-        (indices, squares), recall = _exact(rows, asked, k), 1.0
-    else:
-        indices, squares, recall = approximate_neighbours(rows, asked, k)
+    method = _chosen_method(method, len(rows) * len(asked))
+    indices, squares, recall = _searched(rows, asked, k, method)
     if among_themselves:
         indices, squares = _without_self(indices, squares)
     distances = squares / 2 if metric == "cosine" else np.sqrt(squares)
     return Neighbours(indices, distances, recall, method)
 
 
-def _chosen_method(method: str, n_rows: int) -> str:
+def _chosen_method(method: str, n_comparisons: int) -> str:
     if method != "auto":
         return method
-    return "ivf" if n_rows >= _APPROXIMATE_FROM and faiss_is_installed() else "exact"
+    return "approximate" if n_comparisons >= _APPROXIMATE_FROM else "exact"
 
 
-def _exact(rows: Matrix, asked: Matrix, k: int) -> tuple[Positions, Floats]:
+def _searched(rows: Matrix, asked: Matrix, k: int, method: str) -> tuple[Positions, Floats, float]:
+    """Search among rows that differ; equal ones are found together."""
     groups = group_equal_rows(rows, k)
     if groups.all_differ:
-        return exact_neighbours(rows, asked, k)
-    found, squares = exact_neighbours(rows[groups.first], asked, min(k, len(groups.first)))
-    return expand(groups, found, squares, k)
+        return _SEARCHES[method](rows, asked, k)
+    different = rows[groups.first]
+    found, squares, recall = _SEARCHES[method](different, asked, min(k, len(different)))
+    return *expand(groups, found, squares, k), recall
+
+
+def _exact(rows: Matrix, asked: Matrix, k: int) -> tuple[Positions, Floats, float]:
+    search = exact_among_themselves(rows, k) if asked is rows else exact_neighbours(rows, asked, k)
+    return *search, 1.0
+
+
+_SEARCHES = {"exact": _exact, "approximate": approximate_neighbours}
 
 
 def _without_self(indices: Positions, squares: Floats) -> tuple[Positions, Floats]:
@@ -108,10 +121,11 @@ def _unit(rows: Matrix, side: int) -> Matrix:
     """
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     zero = norms == 0
-    spare = np.zeros((len(rows), 2), dtype=rows.dtype)
-    spare[zero, side] = 1
-    unit = rows / np.where(zero, 1.0, norms)[:, None]
-    return np.hstack([unit.astype(rows.dtype), spare])
+    unit = np.zeros((len(rows), rows.shape[1] + 2), dtype=rows.dtype)
+    for part in blocks(len(rows), _ROWS_AT_ONCE):
+        unit[part, :-2] = rows[part] / np.where(zero[part], 1.0, norms[part])[:, None]
+    unit[zero, side - 2] = 1
+    return unit
 
 
 def _checked(rows: npt.ArrayLike, name: str) -> Matrix:
@@ -123,11 +137,13 @@ def _checked(rows: npt.ArrayLike, name: str) -> Matrix:
         )
     if table.dtype not in (np.float32, np.float64):
         table = table.astype(np.float64 if table.dtype.kind != "f" else np.float32)
-    if not np.isfinite(table).all():
-        row, column = np.argwhere(~np.isfinite(table))[0]
-        raise InvalidInputError(
-            f"The {name} must be finite; found {table[row, column]} in row {row}, column {column}."
-        )
+    for part in blocks(len(table), _ROWS_AT_ONCE):
+        if not np.isfinite(table[part]).all():
+            row, column = np.argwhere(~np.isfinite(table[part]))[0]
+            raise InvalidInputError(
+                f"The {name} must be finite; found {table[part][row, column]} in row "
+                f"{part.start + row}, column {column}."
+            )
     return table
 
 

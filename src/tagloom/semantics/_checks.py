@@ -9,6 +9,8 @@ from tagloom.checks import check_same_items
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels
 
+_ROWS_AT_ONCE = 8192
+
 
 def read_labels(Y: Any, n_items: int) -> PartialLabels:
     """Return what is known of so many items."""
@@ -29,8 +31,11 @@ def check_rows(table: npt.NDArray[Any], known: PartialLabels) -> None:
             f"Concepts must be a table, items x concepts; found {table.ndim} dimension(s)."
         )
     read_labels(known, len(table))
-    if not np.isfinite(table).all():
-        row, column = np.argwhere(~np.isfinite(table))[0]
-        raise InvalidInputError(
-            f"Concepts must be finite; found {table[row, column]} in row {row}, column {column}."
-        )
+    for start in range(0, len(table), _ROWS_AT_ONCE):
+        wrong = ~np.isfinite(table[start : start + _ROWS_AT_ONCE])
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            raise InvalidInputError(
+                f"Concepts must be finite; found {table[start + row, column]} in row "
+                f"{start + row}, column {column}."
+            )

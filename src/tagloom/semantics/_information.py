@@ -17,6 +17,8 @@ Matrix = npt.NDArray[np.floating[Any]]
 # Joint counts held at a time, and indicators of bins formed at a time (each about 64 MiB).
 _COUNTS_AT_ONCE = 1 << 23
 _INDICATORS_AT_ONCE = 1 << 23
+# Values whose quantiles are sought at a time.
+_VALUES_AT_ONCE = 1 << 25
 
 
 def mutual_information(concepts: npt.ArrayLike, Y: Any, *, n_bins: int = 8) -> Floats:
@@ -56,39 +58,51 @@ def information_blocks(
     step = max(1, _COUNTS_AT_ONCE // (n_bins * max(1, known.n_labels)))
     for start in range(0, concepts.shape[1], step):
         part = slice(start, start + step)
-        codes = bins(concepts[:, part], n_bins)
-        yield part, _information(*_joint_counts(codes, known, n_bins))
+        edges = bin_edges(concepts[:, part], n_bins)
+        yield part, _information(*_joint_counts(concepts[:, part], edges, known))
 
 
-def bins(concepts: Matrix, n_bins: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """Return the bin of every value: the number of its concept's quantiles that lie below it."""
-    code = np.min_scalar_type(n_bins)
-    if not len(concepts):
-        return np.zeros(concepts.shape, dtype=code)
+def bin_edges(concepts: Matrix, n_bins: int) -> Matrix:
+    """Return the inner quantiles of every concept, one row for each quantile.
+
+    They are values that occur, not interpolations between such.
+    """
+    edges = np.zeros((n_bins - 1, concepts.shape[1]), dtype=concepts.dtype)
     inner = np.linspace(0, 1, n_bins + 1)[1:-1]
-    # Values, not interpolations between them: a bin's edge is always a value that occurs.
-    edges = np.quantile(concepts, inner, axis=0, method="inverted_cdf")
-    codes = np.zeros(concepts.shape, dtype=code)
+    step = max(1, _VALUES_AT_ONCE // max(1, len(concepts)))
+    for start in range(0, concepts.shape[1] if len(concepts) else 0, step):
+        part = slice(start, start + step)
+        # A copy in the order in which it is sorted, and which may be overwritten.
+        columns = np.array(concepts[:, part].T, order="C")
+        edges[:, part] = np.quantile(
+            columns, inner, axis=1, method="inverted_cdf", overwrite_input=True
+        )
+    return edges
+
+
+def binned(concepts: Matrix, edges: Matrix) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """Return the bin of every value: the number of its concept's quantiles that lie below it."""
+    codes = np.zeros(concepts.shape, dtype=np.min_scalar_type(len(edges) + 1))
     for edge in edges:
         codes += concepts > edge
     return codes
 
 
-def _joint_counts(
-    codes: npt.NDArray[np.unsignedinteger[Any]], known: PartialLabels, n_bins: int
-) -> tuple[Floats, Floats]:
+def _joint_counts(concepts: Matrix, edges: Matrix, known: PartialLabels) -> tuple[Floats, Floats]:
     """Return weights of presences and of known entries, by concept, bin and label."""
-    n_indicators = codes.shape[1] * n_bins
+    n_bins = len(edges) + 1
+    n_indicators = concepts.shape[1] * n_bins
     present = np.zeros((n_indicators, known.n_labels))
     total = np.zeros_like(present)
     rows = max(1, _INDICATORS_AT_ONCE // max(1, n_indicators))
     for part, evidence in evidence_blocks(known, rows):
-        indicators = codes[part, :, None] == np.arange(n_bins, dtype=codes.dtype)
+        codes = binned(concepts[part], edges)
+        indicators = codes[:, :, None] == np.arange(n_bins, dtype=codes.dtype)
         A = indicators.reshape(-1, n_indicators).astype(evidence.present.dtype).T
         present_part, total_part = evidence.sums(A)
         present += present_part
         total += total_part
-    shape = (codes.shape[1], n_bins, known.n_labels)
+    shape = (concepts.shape[1], n_bins, known.n_labels)
     return present.reshape(shape), total.reshape(shape)
 
 

@@ -87,8 +87,9 @@ class SemanticDescriptor(TransformerMixin, BaseEstimator):
         known = read_labels(y, len(rows))
         visual, posteriors = self._split(rows)
         self._names: Array = self._read_names(posteriors.shape[1])
-        parts = [self._fit_concepts(posteriors, known), self._fit_local(visual, known)]
+        parts = (self._fit_concepts(posteriors, known), self._fit_local(visual, known))
         kept = [part for part in parts if part is not None]
+        del parts
         if not kept:
             raise InvalidInputError("Nothing is left of the descriptor: both parts are dropped.")
         self.scales_ = np.array([self._scale(part) for part in kept])
@@ -152,10 +153,13 @@ class SemanticDescriptor(TransformerMixin, BaseEstimator):
         return size if size > 0 else 1.0
 
     def _joined(self, parts: list[Array]) -> Array:
-        joined = np.hstack(parts)
-        if self.scaling is not None:
-            widths = [part.shape[1] for part in parts]
-            joined /= np.repeat(self.scales_, widths).astype(joined.dtype)
+        """Put the parts side by side, and let go of each that is copied: the list is emptied."""
+        ends = np.cumsum([0, *(part.shape[1] for part in parts)])
+        joined = np.empty((len(parts[0]), ends[-1]), dtype=np.result_type(*parts))
+        for start, end, scale in zip(ends[:-1], ends[1:], self.scales_, strict=True):
+            joined[:, start:end] = parts.pop(0)
+            if self.scaling is not None:
+                joined[:, start:end] /= joined.dtype.type(scale)
         return joined
 
     def __sklearn_tags__(self) -> Any:

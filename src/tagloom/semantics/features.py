@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.checks import check_number, is_whole
 from tagloom.errors import InvalidInputError
-from tagloom.semantics._pca import fitted_pca
+from tagloom.semantics._pca import column_variances, fitted_pca
 
 Array = npt.NDArray[Any]
 
@@ -63,8 +63,9 @@ class DescriptorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_number("energy", self.energy, low=0, high=1, inclusive=False)
         rows = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         self.scales_ = self._block_scales(rows)
-        pca = fitted_pca(rows / self.scales_, None if self.energy == 1 else self.energy)
-        self.pca_ = PCA(svd_solver="full").fit(rows / self.scales_) if pca is None else pca
+        scaled = self._scaled(rows)
+        pca = fitted_pca(scaled, None if self.energy == 1 else self.energy)
+        self.pca_ = PCA(svd_solver="full").fit(scaled) if pca is None else pca
         self.n_components_ = int(self.pca_.n_components_)
         return self
 
@@ -72,7 +73,11 @@ class DescriptorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Return the components of each row."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return self.pca_.transform(rows / self.scales_)
+        return self.pca_.transform(self._scaled(rows))
+
+    def _scaled(self, rows: Array) -> Array:
+        # Without blocks nothing is divided, and many rows need not be copied.
+        return rows if self.blocks is None else np.asarray(rows / self.scales_)
 
     def _block_scales(self, rows: Array) -> Array:
         if self.blocks is None:
@@ -86,7 +91,7 @@ class DescriptorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"{widths!r} add up to {sum(widths)}."
             )
         ends = np.cumsum([0, *widths])
-        variance = rows.var(axis=0, dtype=np.float64)
+        variance = column_variances(rows)
         energy = np.array([variance[a:b].sum() for a, b in pairwise(ends)])
         return np.repeat(np.sqrt(np.where(energy > 0, energy, 1.0)), widths).astype(rows.dtype)
 

@@ -43,7 +43,7 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
     prior : float, default=1.0
         How much the rate weighs in "known", in observations.
     metric : {"euclidean", "cosine"}, default="euclidean"
-    method : {"auto", "exact", "ivf"}, default="auto"
+    method : {"auto", "exact", "approximate"}, default="auto"
         How to search, see `tagloom.neighbours.nearest_neighbours`.
 
     Attributes
@@ -132,11 +132,10 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         return nearest_neighbours(self._rows, k, rows, metric=self.metric, method=self.method)
 
     def _pool(self, found: Neighbours) -> Array:
+        dtype = self._rows.dtype
         if self.pooling == "paper":
-            pooled = pool_observed(self._known, found)
-        else:
-            pooled = pool_known(self._known, found, self.rates_, self.prior)
-        return pooled.astype(self._rows.dtype, copy=False)
+            return pool_observed(self._known, found, dtype)
+        return pool_known(self._known, found, self.rates_, self.prior, dtype)
 
     def _reduced(self, rows: Array) -> Array:
         return rows if self._pca is None else np.asarray(self._pca.transform(rows))
