@@ -48,7 +48,7 @@ class _State:
 
     def __init__(self, objective: Objective, start: Matrix, handover: Handover) -> None:
         self.M = self.Z = start
-        self.G = objective.gradient(start)
+        self.G = objective.gradient(start) if start.any() else objective.gradient_at_zero
         self.sigma = self._first_sigma = handover.scale
         # At the optimum the multiplier sigma U is the subgradient -G of lambda ||.||_*.
         if handover.subgradient is None:

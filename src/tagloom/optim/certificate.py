@@ -3,12 +3,13 @@
 import math
 
 import numpy as np
-from scipy.linalg import cho_solve
 
 from tagloom.optim.arrays import Matrix, inner
 from tagloom.optim.nuclear import clip, spectral_norm
 from tagloom.optim.objective import Objective
 
+# A relative gap below which the bound by curvature is left alone.
+_PROVES_SOMETHING = 1e-2
 # Singular values below this share of the largest are rounding.
 _NO_SINGULAR_VALUE = 1e-6
 
@@ -16,12 +17,17 @@ _NO_SINGULAR_VALUE = 1e-6
 def dual_bound(objective: Objective, M: Matrix, G: Matrix, Z: Matrix | None = None) -> float:
     """Return a lower bound on min F, from M and G, the gradient of f at M.
 
-    Two bounds are known, and the better is returned. Z is a subgradient of lambda ||.||_* at M,
-    such as a proximal step leaves behind; without it the one nearest to -G is computed.
+    Two bounds are known. Z is a subgradient of lambda ||.||_* at M, such as a proximal step leaves
+    behind; without it the one nearest to -G is computed. Once the curvature proves something, it
+    will prove the rest sooner than the other bound, which then is not worth its eigenvalues.
     """
     if Z is None:
         Z = nearest_subgradient(M, G, objective.lam)
-    return max(scaled_bound(objective, M, G), curvature_bound(objective, M, G, Z))
+    by_curvature = curvature_bound(objective, M, G, Z)
+    F_at_least = objective.smooth_value_from(M, G) + inner(Z, M)
+    if F_at_least - by_curvature <= _PROVES_SOMETHING * F_at_least:
+        return by_curvature
+    return max(by_curvature, scaled_bound(objective, M, G))
 
 
 def scaled_bound(objective: Objective, M: Matrix, G: Matrix) -> float:
@@ -58,11 +64,11 @@ def curvature_bound(objective: Objective, M: Matrix, G: Matrix, Z: Matrix) -> fl
     M is from stationary, where `scaled_bound` is linear. Without ridge and graph, and with labels
     that are not all known, A is 0 and there is no such bound: minus infinity.
     """
-    factor = objective.strong_part
-    if factor is None:
+    root = objective.strong_part
+    if root is None:
         return -math.inf
-    R = (G + Z).astype(np.float64, copy=False)
-    missed = inner(R, cho_solve(factor, R, check_finite=False)) / 2
+    scaled = root @ (G + Z)
+    missed = inner(scaled, scaled) / 2
     return objective.smooth_value_from(M, G) + inner(Z, M) - missed
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor
+from scipy.linalg import cholesky, solve_triangular
 
 from tagloom.optim.arrays import Matrix, inner
 from tagloom.optim.loss import Loss
@@ -50,7 +50,8 @@ class Objective:
         """Return the same objective, computed in float32."""
         loss = self.loss.in_single_precision()
         single = Objective(loss, self.lam, ridge=self.ridge, terms=self._given_terms)
-        single.strong_part = self.strong_part
+        root = self.strong_part
+        single.strong_part = None if root is None else root.astype(np.float32)
         return single
 
     def zero(self) -> Matrix:
@@ -117,8 +118,8 @@ class Objective:
         return weight
 
     @cached_property
-    def strong_part(self) -> tuple[npt.NDArray[np.float64], bool] | None:
-        """Cholesky factor of a lower bound A of every label's Hessian; None where it is singular.
+    def strong_part(self) -> Matrix | None:
+        """C^-1, where CC' = A is a lower bound of every label's Hessian; None where A is singular.
 
         A = rho I + 2 gamma_s X'L_s X + n w S, where w is the least weight of any entry: 0 unless
         every label is known of every item. 1/2 <M, AM> is the part of f whose curvature is certain,
@@ -129,7 +130,9 @@ class Objective:
         spectrum = np.linalg.eigvalsh(A)
         if spectrum[0] <= _SINGULAR * spectrum[-1]:
             return None
-        return cho_factor(A, lower=True)
+        factor = cholesky(A, lower=True, check_finite=False)
+        root = solve_triangular(factor, np.eye(len(A)), lower=True, check_finite=False)
+        return np.asarray(root, dtype=self.dtype)
 
     def lam_max(self) -> float:
         """Return the smallest lambda at which M = 0 is optimal.

@@ -1,5 +1,6 @@
 """The smooth penalties, one class a term: each is a convex quadratic in M with value 0 at M = 0."""
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -54,9 +55,14 @@ class InstanceLaplacian:
         term.hessian = gamma * (middle + middle.T)
         return term
 
+    @cached_property
+    def _single(self) -> npt.NDArray[np.float32]:
+        return self.hessian.astype(np.float32)
+
     def gradient(self, M: Matrix) -> Matrix:
         """Return 2 gamma_s (X'L_s X) M."""
-        return self.hessian.astype(M.dtype, copy=False) @ M
+        product: Matrix = (self._single if M.dtype == np.float32 else self.hessian) @ M
+        return product
 
 
 class LabelLaplacian:
