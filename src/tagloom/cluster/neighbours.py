@@ -86,8 +86,8 @@ def cluster_neighbours(
     X : dask array, `ParquetItems` or `RowBlocks`
     n_neighbors : int
     metric : {"euclidean", "cosine"}
-    method : {"exact", "ivf", "auto"}
-        How to search in one partition; "ivf" builds an approximate index for each.
+    method : {"exact", "approximate", "auto"}
+        How to search in one partition; "approximate" is quicker for large ones.
     client : distributed.Client, optional
         By default the client that was made last.
     show_progress : bool, default=False

@@ -10,7 +10,7 @@ from typing import Any
 from tagloom import __version__
 from tagloom.datasets.base import Dataset
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "onnxruntime", "faiss-cpu")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "onnxruntime", "numba")
 
 
 def configuration_facts(configuration: Mapping[str, Any]) -> dict[str, str]:

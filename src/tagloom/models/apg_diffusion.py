@@ -65,7 +65,7 @@ class APGDiffusion(SavableDiffusion):
     n_passes : int, default=2
         1 seeks like items by X alone; every further pass by X joined with the scores so far.
     metric : {"euclidean", "cosine"}, default="euclidean"
-    method : {"auto", "exact", "ivf"}, default="auto"
+    method : {"auto", "exact", "approximate"}, default="auto"
         How to search, see `tagloom.neighbours.nearest_neighbours`.
     tol, max_iter
         For lam > 0, as in `APGGraph`.

@@ -39,7 +39,7 @@ class LabelPropagation(RememberingLearner):
     prior_strength : float, default=0.01
         m, in labels heard in full.
     metric : {"euclidean", "cosine"}, default="euclidean"
-    method : {"auto", "exact", "ivf"}, default="auto"
+    method : {"auto", "exact", "approximate"}, default="auto"
         How to search, see `tagloom.neighbours.nearest_neighbours`.
     warm_start : bool, default=False
         Whether `fit` takes over the graph of the fit before, if it was given the same features and

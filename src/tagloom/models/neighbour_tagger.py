@@ -59,7 +59,7 @@ class NeighbourTagger(RememberingLearner):
     prior_strength : float, default=1.0
         m, in votes of the nearest neighbour.
     metric : {"euclidean", "cosine"}, default="euclidean"
-    method : {"auto", "exact", "ivf"}, default="auto"
+    method : {"auto", "exact", "approximate"}, default="auto"
         How to search, see `tagloom.neighbours.nearest_neighbours`.
     warm_start : bool, default=False
         Whether `fit` takes over the neighbours that the fit before found, if it was given the same

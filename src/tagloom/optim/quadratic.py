@@ -10,7 +10,7 @@ from scipy import sparse
 from tagloom.optim.arrays import Matrix, inner
 
 # L X is formed for this many rows at a time: all of it would be as large as X.
-_ROWS_AT_ONCE = 1024
+_ROWS_AT_ONCE = 2048
 
 
 class QuadraticTerm(Protocol):
@@ -86,12 +86,18 @@ class LabelLaplacian:
 def _congruence(X: Matrix, L: sparse.csr_array) -> npt.NDArray[np.float64]:
     """Return X'LX, block by block of the rows of L, summed in double precision.
 
-    A Laplacian does not see a constant, L1 = 0, so that the left X may be centred: where columns
-    are far from 0 that keeps the digits of the result.
+    A Laplacian does not see a constant, L1 = 0, so that X may be centred: where columns are far
+    from 0 that keeps the digits of the result. Of X only the rows are taken to which the edges of
+    the block lead, for to convert all of it again and again would cost more than the products.
     """
     mean = X.mean(axis=0, dtype=np.float64)
     total = np.zeros((X.shape[1], X.shape[1]))
     for start in range(0, X.shape[0], _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
-        total += (X[rows] - mean).T @ (L[rows] @ X)
+        edges = L[rows]
+        ends, where = np.unique(edges.indices, return_inverse=True)
+        among_ends = sparse.csr_array(
+            (edges.data, where, edges.indptr), shape=(edges.shape[0], len(ends))
+        )
+        total += (X[rows] - mean).T @ (among_ends @ (X[ends] - mean))
     return total
