@@ -162,3 +162,39 @@ def test_label_laplacian_sums_squared_differences_over_edges():
 def test_ridge_is_half_the_squared_norm():
     M = np.array([[3.0], [4.0]])
     assert value(Ridge(2.0), M) == pytest.approx(25.0)
+
+
+def test_stored_entries_cost_no_table_of_rows_and_labels(monkeypatch):
+    monkeypatch.setattr("tagloom.optim.weighing._WORTH_COMPILING", 0)
+    rng = np.random.default_rng(0)
+    n, d, c = 2048, 32, 4200
+    X = rng.normal(size=(n, d))
+    known = PartialLabels.from_entries(
+        np.arange(n), rng.integers(c, size=n), np.ones(n, dtype=bool), shape=(n, c)
+    )
+    tracemalloc.start()
+    MaskedSquaredLoss.of(X, known, fit_intercept=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < n * c  # in bytes: a table of float64 would be eight times as much
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_narrow_column_far_from_zero_is_centred_beside_a_wide_one(dtype):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([1e4 * rng.normal(size=500), 100 + 0.01 * rng.normal(size=500)])
+    known = PartialLabels.from_array(rng.integers(2, size=(500, 1)).astype(float))
+    loss = MaskedSquaredLoss.of(X.astype(dtype), known, fit_intercept=True)
+    assert loss.spread.scatter[1, 1] == pytest.approx(X.astype(dtype)[:, 1].var(), rel=1e-3)
+
+
+def test_hidden_entries_cancel_the_background_in_single_precision():
+    n = 2000
+    hidden = np.arange(4, n)
+    known = PartialLabels.from_entries(
+        [0, 0], [0, 1], [True, True], shape=(n, 2), unlisted_weight=0.7
+    ).with_hidden(hidden, np.zeros(len(hidden), dtype=int))
+    X = np.random.default_rng(0).normal(size=(n, 3)).astype(np.float32)
+    loss = MaskedSquaredLoss.of(X, known, fit_intercept=True)
+    assert loss.spread.weight[0] == pytest.approx(1 + 3 * 0.7, rel=1e-6)
+    assert loss.spread.least == 0

@@ -247,3 +247,79 @@ def test_callback_that_stops_in_the_single_phase_is_heard(monkeypatch):
     )
     assert len(calls) == len(solution.history) == 1
     assert not solution.converged
+
+
+def uneven(kind):
+    """Features on which one scale of curvature does not serve."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(20, 100) if kind == "wide" else (60, 20))
+    if kind == "most tiny":
+        X[:, :12] *= 1e-5
+    if kind == "one huge":
+        X[:, 0] *= 1e4
+    if kind == "far":
+        X += 1000
+    Y = (X @ rng.normal(size=(X.shape[1], 5)) > 0).astype(float)
+    return Problem(X, PartialLabels.from_array(Y), None, None, 0, 0, 0, 0, kind != "far")
+
+
+@pytest.mark.parametrize("share", [0.1, 0.01])
+@pytest.mark.parametrize("kind", ["wide", "most tiny", "one huge", "far"])
+def test_uneven_features_are_solved(kind, share):
+    problem = uneven(kind)
+    lam = share * problem.objective().lam_max()
+    found = solve(problem.objective(lam=lam), tol=1e-3, max_iter=300)
+    assert found.converged
+    expected = solve(problem.objective(lam=lam), "apg", tol=1e-6, max_iter=5000)
+    assert found.objective == pytest.approx(expected.objective, rel=1e-3)
+
+
+def test_labels_of_very_different_weight_are_left_to_proximal_gradients():
+    rng = np.random.default_rng(0)
+    n = 400
+    X = rng.normal(size=(n, 12))
+    Y = (X @ rng.normal(size=(12, 6)) > 0).astype(float)
+    for j, n_known in enumerate([6, 12, 25, 50, 200, 400]):
+        Y[n_known:, j] = np.nan
+    problem = Problem(X, PartialLabels.from_array(Y), None, None, 0, 0, 0, 0.01, True)
+    objective = problem.objective(lam=1e-3 * problem.objective().lam_max())
+    assert solve(objective, tol=1e-4, max_iter=2000).converged
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4])
+def test_rank_is_that_of_single_precision_where_that_was_enough(tol, monkeypatch):
+    monkeypatch.setattr("tagloom.optim.precisions._LARGE", 0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 12))
+    Y = (X @ rng.normal(size=(12, 3)) @ rng.normal(size=(3, 10)) > 0).astype(float)
+    problem = Problem(X, PartialLabels.from_array(Y), None, None, 0, 0, 0, 0.1, True)
+    objective = problem.objective(lam=0.4 * problem.objective().lam_max())
+    exact = solve(objective, "apg", tol=1e-9, max_iter=5000)
+    assert solve(objective, tol=tol).rank <= exact.rank + 1 < 10
+
+
+@pytest.mark.parametrize("scale", [1e25, 1e-25])
+def test_features_that_only_double_precision_can_hold(scale, monkeypatch):
+    monkeypatch.setattr("tagloom.optim.precisions._LARGE", 0)
+    problem = random_problem(8)
+    scaled = Problem(**{**problem.__dict__, "X": scale * problem.X, "lam": scale * problem.lam})
+    plain = solve(problem.objective(gamma=0, gamma_labels=0, ridge=0), tol=1e-4)
+    found = solve(scaled.objective(gamma=0, gamma_labels=0, ridge=0), tol=1e-4)
+    assert found.objective == pytest.approx(plain.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["admm", "apg"])
+def test_a_weight_of_double_precision_leaves_single_precision_single(solver):
+    problem = random_problem(8)
+    single = Problem(**{**problem.__dict__, "X": problem.X.astype(np.float32)})
+    objective = single.objective(lam=np.float64(1e-6) * single.objective().lam_max())
+    assert solve(objective, solver, tol=1e-2, max_iter=50).M.dtype == np.float32
+
+
+def test_a_warm_start_forgets_labels_of_which_nothing_is_known():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    Y = (rng.uniform(size=(30, 3)) < 0.5).astype(float)
+    Y[:, 0] = np.nan
+    problem = Problem(X, PartialLabels.from_array(Y), None, None, 0.1, 0, 0, 0.1, True)
+    assert not solve(problem.objective(), start=np.ones((4, 3))).M[:, 0].any()

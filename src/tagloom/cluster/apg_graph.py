@@ -189,7 +189,7 @@ class ClusterAPGGraph(APGGraph):
         term = item_term(self.gamma, lessons, graph, mean, client)
         centre = None
         if self.fit_intercept:
-            centre = centre_of(survey.n_items, survey.total, survey.energy)
+            centre = centre_of(survey.n_items, survey.total, survey.squares)
         rows = ClusterRows(lessons, centre, client, keep=stays, on_pass=passes.count)
         return _Laid(survey, term, rows)
 

@@ -96,7 +96,7 @@ class Survey:
     n_items: int
     total: Floats
     """Sum of the rows."""
-    energy: float
+    squares: npt.NDArray[np.float64]
     """Sum of the squares of all features."""
     largest: float
     """The largest feature by size."""
@@ -110,16 +110,16 @@ class Survey:
         """Survey one block."""
         teach_sizes(Survey)
         X, counts = opened(block), opened(labels).counts()
-        energy = float(np.einsum("ij,ij->", X, X, dtype=np.float64))
+        squares = np.einsum("ij,ij->j", X, X, dtype=np.float64)
         largest = max(abs(float(X.max(initial=0))), abs(float(X.min(initial=0))))
         total = X.sum(axis=0, dtype=np.float64)
-        return cls(len(X), total, energy, largest, counts.present, counts.absent)
+        return cls(len(X), total, squares, largest, counts.present, counts.absent)
 
     def __add__(self, other: "Survey") -> "Survey":
         return Survey(
             self.n_items + other.n_items,
             self.total + other.total,
-            self.energy + other.energy,
+            self.squares + other.squares,
             max(self.largest, other.largest),
             self.present + other.present,
             self.absent + other.absent,

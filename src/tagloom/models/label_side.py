@@ -22,6 +22,8 @@ class SideLoss:
     labels as B has columns.
     """
 
+    couples_labels = True  # a column of M serves every label
+
     def __init__(self, loss: MaskedSquaredLoss, B: Matrix) -> None:
         self.loss = loss
         self.B = B.astype(loss.dtype)
@@ -83,8 +85,10 @@ def checked_side(given: Any, known: PartialLabels) -> npt.NDArray[np.float64]:
 
 def _matched(frame: Any, known: PartialLabels) -> Any:
     missing = [label for label in known.labels if label not in frame.index]
-    if missing or not frame.index.is_unique:
+    twice = frame.index[frame.index.duplicated()].tolist()
+    if missing or twice:
+        found = f"Missing: {some_of(missing)}" if missing else f"More than once: {some_of(twice)}"
         raise InvalidInputError(
-            f"The index of label_side must name every label of Y once. Missing: {some_of(missing)}."
+            f"The index of label_side must name every label of Y once. {found}."
         )
     return frame.loc[list(known.labels)]

@@ -177,10 +177,7 @@ class Maxide(LinearLearner):
         loss = MaskedSquaredLoss.of(X, known, fit_intercept=self.fit_intercept)
         if self.label_side is None:
             return Objective(loss, self.lam)
-        objective = Objective(SideLoss(loss, checked_side(self.label_side, known)), self.lam)
-        # A column of M serves every label: without nuclear norm, too, columns depend on each other.
-        objective.couples_labels = True
-        return objective
+        return Objective(SideLoss(loss, checked_side(self.label_side, known)), self.lam)
 
     def _solve(self, objective: Objective, start: Array | None) -> Solution:
         tol, max_iter = self._stop

@@ -2,12 +2,11 @@
 
 import math
 
-import numpy as np
-
+from tagloom.optim.apg import run_apg
 from tagloom.optim.arrays import Matrix, inner
 from tagloom.optim.certificate import nearest_subgradient
 from tagloom.optim.conjugate import dots, safe_ratio
-from tagloom.optim.nuclear import clip, shrink, singular_values
+from tagloom.optim.nuclear import clip, numerical_rank, shrink, singular_values
 from tagloom.optim.objective import Objective
 from tagloom.optim.precisions import Handover, Reached, Stop, solve_in_two_precisions
 from tagloom.optim.preconditioner import Preconditioner
@@ -21,12 +20,12 @@ _RELAXED = 1.6
 # many products: the next half-step goes on from there.
 _RESIDUAL = 0.5
 _PRODUCTS = 8
-# sigma is changed by this factor where one of the two residuals is so many times the other.
-_UNBALANCED = 3.0
-_REBALANCED = 2.0
-_RANGE = 256.0
-# ... and ever more seldom, for a sigma that keeps changing would keep the method from converging.
+# sigma is changed by a factor where one of the two residuals is so many times the other, and only
+# now and then after the first iterations, for a sigma that keeps changing prevents convergence.
+_UNBALANCED = ((100.0, 16.0), (3.0, 2.0))
 _BALANCE_FREELY = 30
+# Beyond this many times the first sigma there is nothing but rounding.
+_RANGE = 1e6
 
 
 def solve_admm(
@@ -87,7 +86,9 @@ def _run(
     ||M - Z|| and ||Z - Z_before||, so that neither lags behind. Conjugate gradients go on from the
     M before and take a single product with H where the preconditioner is good, which it is when a
     label is known at more rows than there are features: an iteration then is one pass over the
-    rows and one threshold, as with proximal gradients, which need several times as many.
+    rows and one threshold, as with proximal gradients, which mostly need several times as many.
+    Where labels are so unlike in weight, or features in scale, that one sigma does not serve them
+    all, it gets nowhere: then proximal gradients go on from the best point.
     """
     inverse = Preconditioner(objective)
     state = _State(objective, start, handover or Handover(inverse.typical))
@@ -106,6 +107,8 @@ def _run(
         _note(recorder, watch, state, k)
         if k <= _BALANCE_FREELY or k % _BALANCE_FREELY == 0:
             state.rescale(balance)
+        if watch.is_slow and not recorder.stopped:
+            return run_apg(objective, watch.best.M, None, stop, recorder)
     if watch.looked_at < k:  # the callback has stopped it
         watch.look(k, state.Z, objective.gradient(state.Z), state.kept, state.subgradient)
     return watch.best._replace(handover=Handover(state.sigma, state.subgradient))
@@ -113,7 +116,8 @@ def _run(
 
 def _note(recorder: Recorder, watch: Watch, state: _State, k: int) -> None:
     F, gap = (watch.F, watch.best.gap) if watch.looked_at == k else (math.nan, math.nan)
-    recorder.add(state.Z, objective=F, gap=gap, rank=len(state.kept), step=1 / state.sigma)
+    rank = numerical_rank(state.kept)
+    recorder.add(state.Z, objective=F, gap=gap, rank=rank, step=1 / state.sigma)
 
 
 def _solve_for_M(objective: Objective, inverse: Preconditioner, state: _State) -> None:
@@ -144,7 +148,14 @@ def _threshold(objective: Objective, state: _State) -> float:
     state.U = B - Z
     apart, moved = Z - state.M, Z - state.Z
     state.Z = Z
-    ratio = math.sqrt(inner(apart, apart) / max(inner(moved, moved), np.finfo(float).tiny))
-    if ratio > _UNBALANCED:
-        return _REBALANCED
-    return 1 / _REBALANCED if ratio < 1 / _UNBALANCED else 1.0
+    return _balance(math.sqrt(inner(apart, apart)), math.sqrt(inner(moved, moved)))
+
+
+def _balance(apart: float, moved: float) -> float:
+    """Return the factor for sigma that brings ||M - Z|| and ||Z - Z_before|| closer together."""
+    for times, factor in _UNBALANCED:
+        if apart > times * moved:
+            return factor
+        if moved > times * apart:
+            return 1 / factor
+    return 1.0

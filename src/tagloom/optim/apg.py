@@ -53,11 +53,11 @@ def solve_apg(
 ) -> Solution:
     """Minimise F by accelerated proximal gradient with adaptive restart and a certified stop."""
     return solve_in_two_precisions(
-        _run, objective, start=start, tol=tol, max_iter=max_iter, callback=callback
+        run_apg, objective, start=start, tol=tol, max_iter=max_iter, callback=callback
     )
 
 
-def _run(
+def run_apg(
     objective: Objective, start: Matrix, before_it: Handover | None, stop: Stop, recorder: Recorder
 ) -> Reached:
     """Iterate until the gap is at most `tol` or the recorder holds `max_iter` iterations.

@@ -11,10 +11,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from tagloom.optim.arrays import Matrix
 from tagloom.optim.rows import Rows
 from tagloom.optim.sampled import LabelEntries, add_products, aligned_zeros
+
+# Up to this share of stored entries a sparse product is quicker than a whole one.
+_FEW = 0.02
+# Entries of a table that is written out for a product.
+_DENSE_ENTRIES = 1 << 20
 
 
 class Accumulated:
@@ -133,9 +139,16 @@ class EntryBlock:
     def add_weights(self, rows: Rows, out: Accumulated) -> None:
         """Add X'V and the column sums of V."""
         X = rows.block(self.start, self.stop)
-        V = np.zeros((len(X), len(out.total)), dtype=X.dtype)
-        V.reshape(-1)[self._find_places()] = self._offsets(X.dtype)
-        out.add(X, V)
+        offsets = np.broadcast_to(self._offsets(X.dtype), len(self.entries.rows))
+        shape = (len(X), len(out.total))
+        V = sparse.csc_array((offsets, self.entries.rows, self.entries.indptr), shape=shape).tocsr()
+        if V.nnz < _FEW * X.shape[0] * shape[1]:
+            out.features += V.T @ X
+            out.total += V.sum(axis=0, dtype=np.float64)
+            return
+        step = max(1, _DENSE_ENTRIES // shape[1])
+        for start in range(0, len(X), step):
+            out.add(X[start : start + step], V[start : start + step].toarray())
 
     def in_single_precision(self) -> "EntryBlock":
         """Return the same block with weights in float32."""
@@ -146,10 +159,7 @@ class EntryBlock:
 
     @cached_property
     def _places(self) -> npt.NDArray[np.intp]:
-        return self._find_places()
-
-    def _find_places(self) -> npt.NDArray[np.intp]:
-        """Return the places of the entries in the table of the block, counted row by row."""
+        """The places of the entries in the table of the block, counted row by row."""
         n_labels = len(self.entries.indptr) - 1
         columns = np.repeat(np.arange(n_labels), np.diff(self.entries.indptr))
         return self.entries.rows * np.intp(n_labels) + columns

@@ -19,6 +19,8 @@ class Loss(Protocol):
     """A convex quadratic of M, as solvers see it."""
 
     dtype: np.dtype[Any]
+    couples_labels: bool
+    """Whether the Hessian joins columns of M, so that they are not problems of their own."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,6 +89,8 @@ class MaskedSquaredLoss:
     Such an f does not change when a constant is added to a column of X. Rounding does: columns far
     from 0 are therefore centred.
     """
+
+    couples_labels = False
 
     def __init__(self, rows: Summing, *, fit_intercept: bool, sums: LossSums | None = None) -> None:
         self.fit_intercept = fit_intercept
@@ -177,5 +181,5 @@ class MaskedSquaredLoss:
 
 
 def _centre(X: Matrix) -> Floats | None:
-    energy = np.einsum("ij,ij->", X, X, dtype=np.float64)
-    return centre_of(len(X), X.sum(axis=0, dtype=np.float64), float(energy))
+    squares = np.einsum("ij,ij->j", X, X, dtype=np.float64)
+    return centre_of(len(X), X.sum(axis=0, dtype=np.float64), squares)

@@ -11,6 +11,9 @@ from tagloom.optim.arrays import Matrix
 # eps * sigma_1^2: a value at 1e-5 sigma_1 is still right to 1e-6 of itself in double precision.
 _GRAM_IS_ACCURATE_ABOVE = 1e-5
 
+# Singular values below this share of the largest are rounding.
+_NO_SINGULAR_VALUE = 1e-6
+
 # A singular value that exceeds the threshold by less is at the threshold.
 _MORE_THAN_ROUNDING = 1 + 1e-12
 
@@ -32,6 +35,11 @@ def singular_values(A: Matrix) -> Matrix:
 def nuclear_norm(A: Matrix) -> float:
     """Return ||A||_*, the sum of the singular values."""
     return float(singular_values(A).sum())
+
+
+def numerical_rank(sigma: Matrix) -> int:
+    """Count the singular values that are not the rounding of a matrix from single precision."""
+    return int((sigma > _NO_SINGULAR_VALUE * sigma.max(initial=0.0)).sum())
 
 
 def spectral_norm(A: Matrix) -> float:
@@ -86,5 +94,5 @@ def shrink_by_svd(A: Matrix, tau: float) -> Shrunk:
     """Return the same as `shrink`, by the definition."""
     U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
     kept = sigma > tau
-    left = sigma[kept] - tau
+    left = sigma[kept] - sigma.dtype.type(tau)
     return Shrunk((U[:, kept] * left) @ Vt[kept], left.astype(np.float64))

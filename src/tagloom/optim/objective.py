@@ -15,6 +15,8 @@ from tagloom.optim.quadratic import InstanceLaplacian, LabelLaplacian, Quadratic
 
 # Below this share of the largest eigenvalue, a direction counts as without curvature of its own.
 _SINGULAR = 1e-9
+# Sums of products are right to so many units of rounding of their trace.
+_ROUNDED = 10.0
 
 
 class Objective:
@@ -34,12 +36,15 @@ class Objective:
         terms: Sequence[QuadraticTerm] = (),
     ) -> None:
         self.loss = loss
-        self.lam = lam
-        self.ridge = ridge
+        # A numpy scalar of double precision would turn matrices of single precision into double.
+        self.lam = float(lam)
+        self.ridge = ridge = float(ridge)
         self.dtype = loss.dtype
         self._given_terms = tuple(terms)
         self._terms = (*terms, Ridge(ridge)) if ridge else tuple(terms)
-        self.couples_labels = any(isinstance(term, LabelLaplacian) for term in terms)
+        self.couples_labels = loss.couples_labels or any(
+            isinstance(term, LabelLaplacian) for term in terms
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -127,6 +132,9 @@ class Objective:
         """
         spread = self.loss.spread
         A = self.curvature_of_items + spread.least * spread.scatter
+        # What rounding may have added to the scatter is not certain.
+        rounding = _ROUNDED * float(np.finfo(self.dtype).eps) * spread.least
+        A -= rounding * np.trace(spread.scatter) * np.eye(len(A))
         spectrum = np.linalg.eigvalsh(A)
         if spectrum[0] <= _SINGULAR * spectrum[-1]:
             return None

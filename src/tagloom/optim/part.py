@@ -34,6 +34,8 @@ class Part:
         self.centre = centre
         self._rows = Rows(X, centre)
         self._weighing = weighing_of(known, X.shape[1])
+        if X.dtype == np.float32:
+            self._weighing = self._weighing.in_single_precision()
         blocks = blocks_of(known, self._weighing)
         if X.dtype == np.float32:
             blocks = (block.in_single_precision() for block in blocks)
@@ -47,6 +49,8 @@ class Part:
         single._rows = self._rows.in_single_precision()
         single._blocks = [block.in_single_precision() for block in self._blocks]
         single.dtype = np.dtype(np.float32)
+        # Offsets of single precision must cancel the background to the last bit.
+        single._weighing = self._weighing.in_single_precision()
         return single
 
     def products(self, M: Matrix) -> ProductSums:

@@ -13,6 +13,8 @@ from tagloom.optim.solution import Callback, Solution
 
 # Products of so many multiplications are worth doing in single precision first.
 _LARGE = 1 << 27
+# Sums of squares outside of [_LEAST, 1 / _LEAST] are too near to the limits of single precision.
+_LEAST = 1e-28
 # A gap that single precision can still show.
 _SINGLE_TOL = 5e-5
 
@@ -42,7 +44,7 @@ class Stop(NamedTuple):
     tol: float
     max_iter: int
     until_blind: bool
-    """Also when F falls no more than rounding in single precision hides."""
+    """Also when there is no progress that rounding in single precision would not hide."""
 
 
 Run = Callable[[Objective, Matrix, Handover | None, Stop, Recorder], Reached]
@@ -60,16 +62,23 @@ def solve_in_two_precisions(
 ) -> Solution:
     """Run in single precision as far as that can see, at half the cost, where X is of double.
 
-    The end, and always the certificate, is in double precision.
+    The end, and with it the certificate, is in the precision of X.
     """
     M, handover = objective.zero() if start is None else start, None
     recorder = Recorder(callback)
-    large = math.prod((objective.loss.spread.n_items, *M.shape)) > _LARGE
-    if objective.dtype == np.float64 and large and max_iter > 1:
+    if objective.dtype == np.float64 and max_iter > 1 and _single_is_worth_it(objective):
         stop = Stop(max(0.9 * tol, _SINGLE_TOL), max_iter - 1, True)
         single = run(objective.in_single_precision(), M.astype(np.float32), None, stop, recorder)
-        M, handover = single.M.astype(np.float64), single.handover
+        if math.isfinite(single.F):
+            M, handover = single.M.astype(np.float64), single.handover
     if recorder.stopped:
         return Solution(M, single.F, math.inf, single.rank, False, recorder.history)
     end = run(objective, M, handover, Stop(tol, max_iter, False), recorder)
     return Solution(end.M, end.F, end.gap, end.rank, end.gap <= tol, recorder.history)
+
+
+def _single_is_worth_it(objective: Objective) -> bool:
+    """Say whether products are large, and of numbers whose squares single precision can hold."""
+    spread = objective.loss.spread
+    square = spread.largest**2 * spread.n_items
+    return math.prod((spread.n_items, *objective.shape)) > _LARGE and _LEAST < square < 1 / _LEAST

@@ -7,6 +7,9 @@ import numpy as np
 from tagloom.optim.arrays import Matrix
 from tagloom.optim.objective import Objective
 
+# Curvatures below this share of the largest are rounding, or as good as none.
+_NO_CURVATURE = 1e-6
+
 
 class Preconditioner:
     """The inverse of sigma I + H_j, were the known rows of each label j drawn at random.
@@ -37,9 +40,10 @@ class Preconditioner:
 
     @property
     def typical(self) -> float:
-        """The median curvature, a scale for sigma; 1 where there is none."""
+        """The median of the curvatures that are not rounding, a scale for sigma; 1 if all are."""
         eigenvalues, _ = self._spectrum
-        return max(0.0, float(np.median(eigenvalues))) or 1.0
+        some = eigenvalues[eigenvalues > _NO_CURVATURE * eigenvalues.max(initial=0)]
+        return float(np.median(some)) if len(some) else 1.0
 
     @cached_property
     def _spectrum(self) -> tuple[Matrix, Matrix]:

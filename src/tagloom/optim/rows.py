@@ -8,7 +8,7 @@ import numpy.typing as npt
 from tagloom.optim.arrays import Matrix
 from tagloom.optim.sampled import aligned_zeros
 
-# Means with less than this share of the energy of X cost no digits.
+# A mean with less than this share of the energy of its column costs no digits.
 _NEGLIGIBLE_OFFSET = 1e-3
 # Rows that are converted at a time.
 _ROWS_AT_ONCE = 4096
@@ -61,14 +61,14 @@ class Rows:
 
 
 def centre_of(
-    n_items: int, total: npt.NDArray[np.float64], energy: float
+    n_items: int, total: npt.NDArray[np.float64], squares: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64] | None:
-    """Return the mean of n rows from their sum; None where it is too small to matter.
+    """Return the mean of n rows from their sum; None where no column needs to be centred.
 
-    `energy` is the sum of the squares of all features.
+    `squares` are the sums of the squares of each column.
     """
     mean = total / n_items
-    return mean if mean @ mean > _NEGLIGIBLE_OFFSET * energy / n_items else None
+    return mean if (mean**2 > _NEGLIGIBLE_OFFSET * squares / n_items).any() else None
 
 
 def _moved(X: Matrix, centre: npt.NDArray[np.float64] | None) -> Matrix:

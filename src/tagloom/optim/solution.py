@@ -19,7 +19,7 @@ class Iteration(NamedTuple):
     rank: int
     """Rank of M; -1 where it was not counted (conjugate gradients)."""
     step: float
-    """Step size, the reciprocal of the Lipschitz estimate."""
+    """Step size: the reciprocal of the Lipschitz estimate, or of sigma in "admm"."""
     seconds: float
     """Time since the start of the solver."""
 

@@ -30,6 +30,9 @@ def solve(
     gradients do the same job sooner. "paper" is Algorithm 2 to the letter.
     """
     _refuse_out_of_range(objective)
+    if start is not None and not objective.couples_labels:
+        # Nothing would lead a label of which nothing is known back to 0.
+        start = np.where(objective.loss.spread.weight > 0, start, start.dtype.type(0))
     chosen = {
         "admm": solve_admm if objective.lam > 0 else solve_conjugate,
         "apg": solve_apg if objective.lam > 0 else solve_conjugate,

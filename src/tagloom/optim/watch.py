@@ -6,6 +6,7 @@ import numpy as np
 
 from tagloom.optim.arrays import Matrix
 from tagloom.optim.certificate import dual_bound, relative_gap
+from tagloom.optim.nuclear import numerical_rank
 from tagloom.optim.objective import Objective
 from tagloom.optim.precisions import Reached, Stop
 
@@ -17,6 +18,9 @@ _PATIENCE = 0.3
 # After so many looks without this much progress in the gap, rounding hides the rest.
 _BLIND_AFTER = 3
 _PROGRESS = 0.9
+# In this many iterations the gap should fall, from half of them on, below this share.
+_MANY = 60
+_HARDLY = 0.3
 
 
 class Watch:
@@ -27,6 +31,7 @@ class Watch:
         self._stop = stop
         self._last = max(1, stop.max_iter - iterations_before)
         self._bound, self._idle = -math.inf, 0
+        self._gaps: list[tuple[int, float]] = []
         self.looked_at, self.next_look = 0, 0
         self.F = math.inf
         """F where it was looked at last."""
@@ -43,12 +48,20 @@ class Watch:
         self._bound = max(self._bound, dual_bound(objective, Z, G, subgradient))
         best = self.best
         if self.F <= best.F:
-            best = Reached(Z, self.F, int((kept > 0).sum()), math.inf)
+            best = Reached(Z, self.F, numerical_rank(kept), math.inf)
         self.best = best._replace(gap=relative_gap(best.F, self._bound))
         self._idle = self._idle + 1 if self.best.gap > _PROGRESS * before else 0
         wait = min(self._wait(k - self.looked_at, before), max(_SOON, int(_PATIENCE * k)))
         self.next_look = min(self._last, k + (wait if k else _FIRST_LOOK))
         self.looked_at = k
+        self._gaps.append((k, self.best.gap))
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the gap has hardly fallen in the second half of many iterations."""
+        k, gap = self._gaps[-1]
+        earlier = [before for i, before in self._gaps if 0 < i <= k / 2]
+        return k >= _MANY and bool(earlier) and gap > _HARDLY * earlier[-1]
 
     @property
     def satisfied(self) -> bool:

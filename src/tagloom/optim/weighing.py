@@ -1,7 +1,7 @@
 """The choice of how to go through what is known: a constant, single entries, or a whole table."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from tagloom.optim.blocks import Block, EntryBlock, MaskBlock
 from tagloom.optim.sampled import LabelEntries
 
 # A block of scores should stay in the processor's cache between the product that makes it, the
-# masking and the product that uses it; and nothing else of size (rows x labels) is ever allocated.
+# masking and the product that uses it.
 _BLOCK_SCORES = 1 << 18
 # The compiled kernel has no scores to keep; it takes more rows at a time.
 _BLOCK_FEATURES = 1 << 22
@@ -37,6 +37,10 @@ class Weighing:
     """Threads of the compiled kernel; 0 for products of whole blocks."""
     rows: int
     """Rows of a block."""
+
+    def in_single_precision(self) -> "Weighing":
+        """Return the same with a background that single precision can hold."""
+        return replace(self, background=float(np.float32(self.background)))
 
 
 def weighing_of(known: PartialLabels, n_features: int) -> Weighing:
@@ -63,7 +67,11 @@ def weighing_of(known: PartialLabels, n_features: int) -> Weighing:
 def _by_entry(known: PartialLabels, background: float, n_features: int, compiled: bool) -> Weighing:
     n, c = known.shape
     threads = _blas_threads() if compiled else 0
-    rows = _rows(n, _BLOCK_FEATURES, n_features) if compiled else _rows(n, _BLOCK_SCORES, c)
+    rows = _rows(n, _BLOCK_SCORES, c)
+    if compiled:
+        # A table is read in blocks of all labels, too.
+        width = n_features if known.is_sparse else max(n_features, c)
+        rows = _rows(n, _BLOCK_FEATURES, width)
     return Weighing(background, True, threads, rows)
 
 
