@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
+from scipy import sparse
 from threadpoolctl import threadpool_info
 
 from tagloom.labels import PartialLabels, State
@@ -97,9 +97,8 @@ def blocks_of(known: PartialLabels, weighing: Weighing) -> Iterator[Block]:
         if not weighing.by_entry:
             yield MaskBlock(start, stop, W)
             continue
-        V = W - weighing.background
-        columns, rows = np.nonzero(V.T)
-        yield _entry_block(start, stop, rows, columns, V.T[columns, rows], known, weighing)
+        V = sparse.csc_array(W - weighing.background)
+        yield _entry_block(start, stop, V, weighing)
 
 
 def _stored_blocks(known: PartialLabels, weighing: Weighing) -> Iterator[Block]:
@@ -110,31 +109,18 @@ def _stored_blocks(known: PartialLabels, weighing: Weighing) -> Iterator[Block]:
     columns = np.concatenate([entries.columns, hidden_columns])
     offsets = np.concatenate([entries.weights, np.zeros(len(hidden_rows))]) - weighing.background
     differ = offsets != 0
-    rows, columns, offsets = rows[differ], columns[differ], offsets[differ]
-    order = np.lexsort((rows, columns, rows // weighing.rows))
-    rows, columns, offsets = rows[order], columns[order], offsets[order]
-    starts = np.arange(0, known.n_items, weighing.rows)
-    cuts = np.searchsorted(rows // weighing.rows, np.arange(len(starts) + 1))
-    for start, low, high in zip(starts.tolist(), cuts[:-1], cuts[1:], strict=True):
+    where = (rows[differ], columns[differ])
+    stored = sparse.csr_array((offsets[differ], where), shape=known.shape)
+    for start in range(0, known.n_items, weighing.rows):
         stop = min(start + weighing.rows, known.n_items)
-        part = slice(low, high)
-        local = rows[part] - start
-        yield _entry_block(start, stop, local, columns[part], offsets[part], known, weighing)
+        yield _entry_block(start, stop, stored[start:stop].tocsc(), weighing)
 
 
-def _entry_block(
-    start: int,
-    stop: int,
-    rows: npt.NDArray[np.integer],
-    columns: npt.NDArray[np.integer],
-    offsets: npt.NDArray[np.float64],
-    known: PartialLabels,
-    weighing: Weighing,
-) -> EntryBlock:
-    """Store entries that are sorted by column and then by row."""
-    counts = np.bincount(columns, minlength=known.n_labels)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    same = len(offsets) == 0 or bool((offsets == offsets[0]).all())
-    common = float(offsets[0]) if len(offsets) and same else 1.0
-    entries = LabelEntries(indptr, rows.astype(np.int32), None if same else offsets, common)
+def _entry_block(start: int, stop: int, V: sparse.csc_array, weighing: Weighing) -> EntryBlock:
+    """Store entries label by label; from rows, columns come out with ascending rows."""
+    same = V.nnz == 0 or bool((V.data == V.data[0]).all())
+    common = float(V.data[0]) if V.nnz and same else 1.0
+    entries = LabelEntries(
+        V.indptr.astype(np.int64), V.indices.astype(np.int32), None if same else V.data, common
+    )
     return EntryBlock(start, stop, entries, weighing.n_threads)
