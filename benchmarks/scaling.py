@@ -41,10 +41,8 @@ def learner(X: np.ndarray, known: object) -> APGGraph:
 
 def measure(n: int, d: int, c: int, rate: float) -> dict[str, float]:
     """Fit once for the compilation and once for the clock; return seconds, iterations and peak."""
-    small = sized_problem(2000, d, c, rate, dtype=np.float32)
-    learner(small.X, small.known).fit(small.X, small.known, small.graph)
     problem = sized_problem(n, d, c, rate, dtype=np.float32)
-    model = learner(problem.X, problem.known)
+    model = learner(problem.X, problem.known).fit(problem.X, problem.known, problem.graph)
     with PeakMemory() as memory:
         begun = time.perf_counter()
         model.fit(problem.X, problem.known, problem.graph)
@@ -57,7 +55,6 @@ def measure(n: int, d: int, c: int, rate: float) -> dict[str, float]:
         "rate": rate,
         "seconds": seconds,
         "iterations": model.n_iter_,
-        "per_iteration": seconds / model.n_iter_,
         "inputs_mib": inputs / 2**20,
         "peak_mib": memory.mib,
         "gap": model.gap_,
@@ -101,13 +98,15 @@ def draw(points: dict[str, list[dict[str, float]]], to: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, grid = plt.subplots(2, 4, figsize=(12, 5), layout="constrained", sharey="row")
-    rows = (("per_iteration", "seconds an iteration"), ("peak_mib", "peak beyond inputs (MiB)"))
+    rows = (("seconds", "seconds of a fit"), ("peak_mib", "peak beyond inputs (MiB)"))
     for column, (varied, found) in zip(grid.T, points.items(), strict=True):
         for axes, (key, name) in zip(column, rows, strict=True):
             x = np.array([point[varied] for point in found])
             y = np.array([point[key] for point in found])
             axes.loglog(x, y, "o-", color="#1f6f8b", lw=2)
             axes.loglog(x, y[-1] * x / x[-1], "--", color="#999999", lw=1)
+            axes.set_xticks(x, labels=[f"{value:,g}" for value in x], rotation=30)
+            axes.minorticks_off()
             axes.set_xlabel(NAMES[varied])
             axes.grid(alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
