@@ -8,10 +8,9 @@ from tagloom.optim.certificate import nearest_subgradient
 from tagloom.optim.conjugate import dots, safe_ratio
 from tagloom.optim.nuclear import clip, numerical_rank, shrink, singular_values
 from tagloom.optim.objective import Objective
-from tagloom.optim.precisions import Handover, Reached, Stop, solve_in_two_precisions
+from tagloom.optim.precisions import Handover, Reached, Stop
 from tagloom.optim.preconditioner import Preconditioner
 from tagloom.optim.recorder import Recorder
-from tagloom.optim.solution import Callback, Solution
 from tagloom.optim.watch import Watch
 
 # Going further than the half-step led (over-relaxation) saves about a third of the iterations.
@@ -26,20 +25,6 @@ _UNBALANCED = ((100.0, 16.0), (3.0, 2.0))
 _BALANCE_FREELY = 30
 # Beyond this many times the first sigma there is nothing but rounding.
 _RANGE = 1e6
-
-
-def solve_admm(
-    objective: Objective,
-    *,
-    start: Matrix | None = None,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
-) -> Solution:
-    """Minimise F by the alternating direction method of multipliers, to a certified stop."""
-    return solve_in_two_precisions(
-        _run, objective, start=start, tol=tol, max_iter=max_iter, callback=callback
-    )
 
 
 class _State:
@@ -71,7 +56,7 @@ class _State:
         return self.U.dtype.type(self.sigma) * self.U
 
 
-def _run(
+def run_admm(
     objective: Objective, start: Matrix, handover: Handover | None, stop: Stop, recorder: Recorder
 ) -> Reached:
     """Iterate until the gap is at most `tol` or the recorder holds `max_iter` iterations.

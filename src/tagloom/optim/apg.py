@@ -9,9 +9,8 @@ from tagloom.optim.arrays import Matrix, inner
 from tagloom.optim.certificate import dual_bound, relative_gap
 from tagloom.optim.nuclear import shrink
 from tagloom.optim.objective import Objective
-from tagloom.optim.precisions import Handover, Reached, Stop, solve_in_two_precisions
+from tagloom.optim.precisions import Handover, Reached, Stop
 from tagloom.optim.recorder import Recorder
-from tagloom.optim.solution import Callback, Solution
 
 # After a success the Lipschitz estimate falls by this factor: it lets the step follow the local
 # curvature, at the price of a rejected step (one gradient) now and then.
@@ -41,20 +40,6 @@ class _Step(NamedTuple):
     point: _Point
     Z: Matrix
     mu: float
-
-
-def solve_apg(
-    objective: Objective,
-    *,
-    start: Matrix | None = None,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
-) -> Solution:
-    """Minimise F by accelerated proximal gradient with adaptive restart and a certified stop."""
-    return solve_in_two_precisions(
-        run_apg, objective, start=start, tol=tol, max_iter=max_iter, callback=callback
-    )
 
 
 def run_apg(

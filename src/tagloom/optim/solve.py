@@ -1,14 +1,17 @@
 """Choose the solver."""
 
+from typing import Any
+
 import numpy as np
 
 from tagloom.errors import InvalidInputError
-from tagloom.optim.admm import solve_admm
-from tagloom.optim.apg import solve_apg
+from tagloom.optim.admm import run_admm
+from tagloom.optim.apg import run_apg
 from tagloom.optim.arrays import Matrix
 from tagloom.optim.conjugate import solve_conjugate
 from tagloom.optim.objective import Objective
 from tagloom.optim.paper import solve_as_in_paper
+from tagloom.optim.precisions import solve_in_two_precisions
 from tagloom.optim.solution import Callback, Solution
 
 SOLVERS = ("admm", "apg", "paper")
@@ -33,12 +36,13 @@ def solve(
     if start is not None and not objective.couples_labels:
         # Nothing would lead a label of which nothing is known back to 0.
         start = np.where(objective.loss.spread.weight > 0, start, start.dtype.type(0))
-    chosen = {
-        "admm": solve_admm if objective.lam > 0 else solve_conjugate,
-        "apg": solve_apg if objective.lam > 0 else solve_conjugate,
-        "paper": solve_as_in_paper,
-    }
-    return chosen[solver](objective, start=start, tol=tol, max_iter=max_iter, callback=callback)
+    how: dict[str, Any] = {"start": start, "tol": tol, "max_iter": max_iter, "callback": callback}
+    if solver == "paper":
+        return solve_as_in_paper(objective, **how)
+    if objective.lam == 0:
+        return solve_conjugate(objective, **how)
+    run = {"admm": run_admm, "apg": run_apg}[solver]
+    return solve_in_two_precisions(run, objective, **how)
 
 
 def _refuse_out_of_range(objective: Objective) -> None:
