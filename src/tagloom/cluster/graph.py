@@ -12,10 +12,8 @@ from tagloom.cluster.neighbours import Candidates, cluster_neighbours
 from tagloom.cluster.running import client_or_default, constant, kept, task
 from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights
+from tagloom.graph.semantic import SYMMETRIES, WEIGHTS
 from tagloom.neighbours import neighbour_table
-
-_WEIGHTS = ("dot", "cosine")
-_SYMMETRIES = ("max", "mean", "min")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +66,8 @@ def cluster_graph(
     show_progress : bool, default=False
         Draw a bar of the partitions that are done.
     """
-    check_choice("weight", weight, _WEIGHTS)
-    check_choice("symmetrize", symmetrize, _SYMMETRIES)
+    check_choice("weight", weight, WEIGHTS)
+    check_choice("symmetrize", symmetrize, SYMMETRIES)
     check_whole("n_neighbors", n_neighbors, at_least=1)
     client, rows = client_or_default(client), row_blocks(S)
     if rows.n_rows < 2:

@@ -5,13 +5,11 @@ import math
 import numpy as np
 
 from tagloom.optim.arrays import Matrix, inner
-from tagloom.optim.nuclear import clip, spectral_norm
+from tagloom.optim.nuclear import clip, numerical_rank, spectral_norm
 from tagloom.optim.objective import Objective
 
 # A relative gap below which the bound by curvature is left alone.
 _PROVES_SOMETHING = 1e-2
-# Singular values below this share of the largest are rounding.
-_NO_SINGULAR_VALUE = 1e-6
 
 
 def dual_bound(objective: Objective, M: Matrix, G: Matrix, Z: Matrix | None = None) -> float:
@@ -81,8 +79,8 @@ def nearest_subgradient(M: Matrix, G: Matrix, lam: float) -> Matrix:
     if not M.any():
         return clip(-G, lam)
     U, sigma, Vt = np.linalg.svd(M, full_matrices=False)
-    kept = sigma > _NO_SINGULAR_VALUE * sigma.max(initial=0.0)
-    U, Vt = U[:, kept], Vt[kept]
+    rank = numerical_rank(sigma)
+    U, Vt = U[:, :rank], Vt[:rank]
     outside = -(G - U @ (U.T @ G))
     outside -= (outside @ Vt.T) @ Vt
     return np.asarray(lam * (U @ Vt) + clip(outside, lam), dtype=G.dtype)
