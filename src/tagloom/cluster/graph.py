@@ -12,7 +12,7 @@ from tagloom.cluster.neighbours import Candidates, cluster_neighbours
 from tagloom.cluster.running import client_or_default, constant, kept, task
 from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights
-from tagloom.graph.semantic import SYMMETRIES, WEIGHTS
+from tagloom.graph.semantic import SYMMETRIES, WEIGHTS, joined_both_ways
 from tagloom.neighbours import neighbour_table
 
 
@@ -109,13 +109,4 @@ def _joined(
     own: sparse.csr_array, columns: list[sparse.csr_array], symmetrize: str
 ) -> sparse.csr_array:
     """Return rows of max(W, W'), min(W, W') or (W + W') / 2."""
-    others = sparse.csr_array(sparse.vstack(columns).T)
-    if symmetrize == "max":
-        joined: Any = own.maximum(others)
-    elif symmetrize == "min":
-        joined = own.minimum(others)
-    else:
-        joined = (own + others) / 2
-    result = sparse.csr_array(joined)
-    result.eliminate_zeros()
-    return result
+    return joined_both_ways(own, sparse.csr_array(sparse.vstack(columns).T), symmetrize)

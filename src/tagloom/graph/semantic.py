@@ -67,7 +67,7 @@ def semantic_graph(
     found = nearest_neighbours(rows, k, metric=metric, method=method)
     rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
     chosen = neighbour_table(_edge_weights(rows, found.indices, weight), found.indices, len(rows))
-    W: sparse.csr_array = _symmetrized(chosen, symmetrize).astype(rows.dtype)
+    W: sparse.csr_array = joined_both_ways(chosen, chosen.T, symmetrize).astype(rows.dtype)
     return W
 
 
@@ -89,13 +89,14 @@ def _edge_weights(
     return np.maximum(weights, 0, out=weights)
 
 
-def _symmetrized(W: sparse.csr_array, symmetrize: str) -> sparse.csr_array:
+def joined_both_ways(W: Any, opposite: Any, symmetrize: str) -> sparse.csr_array:
+    """Return the larger, the smaller or the mean of what both ends of each edge chose."""
     if symmetrize == "max":
-        joined = W.maximum(W.T)
+        joined = W.maximum(opposite)
     elif symmetrize == "min":
-        joined = W.minimum(W.T)
+        joined = W.minimum(opposite)
     else:
-        joined = (W + W.T) / 2
+        joined = (W + opposite) / 2
     result = sparse.csr_array(joined)
     result.eliminate_zeros()
     return result
