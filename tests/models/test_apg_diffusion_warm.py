@@ -10,7 +10,7 @@ from toys import low_rank_toy
 
 from tagloom.graph import affinity_graph
 from tagloom.labels import PartialLabels, hide_per_class
-from tagloom.models import APGDiffusion
+from tagloom.models import APGDiffusion, LeastSquares
 
 TOY = low_rank_toy(n=60, d=4, c=3)
 NEW = np.random.default_rng(9).normal(size=(7, 4))
@@ -87,3 +87,48 @@ def test_a_fit_that_was_broken_off_is_not_taken_over(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(TOY.X, TOY.known)
     assert_as_if_cold(model.fit(TOY.X, TOY.known), TOY.X, TOY.known)
+
+
+RIDGES = (3.0, 0.3, 0.3, 30.0)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.2])
+@pytest.mark.parametrize("warm_start", [True, False])
+@pytest.mark.parametrize("smooth", [{"doubt": np.inf, "smoothing": 0.0}, {"doubt": 0.1}])
+def test_a_chain_of_ridges_is_as_if_each_were_fitted_cold(smooth, warm_start, lam):
+    chain = [{"ridge": ridge, **smooth} for ridge in RIDGES]
+    model = APGDiffusion(lam, warm_start=warm_start)
+    for params, fitted in zip(chain, model._fitted_along(chain, TOY.X, TOY.known, {}), strict=True):
+        assert fitted.ridge == fitted.linear_.ridge == params["ridge"]
+        assert_as_if_cold(fitted, TOY.X, TOY.known)
+
+
+def test_a_chain_of_ridges_solves_once_and_its_last_fit_is_known_again(monkeypatch):
+    solved = []
+    solutions = LeastSquares._solutions
+
+    def counted(self, X, known, ridges):
+        solved.append(list(ridges))
+        return solutions(self, X, known, ridges)
+
+    monkeypatch.setattr(LeastSquares, "_solutions", counted)
+    model = APGDiffusion(warm_start=True, doubt=np.inf, smoothing=0.0)
+    chain = [{"ridge": ridge} for ridge in RIDGES]
+    list(model._fitted_along(chain, TOY.X, TOY.known, {}))
+    model.set_params(doubt=1.0).fit(TOY.X, TOY.known)
+    assert solved == [list(RIDGES)]
+    model.set_params(ridge=3.0).fit(TOY.X, TOY.known)
+    assert solved == [list(RIDGES), [3.0]]
+    assert_as_if_cold(model, TOY.X, TOY.known)
+
+
+def test_after_a_chain_that_was_left_no_wrong_model_is_taken_over():
+    other = hide_per_class(PartialLabels.from_array(TOY.truth), 0.4, 5)
+    chain = [{"ridge": ridge} for ridge in RIDGES]
+    model = APGDiffusion(warm_start=True)
+    for ridge, known in ((3.0, other), (0.3, TOY.known), (30.0, TOY.known)):
+        steps = model._fitted_along(chain, TOY.X, TOY.known, {})
+        next(steps), next(steps)
+        assert_as_if_cold(model.set_params(ridge=ridge).fit(TOY.X, known), TOY.X, known)
+        # The chain goes on as if nobody had come between.
+        assert_as_if_cold(next(steps), TOY.X, TOY.known)

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from toys import low_rank_toy
 
+from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, hide_per_class, keep_presences
-from tagloom.models import APGGraph, LeastSquares
+from tagloom.models import APGGraph, LeastSquares, weight_patterns
 
 TOY = low_rank_toy()
 
@@ -104,3 +106,76 @@ def test_same_bits_whatever_the_number_of_threads(name):
     )
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.intercept_, two.intercept_)
+
+
+# Strengths in no order, one twice, none, and one that rounding swallows.
+CHAIN = [{"ridge": ridge} for ridge in (0.7, 20.0, 0.0, 1e-300, 0.7, 3)]
+
+
+def assert_same_fit(ours, alone):
+    assert ours.get_params() == alone.get_params()
+    assert ours.coef_.dtype == alone.coef_.dtype
+    for name in ("coef_", "intercept_", "classes_", "learnable_"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(alone, name))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n_features", [10, 200], ids=["few features", "more features than rows"])
+@pytest.mark.parametrize("name", KNOWN)
+def test_ridges_solved_together_have_the_bits_of_fits_alone(
+    name, n_features, fit_intercept, n_jobs
+):
+    rng = np.random.default_rng(0)
+    # Every column twice: a ridge that is swallowed leaves nothing that Cholesky could factorise.
+    X = np.tile(rng.normal(size=(120, n_features // 2)) + 5.0, 2)
+    model = LeastSquares(fit_intercept=fit_intercept, n_jobs=n_jobs, on_unlearnable="ignore")
+    steps = model._fitted_along(CHAIN, X, KNOWN[name], {})
+    for params, fitted in zip(CHAIN, steps, strict=True):
+        assert_same_fit(fitted, clone(model).set_params(**params).fit(X, KNOWN[name]))
+
+
+def test_ridges_solved_together_keep_single_precision_and_an_unknown_label():
+    X, Y = TOY.X.astype(np.float32), TOY.known.to_array()
+    Y[:, 2] = np.nan
+    model = LeastSquares(on_unlearnable="ignore")
+    for params, fitted in zip(CHAIN, model._fitted_along(CHAIN, X, Y, {}), strict=True):
+        assert_same_fit(fitted, clone(model).set_params(**params).fit(X, Y))
+        assert not fitted.coef_[:, 2].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "made"), [("some entries", "WrittenOut"), ("tag lists, doubted", "NormalEquations")]
+)
+def test_the_sums_of_a_label_are_taken_once_for_all_ridges(name, made, monkeypatch):
+    count = []
+    kind = getattr(weight_patterns, made)
+    monkeypatch.setattr(weight_patterns, made, lambda *sums: count.append(sums) or kind(*sums))
+    chain = [{"ridge": ridge} for ridge in (0.1, 1.0, 10.0)]
+    assert len(list(LeastSquares()._fitted_along(chain, TOY.X, KNOWN[name], {}))) == 3
+    assert len(count) == TOY.truth.shape[1]
+
+
+def test_chains_that_differ_in_more_than_ridge_are_fitted_one_by_one():
+    chain = [{"ridge": 1.0, "fit_intercept": True}, {"ridge": 2.0, "fit_intercept": False}]
+    model = LeastSquares()
+    for params, fitted in zip(chain, model._fitted_along(chain, TOY.X, TOY.known, {}), strict=True):
+        assert_same_fit(fitted, LeastSquares(**params).fit(TOY.X, TOY.known))
+
+
+def test_a_fit_of_its_own_is_not_passed_over():
+    class Doubled(LeastSquares):
+        def fit(self, X, Y):
+            super().fit(X, Y)
+            self.coef_ = 2 * self.coef_
+            return self
+
+    for fitted in Doubled()._fitted_along(CHAIN, TOY.X, TOY.known, {}):
+        alone = LeastSquares(fitted.ridge).fit(TOY.X, TOY.known)
+        np.testing.assert_array_equal(fitted.coef_, 2 * alone.coef_)
+
+
+def test_a_ridge_that_cannot_be_meant_is_refused_in_a_chain():
+    chain = [{"ridge": 1.0}, {"ridge": -1.0}]
+    with pytest.raises(InvalidInputError, match="'ridge' parameter of LeastSquares"):
+        list(LeastSquares()._fitted_along(chain, TOY.X, TOY.known, {}))

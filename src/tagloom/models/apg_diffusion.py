@@ -10,13 +10,13 @@ from tagloom.graph import affinity_graph
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import Array
-from tagloom.models.diffusion_saving import SavableDiffusion
+from tagloom.models.diffusion_search import SearchableDiffusion
 from tagloom.models.grids import diffusion_stages
 from tagloom.models.least_squares import LeastSquares
 from tagloom.models.parameters import check_on_unlearnable, check_share_below_one, parameter
 from tagloom.models.remembering import known_again_by, refuse_single
 from tagloom.models.smooth_part import Joint, Said, Smoother
-from tagloom.models.targets import check_learnable, informed_rows
+from tagloom.models.targets import check_learnable, informed_part
 from tagloom.neighbours import METHODS, METRICS
 
 # With these the scores are made that describe items in the next pass. They are not searched: a
@@ -26,7 +26,7 @@ _FIRST = {"doubt": 0.1, "smoothing": 0.5}
 _LINEAR = {"doubt": np.inf, "smoothing": 0}
 
 
-class APGDiffusion(SavableDiffusion):
+class APGDiffusion(SearchableDiffusion):
     r"""Learn a linear model, then let the semantic graph say what it cannot express.
 
     The paper's term gamma tr(M'X'LXM) asks the linear scores XM to be smooth on the graph; what M
@@ -222,11 +222,7 @@ class APGDiffusion(SavableDiffusion):
 
     def _learn(self, rows: Array, known: PartialLabels) -> None:
         """Learn M from the items of which something is known."""
-        informed = informed_rows(known)
-        if len(informed) == len(rows):
-            self.linear_ = self._linear().fit(rows, known)
-        else:
-            self.linear_ = self._linear().fit(rows[informed], known.take(informed))
+        self.linear_ = self._linear().fit(*informed_part(rows, known))
         self._passes = []
 
     def _smooth(self) -> Array:

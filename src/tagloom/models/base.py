@@ -1,7 +1,8 @@
 """The face that every learner shows: fit on partial labels, score, predict, complete."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +63,26 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     # Parameters along whose falling values `tune` fits candidates one after the other, so that a
     # warm start can use what was found before.
     _carried_along: ClassVar[tuple[str, ...]] = ("lam",)
+
+    def _solved_together(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        """Name parameters whose values, as a grid has them, shall stand in one chain.
+
+        They are for a `_fitted_along` that finds all their models at once, in whatever order.
+        """
+        return ()
+
+    def _fitted_along(
+        self, chain: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
+    ) -> Iterator[Self]:
+        """Yield this learner fitted with the parameters of each candidate in turn.
+
+        Every step must give the bits of a fit by itself, and is begun only when it is asked for;
+        with the first, a learner may do what the whole chain needs.
+        """
+        for params in chain:
+            # Not every learner takes graphs, so the abstract class promises no `fit`.
+            fitted: Self = self.set_params(**params).fit(X, Y, **graphs)
+            yield fitted
 
     @property
     def _while_tuning(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Ridge regression, label by label, on what is known of each."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -9,12 +9,13 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from tagloom.checks import check_flag, check_number
-from tagloom.labels import as_partial_labels
+from tagloom.labels import PartialLabels, as_partial_labels
+from tagloom.models.base import Array
 from tagloom.models.columns import Column, Floats, columns_of
 from tagloom.models.grids import ridge_grid
 from tagloom.models.linear import LinearLearner, refuse_too_large
 from tagloom.models.packing import packed_linear, unpacked_linear
-from tagloom.models.parameters import check_n_jobs, check_on_unlearnable, parameter
+from tagloom.models.parameters import check_n_jobs, check_on_unlearnable, differ_in, parameter
 from tagloom.models.savable import SavableLearner
 from tagloom.models.targets import check_learnable
 from tagloom.models.weight_patterns import Pattern, Presences, Rows
@@ -86,15 +87,7 @@ class LeastSquares(SavableLearner, LinearLearner):
             A one-dimensional y with two classes is one label.
         """
         self._check_parameters()
-        rows, known = self._read(X, Y)
-        refuse_too_large(rows)
-        self.learnable_ = check_learnable(known, self.on_unlearnable)
-        M = np.empty((rows.shape[1], known.n_labels))
-        b = np.empty(known.n_labels)
-        groups = _by_pattern(columns_of(known))
-        for (_, labels, _), (M_part, b_part) in zip(groups, self._solve(rows, groups), strict=True):
-            M[:, labels], b[labels] = M_part, b_part
-        self.coef_, self.intercept_ = M.astype(rows.dtype), b.astype(rows.dtype)
+        ((self.coef_, self.intercept_),) = self._solutions(*self._taught(X, Y), [self.ridge])
         return self
 
     def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
@@ -114,18 +107,60 @@ class LeastSquares(SavableLearner, LinearLearner):
         check_n_jobs(self)
         check_on_unlearnable(self)
 
-    def _solve(self, X: Any, groups: list["_Group"]) -> list[tuple[Floats, Floats]]:
+    def _taught(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
+        rows, known = self._read(X, Y)
+        refuse_too_large(rows)
+        self.learnable_ = check_learnable(known, self.on_unlearnable)
+        return rows, known
+
+    def _solved_together(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        return ("ridge",)
+
+    def _fitted_along(
+        self, chain: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
+    ) -> Iterator[Self]:
+        # A subclass with a `fit` of its own learns something else than is solved for here.
+        own = type(self).fit is LeastSquares.fit
+        if graphs or not (own and differ_in("ridge", chain)):
+            yield from super()._fitted_along(chain, X, Y, graphs)
+            return
+        ridges = []
+        for params in chain:
+            self.set_params(**params)._check_parameters()
+            ridges.append(self.ridge)
+        solutions = self._solutions(*self._taught(X, Y), ridges)
+        for params, (M, b) in zip(chain, solutions, strict=True):
+            self.set_params(**params)
+            self.coef_, self.intercept_ = M, b
+            yield self
+
+    def _solutions(
+        self, X: Array, known: PartialLabels, ridges: Sequence[float]
+    ) -> Iterator[tuple[Array, Array]]:
+        """Yield M and b for each ridge; all are solved for before the first."""
+        M = np.empty((len(ridges), X.shape[1], known.n_labels))
+        b = np.empty((len(ridges), known.n_labels))
+        self._solve(X, _by_pattern(columns_of(known)), ridges, M, b)
+        for M_one, b_one in zip(M, b, strict=True):
+            yield M_one.astype(X.dtype), b_one.astype(X.dtype)
+
+    def _solve(
+        self, X: Array, groups: list["_Group"], ridges: Sequence[float], M: Floats, b: Floats
+    ) -> None:
         data = Rows(X, fit_intercept=self.fit_intercept)
         if any(pattern.background for pattern, _, _ in groups):
             _ = data.gram, data.total  # computed once, before threads would each compute them
+
+        def solve(pattern: Pattern, labels: list[int], columns: list[Column]) -> None:
+            found = pattern.solutions(data, Presences(columns), ridges)
+            for k, (M_part, b_part) in enumerate(found):
+                M[k][:, labels], b[k][labels] = M_part, b_part
+
         # With a number of threads of its own the linear algebra would round otherwise.
         alone = nullcontext() if len(groups) == 1 else threadpool_limits(1, user_api="blas")
         with alone:
-            return list(
-                Parallel(n_jobs=self.n_jobs, backend="threading")(
-                    delayed(pattern.solve)(data, Presences(columns), self.ridge)
-                    for pattern, _, columns in groups
-                )
+            Parallel(n_jobs=self.n_jobs, backend="threading")(
+                delayed(solve)(*group) for group in groups
             )
 
 

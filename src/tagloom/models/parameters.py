@@ -1,5 +1,6 @@
 """How learners name and check the parameters that they share."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tagloom.checks import check_choice, check_number, is_whole
@@ -33,3 +34,9 @@ def check_share_below_one(model: Any, name: str) -> None:
 def check_on_unlearnable(model: Any) -> None:
     """Refuse an unheard-of way to treat labels that cannot be learned."""
     check_choice(*parameter(model, "on_unlearnable"), ON_UNLEARNABLE)
+
+
+def differ_in(name: str, candidates: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether candidates have all parameters in common but perhaps this one."""
+    rest = [{key: one[key] for key in one if key != name} for one in candidates]
+    return all(one == rest[0] for one in rest)

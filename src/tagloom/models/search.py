@@ -54,8 +54,9 @@ class Search:
     """How chains of candidates are judged.
 
     `deadline` is the time, by `time.monotonic`, after which no candidate is begun; the first of
-    every chain is judged all the same. `remembered` holds the results of whole chains: what is
-    there is not worked out again, what is worked out is put there.
+    every chain is judged all the same, and a learner that solves for a whole chain at once has done
+    so by then. `remembered` holds the results of whole chains: what is there is not worked out
+    again, what is worked out is put there.
     """
 
     model: PartialLabelLearner
@@ -74,7 +75,8 @@ class Search:
         trials: list[Trial] = []
         found: Params = {}
         for stage in stages:
-            chains = _chains(stage, found, self.model._carried_along)
+            together = self.model._solved_together(stage)
+            chains = _chains(stage, found, self.model._carried_along, together)
             tasks = [(chain, number) for chain in chains for number in range(len(self.folds))]
             tried = _collect(chains, self._in_parallel(tasks, n_jobs), len(self.folds))
             best = _best(tried, len(self.folds))
@@ -114,12 +116,11 @@ class Search:
         quick = _WHILE_TUNING | learner._while_tuning
         learner.set_params(**{name: value for name, value in quick.items() if name in own})
         results: list[float] = []
-        for params in chain:
-            if results and time.monotonic() > self.deadline:
-                break
-            learner.set_params(**params).fit(self.X, fold.training, **self.graphs)
-            results.append(self.judge(fold.held_out, np.asarray(learner.training_scores(self.X))))
+        for fitted in learner._fitted_along(chain, self.X, fold.training, self.graphs):
+            results.append(self.judge(fold.held_out, np.asarray(fitted.training_scores(self.X))))
             self.advance()
+            if time.monotonic() > self.deadline:
+                break
         return results
 
 
@@ -135,13 +136,18 @@ def _best(trials: Sequence[Trial], n_splits: int) -> Trial:
 
 
 def _chains(
-    grid: Mapping[str, Sequence[Any]], found: Params, along: Sequence[str]
+    grid: Mapping[str, Sequence[Any]], found: Params, along: Sequence[str], together: Sequence[str]
 ) -> list[list[Params]]:
-    """Arrange the candidates in chains along falling values of some parameters, for warm starts."""
-    falling = {name: sorted(grid[name], reverse=True) for name in along if name in grid}
-    others = {name: values for name, values in grid.items() if name not in falling}
+    """Arrange the candidates in chains.
+
+    They run along falling values of some parameters, for warm starts, and along those that are
+    solved for together as the grid has them: of equals the first is best, and stays the first.
+    """
+    inside = {name: list(grid[name]) for name in together if name in grid}
+    inside |= {name: sorted(grid[name], reverse=True) for name in along if name in grid}
+    others = {name: values for name, values in grid.items() if name not in inside}
     return [
-        [found | start | step for step in _combinations(falling)] for start in _combinations(others)
+        [found | start | step for step in _combinations(inside)] for start in _combinations(others)
     ]
 
 

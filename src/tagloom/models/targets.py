@@ -142,6 +142,16 @@ def informed_rows(known: PartialLabels) -> npt.NDArray[np.int64]:
     return np.flatnonzero(n_hidden < known.n_labels)
 
 
+def informed_part(
+    rows: npt.NDArray[Any], known: PartialLabels
+) -> tuple[npt.NDArray[Any], PartialLabels]:
+    """Return the items of which something is known; the very same where that is all of them."""
+    informed = informed_rows(known)
+    if len(informed) == len(rows):
+        return rows, known
+    return rows[informed], known.take(informed)
+
+
 def _complain(
     known: PartialLabels, which: npt.NDArray[np.bool_], what: str, on_unlearnable: str
 ) -> None:

@@ -68,7 +68,8 @@ def tune(
     Known entries are split into folds, label by label, presences and absences apart, or whole items
     are. Every candidate sees the same folds. Candidates that differ only in `lam` are fitted one
     after the other from strong to weak, each from the solution before; a learner may name other
-    parameters along which a fit can use what the fit before it found.
+    parameters along which a fit can use what the fit before it found. Where candidates differ only
+    in the `ridge` of a closed form, what they have in common is computed once.
 
     Parameters
     ----------
@@ -91,8 +92,9 @@ def tune(
     random_state : int, default=0
         Decides the folds.
     seconds : float, optional
-        After so long no further candidate is begun, but for the first of every chain. A search that
-        is cut short depends on the speed of the machine.
+        After so long no further candidate is begun, but for the first of every chain; closed forms
+        are solved for all of a chain as it begins. A search that is cut short depends on the speed
+        of the machine.
     remembered : mutable mapping from str, optional
         Results of the same search, on the same data, that was broken off: what is there is not
         worked out again, and whatever is worked out is put there as soon as it is known.

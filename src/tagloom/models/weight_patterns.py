@@ -1,14 +1,15 @@
 """Least squares for labels that are known at the same rows with the same weights."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from tagloom.models.columns import Column, Floats, Positions
+from tagloom.models.ridge_systems import Centred, NormalEquations, WrittenOut
 
 
 class Rows:
@@ -76,32 +77,41 @@ class Pattern:
         """Equal exactly for equal weights over the same background."""
         return self.rows.tobytes(), self.offset.tobytes()
 
-    def solve(self, data: Rows, present: Presences, ridge: float) -> tuple[Floats, Floats]:
-        """Return M and b for the labels that share these weights.
+    def solutions(
+        self, data: Rows, present: Presences, ridges: Sequence[float]
+    ) -> Iterator[tuple[Floats, Floats]]:
+        """Yield M and b for the labels that share these weights, for one ridge after the other.
 
         With w the weights, x^ and y^ the weighted means (0 without intercept), the minimiser is
 
             m = (sum_i w_i (x_i - x^)(x_i - x^)' + rho I)^-1 sum_i w_i y_i (x_i - x^),
             b = y^ - x^'m.
+
+        The sums are taken once for all rho.
         """
         n, d = data.X.shape
-        if self.background and ridge > 0 and n > d and 2 * len(self.rows) < n:
-            return self._solve_by_correction(data, present, ridge)
+        correctable = self.background > 0 and n > d and 2 * len(self.rows) < n
+        made: dict[bool, Centred] = {}
+        for ridge in ridges:
+            corrected = correctable and ridge > 0
+            if corrected not in made:
+                make = self._by_correction if corrected else self._by_rows
+                made[corrected] = make(data, present)
+            yield made[corrected].solution(ridge)
+
+    def _by_rows(self, data: Rows, present: Presences) -> Centred:
+        n, d = data.X.shape
         rows, weights = self._written_out(n)
         A, mean, total = data.X[rows], np.zeros(d), float(weights.sum())
-        if total == 0:
-            return np.zeros((d, len(present.rows))), np.zeros(len(present.rows))
         Y, y_mean = present.table(rows), np.zeros(len(present.rows))
-        if data.fit_intercept:
+        if data.fit_intercept and total > 0:
             mean, y_mean = weights @ A / total, weights @ Y / total
         root = np.sqrt(weights)[:, None]
-        M = _ridge_solution(root * (A - mean), root * (Y - y_mean), ridge)
-        return M, y_mean - (mean + data.origin) @ M
+        equations = WrittenOut(root * (A - mean), root * (Y - y_mean))
+        return Centred(equations, mean + data.origin, y_mean)
 
-    def _solve_by_correction(
-        self, data: Rows, present: Presences, ridge: float
-    ) -> tuple[Floats, Floats]:
-        """Do the same from X'X over all rows, correcting it where weights differ."""
+    def _by_correction(self, data: Rows, present: Presences) -> Centred:
+        """Take the sums from X'X over all rows, correcting it where weights differ."""
         n, d = data.X.shape
         some = data.X[self.rows]
         weighted = self.offset[:, None] * some
@@ -114,8 +124,7 @@ class Pattern:
             gram -= total * np.outer(mean, mean)
             right -= np.outer(mean, present.totals)
             y_mean = present.totals / total
-        M = _positive_solve(gram, right, ridge)
-        return M, y_mean - (mean + data.origin) @ M
+        return Centred(NormalEquations(gram, right), mean + data.origin, y_mean)
 
     def _written_out(self, n: int) -> tuple[Positions, Floats]:
         if not self.background:
@@ -124,25 +133,3 @@ class Pattern:
         weights[self.rows] += self.offset
         rows = np.flatnonzero(weights)
         return rows, weights[rows]
-
-
-def _ridge_solution(A: Floats, Y: Floats, ridge: float) -> Floats:
-    """Return argmin_M 1/2 ||AM - Y||_F^2 + rho/2 ||M||_F^2, the smallest such M where rho = 0.
-
-    (A'A + rho I)^-1 A'Y = A'(AA' + rho I)^-1 Y: the smaller of the two systems is solved.
-    """
-    if ridge == 0:
-        return np.asarray(np.linalg.lstsq(A, Y, rcond=None)[0])
-    if len(A) <= A.shape[1]:
-        return np.asarray(A.T @ _positive_solve(A @ A.T, Y, ridge))
-    return _positive_solve(A.T @ A, A.T @ Y, ridge)
-
-
-def _positive_solve(S: Floats, B: Floats, ridge: float) -> Floats:
-    """Return (S + rho I)^-1 B; S, which has no negative eigenvalue, is overwritten."""
-    S.flat[:: len(S) + 1] += ridge
-    try:
-        factor = cho_factor(S, lower=True, check_finite=False)
-    except LinAlgError:  # rho is lost in the rounding of S
-        return np.asarray(np.linalg.lstsq(S, B, rcond=None)[0])
-    return np.asarray(cho_solve(factor, B, check_finite=False))
