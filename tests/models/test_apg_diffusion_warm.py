@@ -132,3 +132,12 @@ def test_after_a_chain_that_was_left_no_wrong_model_is_taken_over():
         assert_as_if_cold(model.set_params(ridge=ridge).fit(TOY.X, known), TOY.X, known)
         # The chain goes on as if nobody had come between.
         assert_as_if_cold(next(steps), TOY.X, TOY.known)
+
+
+def test_what_was_found_in_a_chain_stays_as_it_was_found():
+    chain = [{"ridge": ridge} for ridge in RIDGES]
+    model = APGDiffusion(warm_start=True)
+    found = [one.linear_ for one in model._fitted_along(chain, TOY.X, TOY.known, {})]
+    assert [linear.ridge for linear in found] == list(RIDGES)
+    norms = [np.linalg.norm(linear.coef_) for linear in found]
+    assert norms[1] == norms[2] > norms[0] > norms[3]

@@ -92,6 +92,14 @@ def test_without_ridge_the_smallest_solution():
     np.testing.assert_allclose(model.coef_, np.linalg.pinv(X) @ Y, atol=1e-10)
 
 
+def test_without_ridge_the_scale_of_columns_changes_no_score_of_tag_lists():
+    known = KNOWN["tag lists, doubted"]
+    scaled = TOY.X * np.logspace(0, -9, 10)  # squares of these are lost beside 1
+    scores = LeastSquares(ridge=0.0).fit(scaled, known).scores(scaled)
+    expected = LeastSquares(ridge=0.0).fit(TOY.X, known).scores(TOY.X)
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
 def test_a_ridge_that_rounding_swallows_still_gives_an_answer():
     X = np.hstack([TOY.X, TOY.X])
     model = LeastSquares(ridge=1e-300).fit(X, TOY.truth)
@@ -179,3 +187,8 @@ def test_a_ridge_that_cannot_be_meant_is_refused_in_a_chain():
     chain = [{"ridge": 1.0}, {"ridge": -1.0}]
     with pytest.raises(InvalidInputError, match="'ridge' parameter of LeastSquares"):
         list(LeastSquares()._fitted_along(chain, TOY.X, TOY.known, {}))
+
+
+def test_a_graph_in_a_chain_is_refused_as_by_fit():
+    with pytest.raises(TypeError, match="graph"):
+        list(LeastSquares()._fitted_along(CHAIN, TOY.X, TOY.known, {"graph": TOY.graph}))

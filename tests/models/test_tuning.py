@@ -294,11 +294,6 @@ def test_a_search_for_ridge_that_was_broken_off_goes_on_with_the_folds_that_are_
     assert resumed.trials == tune(LeastSquares(), TOY.X, TOY.known, grid=grid).trials
 
 
-def test_a_graph_for_a_learner_without_one_is_not_passed_over():
-    with pytest.raises(TypeError, match="graph"):
-        tune(LeastSquares(), TOY.X, TOY.known, TOY.graph, grid={"ridge": [1.0, 2.0]})
-
-
 def test_ridge_beside_parameters_of_the_graph_is_judged_as_if_fitted_alone():
     grid = {"ridge": [0.1, 10.0], "doubt": [0.1, 1.0]}
     tuning = tune(APGDiffusion(), TOY.X, TOY.known, grid=grid, n_splits=2)
