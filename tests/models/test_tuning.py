@@ -131,7 +131,7 @@ def test_stages_of_a_warm_learner_are_judged_as_candidates_fitted_alone():
     """Each trial of a chain has the score of that candidate fitted by itself on the fold."""
     tuning = tune(APGDiffusion(), TOY.X, TOY.known, n_splits=2)
     folds = list(split_known(TOY.known, 2, 0))
-    assert len(tuning.trials) == 4 + 12
+    assert len(tuning.trials) == 4 + 9 + 2
     for trial in tuning.trials[::3]:
         for fold, score in zip(folds, trial.scores, strict=True):
             alone = APGDiffusion(on_unlearnable="ignore", **trial.params)
@@ -242,8 +242,8 @@ def test_a_search_that_was_broken_off_goes_on_where_it_was():
 
 def test_without_time_the_first_candidate_of_every_chain_is_judged():
     tuning = tune(APGDiffusion(), TOY.X, TOY.known, n_splits=2, seconds=0)
-    # The ridges are one chain; doubt and smoothing are another.
-    assert len(tuning.trials) == 1 + 1
+    # The ridges are solved for at once; doubt and smoothing are a chain, and evened scores one.
+    assert len(tuning.trials) == 4 + 1 + 1
     assert tuning.best == tuning.trials[-1]
 
 

@@ -54,8 +54,8 @@ class Search:
     """How chains of candidates are judged.
 
     `deadline` is the time, by `time.monotonic`, after which no candidate is begun; the first of
-    every chain is judged all the same, and a learner that solves for a whole chain at once has done
-    so by then. `remembered` holds the results of whole chains: what is there is not worked out
+    every chain is judged all the same, and so is a chain that is solved for at once, for then its
+    work is done. `remembered` holds the results of whole chains: what is there is not worked out
     again, what is worked out is put there.
     """
 
@@ -77,7 +77,9 @@ class Search:
         for stage in stages:
             together = self.model._solved_together(stage)
             chains = _chains(stage, found, self.model._carried_along, together)
-            tasks = [(chain, number) for chain in chains for number in range(len(self.folds))]
+            at_once = any(name in stage for name in together)
+            folds = range(len(self.folds))
+            tasks = [(chain, number, at_once) for chain in chains for number in folds]
             tried = _collect(chains, self._in_parallel(tasks, n_jobs), len(self.folds))
             best = _best(tried, len(self.folds))
             found, trials = best.params, trials + tried
@@ -96,7 +98,7 @@ class Search:
             )
         return list(done)
 
-    def _judged(self, chain: Sequence[Params], number: int) -> list[float]:
+    def _judged(self, chain: Sequence[Params], number: int, at_once: bool) -> list[float]:
         """Return the scores of a chain on one fold, from memory or by work."""
         key = json.dumps([number, list(chain)], sort_keys=True, default=repr)
         if key in self.remembered:
@@ -104,12 +106,12 @@ class Search:
             for _ in results:
                 self.advance()
             return results
-        results = self._run(chain, self.folds[number])
+        results = self._run(chain, self.folds[number], np.inf if at_once else self.deadline)
         if len(results) == len(chain):
             self.remembered[key] = results
         return results
 
-    def _run(self, chain: Sequence[Params], fold: Fold) -> list[float]:
+    def _run(self, chain: Sequence[Params], fold: Fold, deadline: float) -> list[float]:
         """Fit one chain of candidates on one fold and judge each by what was held out."""
         learner = clone(self.model)
         own = learner.get_params()
@@ -119,7 +121,7 @@ class Search:
         for fitted in learner._fitted_along(chain, self.X, fold.training, self.graphs):
             results.append(self.judge(fold.held_out, np.asarray(fitted.training_scores(self.X))))
             self.advance()
-            if time.monotonic() > self.deadline:
+            if time.monotonic() > deadline:
                 break
         return results
 
