@@ -108,6 +108,7 @@ def test_what_is_finished_is_not_worked_on_again(tmp_path):
         {"folds": 3},
         {"energy": 0.5},
         {"standardize": True},
+        {"even_rows": True},
         {"features": "semantic"},
         {"protocols": ("uniform",)},
     ],

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tagloom.errors import InvalidInputError
 from tagloom.graph import affinity_graph, diffuse
 from tagloom.graph import diffusion as module
+from tagloom.graph.balancing import balanced
 
 
 def rows_of(n=40, d=3, seed=0):
@@ -52,10 +53,18 @@ def slow_affinities(rows, k):
     return A
 
 
-def normalised(A):
-    degrees = A.sum(axis=1)
-    turn = 1 / np.sqrt(np.where(degrees > 0, degrees, 1))
-    return turn[:, None] * A * turn
+def balanced_sums(A):
+    """Balance a dense table by rows and columns in turn, for long; return T A T and t.
+
+    An item without edges has t = 1.
+    """
+    alone = A.sum(axis=1) == 0
+    row, column = np.ones(len(A)), np.ones(len(A))
+    for _ in range(5000):
+        row = np.where(alone, 1, 1 / np.where(alone, 1, A @ column))
+        column = np.where(alone, 1, 1 / np.where(alone, 1, row @ A))
+    t = np.sqrt(row * column)
+    return t[:, None] * A * t, t
 
 
 @settings(max_examples=25, deadline=None)
@@ -165,12 +174,15 @@ def test_affinities_are_those_of_a_loop(seed, n, d, k, coarse):
     graph = affinity_graph(rows, k)
     A = slow_affinities(rows, min(k, n - 1))
     np.testing.assert_allclose(graph.scales, slow_scales(rows, k), atol=1e-12)
-    np.testing.assert_allclose(graph.degrees, A.sum(axis=1), atol=1e-9)
     S = graph.S.toarray()
-    np.testing.assert_allclose(S, normalised(A), atol=1e-12)
+    np.testing.assert_array_equal(S > 0, A > 0)
+    # What was balanced is T A T, but for rows whose sum could not be brought to 1.
+    made = graph.turns[:, None] * A * graph.turns
+    sums = np.maximum(made.sum(axis=1)[:, None], made.sum(axis=1))
+    np.testing.assert_allclose(S, made / np.where(sums > 0, sums, 1), atol=1e-12)
     np.testing.assert_allclose(S, S.T, rtol=1e-14)
     assert (np.diag(S) == 0).all()
-    assert (S >= 0).all()
+    assert (S.sum(axis=1) <= 1 + 1e-12).all()
     assert np.abs(np.linalg.eigvalsh(S)).max() <= 1 + 1e-12
 
 
@@ -194,12 +206,37 @@ def test_cosine_sees_directions_alone():
     np.testing.assert_allclose(far.S.toarray(), near.S.toarray(), atol=1e-6)
 
 
+@pytest.mark.parametrize("k", [6, 20])
+def test_every_item_has_the_same_sum_and_what_all_share_stays(k):
+    crowd = np.vstack([0.01 * rows_of(30, 2), rows_of(170, 2, seed=1)])
+    graph = affinity_graph(crowd, k)
+    expected, turns = balanced_sums(slow_affinities(crowd, k))
+    np.testing.assert_allclose(graph.S.toarray(), expected, atol=2e-3)
+    np.testing.assert_allclose(graph.turns, turns, rtol=1e-2)
+    np.testing.assert_allclose(graph.S.sum(axis=1), 1, atol=2e-3)
+    np.testing.assert_allclose(diffuse(graph.S, np.ones((200, 1)), 0.8), 1, atol=1e-2)
+    np.testing.assert_allclose(graph.joined(rows_of(9, 2, seed=2)).sum(axis=1), 1, rtol=1e-12)
+
+
+def test_a_star_that_cannot_be_balanced_gives_no_more_than_there_is():
+    A = np.zeros((6, 6))
+    A[0, 1:] = A[1:, 0] = [1.0, 0.5, 1e-3, 1e-200, 1.0]
+    S, t = balanced(sparse.csr_array(A))
+    assert np.isfinite(t).all()
+    assert (S.sum(axis=1) <= 1 + 1e-12).all()
+    assert S.toarray()[0, 1:].sum() == pytest.approx(1)
+    assert np.abs(np.linalg.eigvalsh(S.toarray())).max() <= 1 + 1e-12
+    nobody, alone = balanced(sparse.csr_array((3, 3)))
+    assert nobody.nnz == 0
+    np.testing.assert_array_equal(alone, 1)
+
+
 def test_equal_rows_are_as_close_as_can_be():
     rows = np.vstack([np.zeros((3, 2)), rows_of(20, 2) + 5])
     A = slow_affinities(rows, 10)
     graph = affinity_graph(rows, 10)
     assert A[0, 1] == A[1, 2] == 1
-    np.testing.assert_allclose(graph.S.toarray(), normalised(A), atol=1e-12)
+    np.testing.assert_allclose(graph.S.toarray(), balanced_sums(A)[0], atol=5e-3)
 
 
 def test_many_equal_rows_know_only_each_other():
@@ -216,7 +253,7 @@ def test_many_equal_rows_know_only_each_other():
 def test_an_item_nobody_is_near_is_alone_and_keeps_its_share():
     rows = np.vstack([1e-6 * rows_of(20, 2), [[1.0, 0.0]]])
     graph = affinity_graph(rows, 8)
-    assert graph.degrees[20] == 0
+    assert graph.turns[20] == 1
     assert not graph.S.toarray()[20].any()
     assert not graph.S.toarray()[:, 20].any()
     R = rows_of(21, 2, seed=1)
@@ -225,17 +262,14 @@ def test_an_item_nobody_is_near_is_alone_and_keeps_its_share():
     assert graph.joined(np.array([[1e3, 1e3]])).nnz == 0
 
 
-def slow_joined(rows, k, x):
-    """One new item: its affinities to its k nearest, by both ends' sums of affinities."""
-    A = slow_affinities(rows, min(k, len(rows) - 1))
+def slow_joined(rows, k, x, turns):
+    """One new item: its affinities to its k nearest, each as its turn has it, in shares of all."""
     scales, (own,) = slow_scales(rows, k), slow_scales(rows, k, x[None])
     d2 = ((rows - x) ** 2).sum(axis=1)
     weights = np.zeros(len(rows))
     for j in np.lexsort((np.arange(len(rows)), d2))[:k]:
-        weights[j] = slow_affinity(x, rows[j], own, scales[j])
-    degrees = A.sum(axis=1) + weights
-    total = weights.sum() or 1.0
-    return weights / np.sqrt(total * np.where(degrees > 0, degrees, 1))
+        weights[j] = turns[j] * slow_affinity(x, rows[j], own, scales[j])
+    return weights / (weights.sum() or 1.0)
 
 
 @settings(max_examples=25, deadline=None)
@@ -244,8 +278,9 @@ def test_a_new_item_is_joined_as_in_a_loop(seed, n, k):
     rng = np.random.default_rng(seed)
     rows, new = rng.normal(size=(n, 2)), rng.normal(size=(4, 2))
     new[0] = rows[0]  # one that is there already
-    joined = affinity_graph(rows, k).joined(new).toarray()
-    expected = np.array([slow_joined(rows, k, x) for x in new])
+    graph = affinity_graph(rows, k)
+    joined = graph.joined(new).toarray()
+    expected = np.array([slow_joined(rows, k, x, graph.turns) for x in new])
     np.testing.assert_allclose(joined, expected, atol=1e-12)
 
 

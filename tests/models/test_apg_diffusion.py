@@ -29,16 +29,31 @@ WEIGHTED = PartialLabels.from_entries(
 FIRST = {"m": 0.1, "s": 0.5}
 
 
-def dense_scores(X, known, new, *, ridge, m, s, a, k, n_passes):
+def evened(X, rows):
+    """Return rows seen from the mean of X, each nearly of length 1."""
+    apart, usual = rows - X.mean(axis=0), ((X - X.mean(axis=0)) ** 2).sum(axis=1).mean()
+    return apart / np.sqrt((apart**2).sum(axis=1) + usual / 4)[:, None]
+
+
+def stretched(F, scores, q):
+    """Return scores that come nearer to the usual distance from the mean of F."""
+    mean = F.mean(axis=0)
+    usual = np.sqrt(((F - mean) ** 2).sum(axis=1).mean())
+    own = np.sqrt(((scores - mean) ** 2).sum(axis=1))
+    return mean + (scores - mean) * ((usual / own) ** q)[:, None]
+
+
+def dense_scores(X, known, new, *, ridge, m, s, a, k, n_passes, q=0.0):
     """Return F of the training items and of new ones, by dense solves of the equations."""
     n = len(X)
-    linear = LeastSquares(ridge, on_unlearnable="ignore").fit(X, known)
-    P, p = linear.scores(X), linear.scores(new)
+    U, new = evened(X, X), evened(X, new)
+    linear = LeastSquares(ridge, on_unlearnable="ignore").fit(U, known)
+    P, p = linear.scores(U), linear.scores(new)
     entries = known.entries()
     W, Y = np.zeros_like(P), np.zeros_like(P)
     W[entries.rows, entries.columns] = entries.weights
     Y[entries.rows, entries.columns] = entries.present
-    rows, queries = X, new
+    rows, queries = U, new
     for number in range(n_passes):
         doubt, smooth = (m, s) if number == n_passes - 1 else (FIRST["m"], FIRST["s"])
         graph = affinity_graph(rows, k)
@@ -49,12 +64,12 @@ def dense_scores(X, known, new, *, ridge, m, s, a, k, n_passes):
         F = smoothed @ (P + told / (heard + doubt))
         g = a * (s_x @ told) / (a * (s_x @ heard) + doubt)
         f = smooth * (s_x @ F) + (1 - smooth) * (p + g)
-        size = np.sqrt(X.var(axis=0).sum() / F.shape[1])
+        parts = [(scores - F.mean(axis=0)) / np.sqrt(F.std(axis=0)) for scores in (F, f)]
+        size = np.sqrt(U.var(axis=0).sum() / parts[0].var(axis=0).sum())
         rows, queries = (
-            np.hstack([own, size * (scores - F.mean(axis=0)) / F.std(axis=0)])
-            for own, scores in ((X, F), (new, f))
+            np.hstack([own, size * part]) for own, part in zip((U, new), parts, strict=True)
         )
-    return F, f
+    return stretched(F, F, q), stretched(F, f, q)
 
 
 def exactly(monkeypatch):
@@ -63,20 +78,21 @@ def exactly(monkeypatch):
 
 
 @pytest.mark.parametrize("known", [TOY.known, WEIGHTED], ids=["plain", "weighted"])
-@pytest.mark.parametrize("n_passes", [1, 2, 3])
-def test_scores_solve_the_equations(known, n_passes, monkeypatch):
+@pytest.mark.parametrize(("n_passes", "q"), [(1, 0.0), (2, 0.5), (3, 1.0)])
+def test_scores_solve_the_equations(known, n_passes, q, monkeypatch):
     exactly(monkeypatch)
     given = {"ridge": 0.5, "n_passes": n_passes}
     model = APGDiffusion(doubt=0.03, smoothing=0.3, reach=0.7, n_neighbors=8, **given)
-    model.fit(TOY.X, known)
-    F, f = dense_scores(TOY.X, known, NEW, m=0.03, s=0.3, a=0.7, k=8, **given)
+    model.set_params(even_scores=q).fit(TOY.X, known)
+    F, f = dense_scores(TOY.X, known, NEW, m=0.03, s=0.3, a=0.7, k=8, q=q, **given)
     np.testing.assert_allclose(model.training_scores(TOY.X), F, atol=1e-7)
     np.testing.assert_allclose(model.scores(NEW), f, atol=1e-7)
 
 
 def test_the_usual_tolerance_is_close_to_the_equations():
-    model = APGDiffusion(n_neighbors=8).fit(TOY.X, TOY.known)
-    given = {"ridge": 1.0, "m": 0.1, "s": 0.5, "a": 0.8, "k": 8, "n_passes": 2}
+    # In a second pass the last digit may decide who is the eighth neighbour.
+    model = APGDiffusion(n_neighbors=8, n_passes=1).fit(TOY.X, TOY.known)
+    given = {"ridge": 1.0, "m": 0.1, "s": 0.5, "a": 0.8, "k": 8, "n_passes": 1}
     F, f = dense_scores(TOY.X, TOY.known, NEW, **given)
     np.testing.assert_allclose(model.training_scores(TOY.X), F, atol=5e-3)
     np.testing.assert_allclose(model.scores(NEW), f, atol=5e-3)
@@ -84,7 +100,8 @@ def test_the_usual_tolerance_is_close_to_the_equations():
 
 @pytest.mark.parametrize("lam", [0.0, 0.3])
 def test_with_nothing_believed_or_smoothed_it_is_the_linear_model_to_the_last_bit(lam):
-    model = APGDiffusion(lam, ridge=0.7, doubt=np.inf, smoothing=0.0).fit(TOY.X, TOY.known)
+    model = APGDiffusion(lam, ridge=0.7, doubt=np.inf, smoothing=0.0, even_rows=False)
+    model.fit(TOY.X, TOY.known)
     linear = APGGraph(lam, ridge=0.7, tol=model.tol) if lam else LeastSquares(0.7)
     linear.fit(TOY.X[INFORMED], TOY.known.take(INFORMED))
     np.testing.assert_array_equal(model.coef_, linear.coef_)
@@ -96,7 +113,8 @@ def test_with_nothing_believed_or_smoothed_it_is_the_linear_model_to_the_last_bi
 
 
 def test_infinite_doubt_smooths_the_linear_scores_alone():
-    model = APGDiffusion(doubt=np.inf, smoothing=0.4, n_passes=1, n_neighbors=8)
+    settings = {"n_passes": 1, "n_neighbors": 8, "even_rows": False}
+    model = APGDiffusion(doubt=np.inf, smoothing=0.4, **settings)
     F = model.fit(TOY.X, TOY.known).training_scores(TOY.X)
     P = LeastSquares(1.0).fit(TOY.X, TOY.known).scores(TOY.X)
     S = affinity_graph(TOY.X, 8).S.toarray()
@@ -104,11 +122,30 @@ def test_infinite_doubt_smooths_the_linear_scores_alone():
 
 
 def test_a_lam_teaches_the_linear_part_as_apg_graph_does():
-    model = APGDiffusion(0.5, ridge=0.2).fit(TOY.X, TOY.known)
+    model = APGDiffusion(0.5, ridge=0.2, even_rows=False).fit(TOY.X, TOY.known)
     linear = APGGraph(0.5, ridge=0.2, tol=model.tol)
     linear.fit(TOY.X[INFORMED], TOY.known.take(INFORMED))
     np.testing.assert_array_equal(model.coef_, linear.coef_)
     assert model.n_iter_ == linear.n_iter_ > 1
+
+
+@pytest.mark.parametrize("linear", [{}, {"doubt": np.inf, "smoothing": 0.0}])
+@pytest.mark.parametrize("even", [{}, {"even_scores": 0.6}, {"even_rows": False}])
+def test_the_linear_part_of_each_score_is_weights_and_a_base(linear, even):
+    """Evened or not, score = x'M_x + b_x + what the graph adds; the latter is 0 without one."""
+    model = APGDiffusion(**linear, **even).fit(TOY.X, TOY.known)
+    P = model._linear_scores(model._placed(NEW))
+    for i, x in enumerate(NEW):
+        M_x, b_x = model.linear_at(x[None])
+        F, mean = model._new_scores(x[None])[0], model._even_scores.mean
+        stretch = (model.scores(x[None])[0] - mean) / (F - mean)
+        np.testing.assert_allclose(x @ M_x + b_x, mean + stretch * (P[i] - mean), atol=1e-9)
+        if linear:
+            np.testing.assert_allclose(x @ M_x + b_x, model.scores(x[None])[0], atol=1e-9)
+    M_x, b_x = model.linear_at(TOY.X[[5]], 5)
+    if linear:
+        own = model.training_scores(TOY.X)[5]
+        np.testing.assert_allclose(TOY.X[5] @ M_x + b_x, own, atol=1e-9)
 
 
 def test_a_new_item_is_scored_the_same_whoever_else_is_asked_for():
@@ -161,7 +198,8 @@ def test_labels_travel_through_items_of_which_nothing_is_known():
 def test_what_is_only_presumed_absent_is_not_spread():
     truth = PartialLabels.from_array(TOY.truth)
     listed = keep_presences(truth, 0.5, unlisted=0.3, random_state=0)
-    model = APGDiffusion(doubt=0.5, smoothing=0.0, n_passes=1).fit(TOY.X, listed)
+    settings = {"smoothing": 0.0, "n_passes": 1, "even_rows": False}
+    model = APGDiffusion(doubt=0.5, **settings).fit(TOY.X, listed)
     P = LeastSquares(1.0).fit(TOY.X, listed).scores(TOY.X)
     present = listed.states() == 1
     W = present.astype(float)
@@ -175,7 +213,7 @@ def test_hidden_items_among_presumed_absences_teach_the_linear_part_nothing():
     listed = keep_presences(PartialLabels.from_array(TOY.truth), 0.5, unlisted=0.3, random_state=0)
     rows, columns = np.divmod(np.arange(10 * 3), 3)
     hidden = listed.with_hidden(50 + rows, columns)
-    model = APGDiffusion().fit(TOY.X, hidden)
+    model = APGDiffusion(even_rows=False).fit(TOY.X, hidden)
     linear = LeastSquares(1.0).fit(TOY.X[:50], listed.take(range(50)))
     np.testing.assert_allclose(model.coef_, linear.coef_, atol=1e-12)
     np.testing.assert_allclose(model.intercept_, linear.intercept_, atol=1e-12)
@@ -214,6 +252,9 @@ def test_features_that_say_nothing_leave_finite_scores():
         ({"metric": "manhattan"}, "'metric' parameter"),
         ({"method": "best"}, "'method' parameter"),
         ({"warm_start": 1}, "'warm_start' parameter"),
+        ({"even_rows": 0.5}, "'even_rows' parameter"),
+        ({"even_scores": 1.5}, "'even_scores' parameter"),
+        ({"even_scores": np.nan}, "'even_scores' parameter"),
         ({"on_unlearnable": "hope"}, "'on_unlearnable' parameter"),
     ],
 )
@@ -231,7 +272,8 @@ def test_the_only_item_has_no_neighbour():
 def test_parameters_count_from_the_next_fit_on(fitted):
     model = APGDiffusion(**fitted).fit(TOY.X, TOY.known)
     before = model.scores(NEW)
-    for changes in ({"doubt": 3.0}, {"smoothing": 0.2}, {"doubt": np.inf, "smoothing": 0.0}):
+    linear = {"doubt": np.inf, "smoothing": 0.0}
+    for changes in ({"doubt": 3.0}, {"smoothing": 0.2}, {"even_scores": 0.5}, linear):
         np.testing.assert_array_equal(model.set_params(**changes).scores(NEW), before)
 
 
@@ -241,6 +283,23 @@ def test_a_pickled_model_gives_the_same_answers():
     np.testing.assert_array_equal(again.scores(NEW), model.scores(NEW))
     np.testing.assert_array_equal(again.training_scores(TOY.X), model.training_scores(TOY.X))
     assert not hasattr(clone(model), "training_scores_")
+
+
+def test_rows_of_any_length_are_scored_alike_if_evened():
+    """Twice the contrast is no more label: directions decide, and lengths hardly."""
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(400, 6))
+    truth = (directions @ rng.normal(size=(6, 3)) > 0).astype(float)
+    X = directions * rng.lognormal(sigma=1.0, size=(400, 1))
+    linear = {"doubt": np.inf, "smoothing": 0.0}
+    found = {
+        even: mean_average_precision(
+            truth[100:],
+            APGDiffusion(even_rows=even, **linear).fit(X[:100], truth[:100]).scores(X[100:]),
+        )
+        for even in (True, False)
+    }
+    assert found[True] > found[False] + 0.02
 
 
 def test_names_of_a_frame_come_back():

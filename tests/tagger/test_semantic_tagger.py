@@ -61,7 +61,7 @@ def test_recovers_hidden_labels_and_tags_new_pictures(either):
 
 def test_tunes_its_learner_unless_given_one(default, tagger):
     assert isinstance(default.learner_, APGDiffusion)
-    assert set(default.tuning_.best.params) == {"ridge", "doubt", "smoothing"}
+    assert set(default.tuning_.best.params) == {"ridge", "doubt", "smoothing", "even_scores"}
     assert tagger.tuning_ is None
 
 
@@ -130,7 +130,10 @@ def test_explanation_adds_up_to_the_score(either, new):
 def test_what_like_pictures_add_is_what_the_linear_part_lacks(default, new):
     pictures = features_of(NEW) if new else None
     described = default._described(pictures)
-    linear = described.X @ default.learner_.coef_ + default.learner_.intercept_
+    linear = np.empty((len(described.items), len(default.classes_)))
+    for row, x in enumerate(described.X):
+        weights, base = default.learner_.linear_at(x[None], None if new else row)
+        linear[row] = x @ weights + base
     beyond = default.scores(pictures) - linear
     assert np.abs(beyond).max() > 0.05
     for row, column in PLACES:

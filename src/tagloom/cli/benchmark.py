@@ -52,6 +52,12 @@ _Standardize = Annotated[
         help="Divide each column by its spread: for tables of unlike units.",
     ),
 ]
+_EvenRows = Annotated[
+    bool | None,
+    typer.Option(
+        "--even-rows/--no-even-rows", help="Bring the features of all items to about one length."
+    ),
+]
 _Unlisted = Annotated[
     str | None,
     typer.Option(help="Protocol presences: unlisted tags are absent, unknown, or a weight."),
@@ -97,6 +103,7 @@ def benchmark(
     features: _Features = None,
     energy: _Energy = None,
     standardize: _Standardize = None,
+    even_rows: _EvenRows = None,
     unlisted: _Unlisted = None,
     transductive: _Transductive = None,
     seed: _Seed = None,
@@ -125,6 +132,7 @@ def benchmark(
         "features": features,
         "energy": energy,
         "standardize": standardize,
+        "even_rows": even_rows,
         "unlisted": _name_or_number(unlisted),
         "transductive": transductive,
         "seed": seed,

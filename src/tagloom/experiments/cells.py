@@ -13,6 +13,7 @@ from tagloom.experiments.cells_learning import Learned, learn
 from tagloom.experiments.cells_memory import PeakMemory
 from tagloom.experiments.cells_quality import examples, per_label, quality
 from tagloom.experiments.hiding import read_pattern, with_unlabelled
+from tagloom.experiments.inputs import evened
 from tagloom.experiments.inputs_files import read_graph, read_pair
 from tagloom.experiments.methods import Method
 from tagloom.experiments.store import Cell, CellStore, as_text
@@ -25,7 +26,8 @@ class Task:
 
     `pattern` is the file of what stayed known, `features` the folder of the features that all
     learners see, `semantics` that of the graph and of the descriptors, which depend on the labels.
-    `transductive` says that the test items, unlabelled, are there when the learner learns.
+    `transductive` says that the test items, unlabelled, are there when the learner learns,
+    `even_rows` that its features are brought to about one length.
     """
 
     cell: Cell
@@ -35,6 +37,7 @@ class Task:
     semantics: Path
     folds: int
     transductive: bool = False
+    even_rows: bool = False
 
 
 def run_cell(task: Task, truth: PartialLabels, store: CellStore) -> tuple[Cell, str | None]:
@@ -60,6 +63,8 @@ def _record(task: Task, truth: PartialLabels) -> dict[str, Any]:
     known = read_pattern(task.pattern)
     inputs = task.method.inputs
     X = read_pair(task.features if inputs == "features" else task.semantics, inputs)
+    if task.even_rows and inputs == "features":
+        X = evened(X)
     graph = (
         read_graph(task.semantics, of_all=task.transductive) if task.method.needs_graph else None
     )

@@ -44,6 +44,9 @@ class Benchmark:
     standardize : bool
         Whether to divide each column of the visual descriptor by its standard deviation over the
         training items first: for tables whose columns have unlike units.
+    even_rows : bool
+        Whether to bring the rows of all learners to about one length, as `APGDiffusion` does by
+        itself: how much of its lead is that?
     unlisted : "absent", "unknown" or float
         What a tag that is not listed means in the protocol "presences"; a number is the weight with
         which it is absent.
@@ -70,6 +73,7 @@ class Benchmark:
     features: str = "visual"
     energy: float = 0.9
     standardize: bool = False
+    even_rows: bool = False
     unlisted: str | float = "absent"
     transductive: bool = True
     validate_descriptors: bool = False
@@ -160,6 +164,7 @@ def _check_choices(config: Benchmark) -> None:
     check_flag("transductive", config.transductive)
     check_flag("figures", config.figures)
     check_flag("standardize", config.standardize)
+    check_flag("even_rows", config.even_rows)
     if isinstance(config.unlisted, str):
         check_choice("unlisted", config.unlisted, ("absent", "unknown"))
     else:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from tagloom.datasets.base import Dataset, Rows
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
+from tagloom.models.evening import EvenRows
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.tagger.describing import Describer
 from tagloom.vision import Features
@@ -71,6 +72,12 @@ def scaled(training: Array, test: Array) -> Pair:
     dtype = np.float64 if training.shape[1] < _FEW_COLUMNS else np.float32
     tables = (table / (size if size > 0 else 1.0) for table in (centred, test - mean))
     return Pair(*(np.ascontiguousarray(table, dtype=dtype) for table in tables))
+
+
+def evened(X: Pair) -> Pair:
+    """Bring rows to about one length, seen from the training mean, as `APGDiffusion` does."""
+    even = EvenRows.of(X.training)
+    return Pair(even(X.training), even(X.test))
 
 
 def semantic_descriptors(training: Features, test: Features, known: PartialLabels) -> Pair:

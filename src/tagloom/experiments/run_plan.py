@@ -86,6 +86,7 @@ def _tasks(
     made = {
         "energy": config.energy,
         "standardize": config.standardize,
+        "even_rows": config.even_rows,
         "transductive": config.transductive,
         "code": code_digest(),
     }
@@ -108,6 +109,7 @@ def _tasks(
                 semantics=semantics,
                 folds=config.folds,
                 transductive=config.transductive and method.sees_unlabelled,
+                even_rows=config.even_rows,
             )
 
 

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.checks import check_number, check_whole
 from tagloom.errors import InvalidInputError
+from tagloom.graph.balancing import balanced
 from tagloom.neighbours import Neighbours, nearest_neighbours, neighbour_table
 
 Array = npt.NDArray[Any]
@@ -30,14 +31,14 @@ class AffinityGraph:
     Attributes
     ----------
     S : csr_array of shape (n_items, n_items)
-        D^{-1/2} A D^{-1/2} with the symmetric affinities A and their row sums D. Its eigenvalues
-        lie in [-1, 1].
+        T A T, symmetric, with the affinities A and the diagonal T that makes rows and columns sum
+        to 1 (see `balanced`). Its eigenvalues lie in [-1, 1].
     rows : array of shape (n_items, n_features)
         Where the items lie.
     scales : array of shape (n_items,)
         Size of each item's surroundings.
-    degrees : array of shape (n_items,)
-        The diagonal of D.
+    turns : array of shape (n_items,)
+        The diagonal of T.
     n_neighbors, metric, method
         How neighbours are sought, see `tagloom.neighbours.nearest_neighbours`.
     """
@@ -45,7 +46,7 @@ class AffinityGraph:
     S: sparse.csr_array
     rows: Array
     scales: npt.NDArray[np.float64]
-    degrees: npt.NDArray[np.float64]
+    turns: npt.NDArray[np.float64]
     n_neighbors: int
     metric: str
     method: str
@@ -53,15 +54,14 @@ class AffinityGraph:
     def joined(self, queries: Array) -> sparse.csr_array:
         """Return the normalised affinities of new items to those of the graph, a row for each.
 
-        Each new item stands alone against the graph: others that are asked with it do not matter.
+        s_xj = a_xj t_j / sum_k a_xk t_k: a row that sums to 1, as those of S do. Each new item
+        stands alone against the graph: others that are asked with it do not matter.
         """
         k = min(self.n_neighbors, len(self.rows))
         found = nearest_neighbours(self.rows, k, queries, metric=self.metric, method=self.method)
         weights = _affinities(found, _scales(found), self.scales)
-        own = weights.sum(axis=1, keepdims=True)
-        # The edge to the new item counts in the degree of its neighbour, as it would had it been
-        # there: beside an item that nobody else is near, affinities would grow beyond all bounds.
-        weights /= np.sqrt(_positive(own) * _positive(self.degrees[found.indices] + weights))
+        weights *= self.turns[found.indices]
+        weights /= _positive(weights.sum(axis=1, keepdims=True))
         return neighbour_table(weights.astype(self.S.dtype), found.indices, len(self.rows))
 
 
@@ -73,7 +73,7 @@ def affinity_graph(
     a_ij = exp(-d_ij^2 / (sigma_i sigma_j)), where sigma_i is the distance of item i to its 7th
     neighbour (the last, where fewer are sought): near and far are judged by the surroundings, so
     that crowded and empty regions are joined alike. An edge that only one of its ends chose counts
-    in full.
+    in full. Then the sums of all rows are balanced.
 
     Parameters
     ----------
@@ -91,12 +91,9 @@ def affinity_graph(
     found = nearest_neighbours(rows, k, metric=metric, method=method)
     scales = _scales(found)
     chosen = neighbour_table(_affinities(found, scales, scales), found.indices, len(rows))
-    A = sparse.csr_array(chosen.maximum(chosen.T))
-    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
-    turn = sparse.diags_array(1 / np.sqrt(_positive(degrees)))
+    S, turns = balanced(sparse.csr_array(chosen.maximum(chosen.T)))
     dtype = rows.dtype if rows.dtype == np.float32 else np.float64
-    S = sparse.csr_array(turn @ A @ turn).astype(dtype)
-    return AffinityGraph(S, rows, scales, degrees, int(n_neighbors), metric, method)
+    return AffinityGraph(S.astype(dtype), rows, scales, turns, int(n_neighbors), metric, method)
 
 
 def diffuse(S: sparse.csr_array, R: Array, reach: float, *, tol: float = 1e-4) -> Array:

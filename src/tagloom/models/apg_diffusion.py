@@ -3,14 +3,15 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 
 from tagloom.checks import check_choice, check_flag, check_number, check_whole
 from tagloom.graph import affinity_graph
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import Array
+from tagloom.models.diffusion_answers import FIRST
 from tagloom.models.diffusion_search import SearchableDiffusion
+from tagloom.models.evening import EvenRows
 from tagloom.models.grids import diffusion_stages
 from tagloom.models.least_squares import LeastSquares
 from tagloom.models.parameters import check_on_unlearnable, check_share_below_one, parameter
@@ -19,11 +20,8 @@ from tagloom.models.smooth_part import Joint, Said, Smoother
 from tagloom.models.targets import check_learnable, informed_part
 from tagloom.neighbours import METHODS, METRICS
 
-# With these the scores are made that describe items in the next pass. They are not searched: a
-# search over the last pass would have to look for neighbours anew for every candidate.
-_FIRST = {"doubt": 0.1, "smoothing": 0.5}
-# With these nothing is left of the graph.
-_LINEAR = {"doubt": np.inf, "smoothing": 0}
+# What is asked of the last pass alone; all before it is the same whatever these are.
+_LAST = ("doubt", "smoothing", "even_scores")
 
 
 class APGDiffusion(SearchableDiffusion):
@@ -32,15 +30,16 @@ class APGDiffusion(SearchableDiffusion):
     The paper's term gamma tr(M'X'LXM) asks the linear scores XM to be smooth on the graph; what M
     cannot express, the graph cannot add. Here the scores may leave the span of X:
 
-        P = XM + b     from lambda ||M||_* + rho/2 ||M||_F^2 + 1/2 sum_known w (x'm + b - y)^2
+        P = UM + b     from lambda ||M||_* + rho/2 ||M||_F^2 + 1/2 sum_known w (u'm + b - y)^2
         G = (1 - a) (I - a S)^{-1} R_Omega(Y - P)  /  ((1 - a) (I - a S)^{-1} W + m)
         F = (1 - s) (I - s S)^{-1} (P + G)
 
-    with the normalised affinities S of the graph and the weights W of what is known; the division
-    is entry by entry. What is known beyond P spreads over the graph: G is the mean of what reaches
-    an item, held back by the doubt m. Then the sum is smoothed. In a second pass items are
-    described by X joined with the scores F, like items are sought anew, and G and F are computed on
-    that graph: completed labels become the semantics.
+    with U the rows of X brought to about one length, the balanced affinities S of the graph and the
+    weights W of what is known; the division is entry by entry. What is known beyond P spreads over
+    the graph: G is the mean of what reaches an item, held back by the doubt m. Then the sum is
+    smoothed. In a second pass items are described by U joined with the scores F, like items are
+    sought anew, and G and F are computed on that graph: completed labels become the semantics. At
+    last the scores F of each item may be brought nearer to one length.
 
     Only what somebody has said is spread: an unlisted tag that is presumed absent teaches M, and no
     neighbour hears of it. A new item x has one row in the equations of G and F, with its affinities
@@ -58,12 +57,16 @@ class APGDiffusion(SearchableDiffusion):
         only.
     smoothing : float in [0, 1), default=0.5
         s. 0 leaves scores as they are.
+    even_scores : float in [0, 1], default=0.0
+        How far the scores of all items are brought to one length, see `EvenScores`; 0 leaves them.
+    even_rows : bool, default=True
+        Whether rows are brought to about one length, see `EvenRows`. False takes X as it is.
     reach : float in [0, 1), default=0.8
         a, how far the residuals go.
     n_neighbors : int, default=20
         Neighbours in the graph.
     n_passes : int, default=2
-        1 seeks like items by X alone; every further pass by X joined with the scores so far.
+        1 seeks like items by U alone; every further pass by U joined with the scores so far.
     metric : {"euclidean", "cosine"}, default="euclidean"
     method : {"auto", "exact", "approximate"}, default="auto"
         How to search, see `tagloom.neighbours.nearest_neighbours`.
@@ -71,18 +74,18 @@ class APGDiffusion(SearchableDiffusion):
         For lam > 0, as in `APGGraph`.
     warm_start : bool, default=False
         Whether `fit` takes over what the fit before found, where it was given the same data: M and
-        the graphs where only `doubt` and `smoothing` differ.
+        the graphs where only `doubt`, `smoothing` and `even_scores` differ.
     on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
         What to do about labels with no known entry, or known only to be absent.
 
     Attributes
     ----------
     coef_ : array of shape (n_features, n_labels)
-        The paper's M.
+        The paper's M, of rows that were evened.
     intercept_ : array of shape (n_labels,)
         b.
     training_scores_ : array of shape (n_items, n_labels)
-        F.
+        F, evened as was asked.
     graph_ : csr_array
         S of the last pass.
     classes_ : array
@@ -102,7 +105,7 @@ class APGDiffusion(SearchableDiffusion):
            [1., 0.]])
     """
 
-    _carried_along: ClassVar[tuple[str, ...]] = ("smoothing", "doubt")
+    _carried_along: ClassVar[tuple[str, ...]] = ("smoothing", "doubt", "even_scores")
 
     def __init__(
         self,
@@ -111,6 +114,8 @@ class APGDiffusion(SearchableDiffusion):
         ridge: float = 1.0,
         doubt: float = 0.1,
         smoothing: float = 0.5,
+        even_scores: float = 0.0,
+        even_rows: bool = True,
         reach: float = 0.8,
         n_neighbors: int = 20,
         n_passes: int = 2,
@@ -125,6 +130,8 @@ class APGDiffusion(SearchableDiffusion):
         self.ridge = ridge
         self.doubt = doubt
         self.smoothing = smoothing
+        self.even_scores = even_scores
+        self.even_rows = even_rows
         self.reach = reach
         self.n_neighbors = n_neighbors
         self.n_passes = n_passes
@@ -152,48 +159,19 @@ class APGDiffusion(SearchableDiffusion):
         seen = self._seen(rows)
         if not (self.warm_start and self._has_learned_from(seen, known)):
             self._learned_from = None
-            self._learn(rows, known)
+            self._learn(self._place(rows), known)
             self._known, self._learned_from = known, seen
         self._rows = rows
-        self._last = {"doubt": self.doubt, "smoothing": self.smoothing}
-        self.training_scores_ = self._smooth()
+        self._last = {name: getattr(self, name) for name in _LAST}
+        self._finish(self._smooth())
         return self
-
-    @property
-    def coef_(self) -> Array:
-        """The paper's M."""
-        return np.asarray(self.linear_.coef_)
-
-    @property
-    def intercept_(self) -> Array:
-        """The intercept b."""
-        return np.asarray(self.linear_.intercept_)
-
-    @property
-    def n_iter_(self) -> int:
-        """Iterations made for M; 1 where it was found in closed form."""
-        return int(getattr(self.linear_, "n_iter_", 1))
-
-    @property
-    def graph_(self) -> Any:
-        """Normalised affinities of the training items in the last pass; None if none was asked."""
-        return self._passes[-1].graph.S if self._passes else None
-
-    def affinities(self, X: Any) -> Any:
-        """Return the normalised affinities of new items to the training items in the last pass.
-
-        A csr_array with a row s_x for each item, empty if no graph was asked. Every row of X is
-        taken for a new item; the training items are joined among themselves by `graph_`.
-        """
-        rows = self._checked_rows(X).astype(self._rows.dtype, copy=False)
-        if not self._passes:
-            return sparse.csr_array((len(rows), len(self._rows)), dtype=rows.dtype)
-        described = self._described(rows, self._linear_scores(rows))
-        return self._passes[-1].graph.joined(described)
 
     def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return first ridge, over a range that follows the scale of X, then the smooth part."""
-        return diffusion_stages(X, as_partial_labels(Y))
+        rows = np.asarray(X)
+        return diffusion_stages(
+            EvenRows.of(rows)(rows) if self.even_rows else rows, as_partial_labels(Y)
+        )
 
     def _check_parameters(self) -> None:
         for name in ("lam", "ridge", "tol"):
@@ -206,12 +184,14 @@ class APGDiffusion(SearchableDiffusion):
             check_whole(*parameter(self, name), at_least=1)
         check_choice(*parameter(self, "metric"), METRICS)
         check_choice(*parameter(self, "method"), METHODS)
-        check_flag(*parameter(self, "warm_start"))
+        check_number(*parameter(self, "even_scores"), low=0, high=1)
+        for name in ("even_rows", "warm_start"):
+            check_flag(*parameter(self, name))
         check_on_unlearnable(self)
 
     def _seen(self, rows: Array) -> tuple[Any, ...]:
         """Return what beside the labels decides all but the last step: rows and parameters."""
-        skipped = ("doubt", "smoothing", "warm_start", "on_unlearnable")
+        skipped = (*_LAST, "warm_start", "on_unlearnable")
         given = {name: value for name, value in self.get_params().items() if name not in skipped}
         return *known_again_by(rows), *given.items()
 
@@ -220,31 +200,36 @@ class APGDiffusion(SearchableDiffusion):
             return False
         return known is self._known or known == self._known
 
-    def _learn(self, rows: Array, known: PartialLabels) -> None:
+    def _place(self, rows: Array) -> Array:
+        self._even_rows = EvenRows.of(rows) if self.even_rows else None
+        self._places = self._placed(rows)
+        return self._places
+
+    def _learn(self, places: Array, known: PartialLabels) -> None:
         """Learn M from the items of which something is known."""
-        self.linear_ = self._linear().fit(*informed_part(rows, known))
+        self.linear_ = self._linear().fit(*informed_part(places, known))
         self._passes = []
 
     def _smooth(self) -> Array:
         """Return F; graphs are made when they are first asked for."""
-        if self._last == _LINEAR:
-            return self._linear_scores(self._rows)
+        if self._is_linear:
+            return self._linear_scores(self._places)
         if not self._passes:
             self._make_passes()
-        return self._passes[-1].scores(**self._last)
+        return self._passes[-1].scores(self._last["doubt"], self._last["smoothing"])
 
     def _make_passes(self) -> None:
         """Find like items pass by pass, and spread the residuals among them."""
-        P = self._linear_scores(self._rows)
+        P = self._linear_scores(self._places)
         said = Said.of(self._known, P)
-        passes = [self._smoother(self._rows, P, said)]
+        passes = [self._smoother(self._places, P, said)]
         self._joints = []
         self._steps = []
         for _ in range(self.n_passes - 1):
-            F = passes[-1].scores(**_FIRST)
+            F = passes[-1].scores(**FIRST)
             self._steps.append(F)
-            self._joints.append(Joint.of(self._rows, F))
-            passes.append(self._smoother(self._joints[-1](self._rows, F), P, said))
+            self._joints.append(Joint.of(self._places, F))
+            passes.append(self._smoother(self._joints[-1](self._places, F), P, said))
         # Not before all are there: a fit that is broken off must leave nothing to take over.
         self._passes = passes
 
@@ -262,21 +247,3 @@ class APGDiffusion(SearchableDiffusion):
     def _smoother(self, described: Array, P: Array, said: Said) -> Smoother:
         graph = affinity_graph(described, self.n_neighbors, metric=self.metric, method=self.method)
         return Smoother.on(graph, P, said, self.reach)
-
-    def _training_scores(self) -> Array:
-        return self.training_scores_.copy()
-
-    def _scores(self, X: Array) -> Array:
-        rows = X.astype(self._rows.dtype, copy=False)
-        P = self._linear_scores(rows)
-        if self._last == _LINEAR:
-            return P
-        described = self._described(rows, P)
-        return self._passes[-1].extended(described, P, self.training_scores_, **self._last)
-
-    def _described(self, rows: Array, P: Array) -> Array:
-        """Describe new items as those of the last graph are: by X, or joined with scores."""
-        described = rows
-        for smoother, F, joint in zip(self._passes[:-1], self._steps, self._joints, strict=True):
-            described = joint(rows, smoother.extended(described, P, F, **_FIRST))
-        return described

@@ -2,15 +2,13 @@
 
 from typing import Self
 
-import numpy as np
-import numpy.typing as npt
-
 from tagloom.graph import AffinityGraph
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import Array
+from tagloom.models.diffusion_answers import AnsweringDiffusion
+from tagloom.models.evening import EvenRows
 from tagloom.models.least_squares import LeastSquares
 from tagloom.models.packing import packed_face, unpacked_face
-from tagloom.models.remembering import RememberingLearner
 from tagloom.models.savable import SavableLearner
 from tagloom.models.smooth_part import Joint, Smoother
 from tagloom.packing import (
@@ -28,24 +26,13 @@ _LINEAR_KINDS: dict[str, type[APGGraph] | type[LeastSquares]] = {
 }
 
 
-class SavableDiffusion(SavableLearner, RememberingLearner):
+class SavableDiffusion(SavableLearner, AnsweringDiffusion):
     """What of `APGDiffusion` is kept, and how it is put together again.
 
-    Rows of the graphs are not kept but the training rows: the others are these joined with scores,
-    entry by entry. A loaded learner that is fitted again learns everything anew, also with
+    Rows of the graphs are not kept but the training rows: the others are these, evened and joined
+    with scores. A loaded learner that is fitted again learns everything anew, also with
     `warm_start`.
     """
-
-    learnable_: npt.NDArray[np.bool_]
-    training_scores_: Array
-    linear_: APGGraph | LeastSquares
-    _last: dict[str, float]
-    _passes: list[Smoother]
-    _joints: list[Joint]
-    _steps: list[Array]
-
-    def _linear_scores(self, rows: Array) -> Array:
-        return np.asarray(rows @ self.linear_.coef_ + self.linear_.intercept_)
 
     def _packed(self) -> Packed:
         facts = packed_face(self)
@@ -53,10 +40,11 @@ class SavableDiffusion(SavableLearner, RememberingLearner):
         facts["linear_kind"] = type(self.linear_).__name__
         facts["last"] = encoded_mapping(self._last)
         facts["n_passes_made"] = len(self._passes)
+        facts["even_rows"] = self._even_rows is not None
         arrays = {
             "rows": self._rows,
             "learnable": self.learnable_,
-            "training_scores": self.training_scores_,
+            "smoothed": self._smoothed,
         }
         parts: dict[str, Packed | None] = {"linear": self.linear_._packed()}
         parts |= {f"pass{k}": _packed_pass(one) for k, one in enumerate(self._passes)}
@@ -70,8 +58,10 @@ class SavableDiffusion(SavableLearner, RememberingLearner):
         arrays, facts = packed
         model = unpacked_face(cls, facts, arrays["rows"].shape[1])
         model._rows, model.learnable_ = arrays["rows"], arrays["learnable"]
-        model.training_scores_ = arrays["training_scores"]
+        model._even_rows = EvenRows.of(model._rows) if facts["even_rows"] else None
+        model._places = model._placed(model._rows)
         model._last = decoded_parameters(facts["last"])
+        model._finish(arrays["smoothed"])
         model.linear_ = _LINEAR_KINDS[facts["linear_kind"]]._unpacked(packed.part("linear"))
         model._restore_passes(packed)
         return model
@@ -81,15 +71,15 @@ class SavableDiffusion(SavableLearner, RememberingLearner):
         self._passes, self._joints, self._steps = [], [], []
         if n_passes == 0:
             return
-        P = self._linear_scores(self._rows)
-        described = self._rows
+        P = self._linear_scores(self._places)
+        described = self._places
         for k in range(n_passes):
             self._passes.append(_unpacked_pass(packed.part(f"pass{k}"), described, P))
             if k + 1 < n_passes:
                 joint, F = _unpacked_step(packed.part(f"step{k}"))
                 self._joints.append(joint)
                 self._steps.append(F)
-                described = joint(self._rows, F)
+                described = joint(self._places, F)
 
 
 def _packed_pass(smoother: Smoother) -> Packed:
@@ -98,7 +88,7 @@ def _packed_pass(smoother: Smoother) -> Packed:
         "told": smoother.told,
         "heard": smoother.heard,
         "scales": graph.scales,
-        "degrees": graph.degrees,
+        "turns": graph.turns,
     }
     facts = {
         "reach": smoother.reach,
@@ -114,14 +104,14 @@ def _unpacked_pass(packed: Packed, described: Array, P: Array) -> Smoother:
     arrays, facts = packed
     S = unpack_rows(packed.part("S"))
     sought = {name: facts[name] for name in ("n_neighbors", "metric", "method")}
-    graph = AffinityGraph(S, described, arrays["scales"], arrays["degrees"], **sought)
+    graph = AffinityGraph(S, described, arrays["scales"], arrays["turns"], **sought)
     return Smoother(graph, P, arrays["told"], arrays["heard"], facts["reach"])
 
 
 def _packed_step(joint: Joint, F: Array) -> Packed:
-    return Packed({"mean": joint.mean, "spread": joint.spread, "F": F}, {"size": joint.size})
+    return Packed({"mean": joint.mean, "weights": joint.weights, "F": F}, {})
 
 
 def _unpacked_step(packed: Packed) -> tuple[Joint, Array]:
     arrays = packed.arrays
-    return Joint(packed.facts["size"], arrays["mean"], arrays["spread"]), arrays["F"]
+    return Joint(arrays["mean"], arrays["weights"]), arrays["F"]

@@ -35,6 +35,10 @@ class SearchableDiffusion(SavableDiffusion):
         """Return what beside the labels decides M: rows and parameters."""
 
     @abstractmethod
+    def _place(self, rows: Array) -> Array:
+        """Learn where rows lie, for the linear part and the graphs, and return it."""
+
+    @abstractmethod
     def _linear(self) -> APGGraph | LeastSquares:
         """Return the learner of M, with its parameters."""
 
@@ -57,7 +61,8 @@ class SearchableDiffusion(SavableDiffusion):
         rows, known = self._read(X, Y)
         check_learnable(known, "ignore")
         wanted = [one.get_params() for one in linear]
-        found = linear[0]._fitted_along(wanted, *informed_part(rows, known), {})
+        places = self._place(rows)
+        found = linear[0]._fitted_along(wanted, *informed_part(places, known), {})
         for params, one in zip(chain, found, strict=True):
             self.set_params(**params)._take_over(copy(one), rows, known)
             fitted: Self = self.fit(X, Y, **graphs)

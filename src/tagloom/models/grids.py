@@ -14,9 +14,10 @@ _LAM_SHARES = (0.1, 0.03, 0.01, 0.003)
 _RIDGE_SHARES = (0.1, 1.0, 10.0)
 _GAMMA_SHARES = (0.0, 0.1, 1.0)
 _RIDGE_ALONE_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)
-_DOUBTS = (0.01, 0.03, 0.1, 1.0)
-_DOUBTS_OF_PRESENCES = (0.3, 1.0, 3.0, 10.0)
-_SMOOTHINGS = (0.0, 0.3, 0.6)
+_DOUBTS = (0.03, 0.3, 3.0)
+_DOUBTS_OF_PRESENCES = (0.3, 3.0, 10.0)
+_SMOOTHINGS = (0.0, 0.5, 0.8)
+_EVEN_SCORES = (0.0, 0.5)
 _LAM_ALONE_SHARES = (0.08, 0.04, 0.02, 0.01, 0.005)
 
 
@@ -50,16 +51,18 @@ def ridge_grid(X: Any, known: PartialLabels, fit_intercept: bool) -> list[float]
 
 
 def diffusion_stages(X: Any, known: PartialLabels) -> list[dict[str, list[Any]]]:
-    """Return ridge for the linear part alone, then doubt and smoothing on top of it.
+    """Return ridge for the linear part, then doubt and smoothing, then whether to even scores.
 
     The weakest ridge of least squares is left out, that all learners search about as long. Where
     absence is only presumed, nobody but presences is heard, and their mean is always high: there
-    the doubt must be large.
+    the doubt must be large. Evened scores gain more often than not: all else is chosen with them.
     """
     doubts = _DOUBTS_OF_PRESENCES if known.unlisted_weight else _DOUBTS
+    even = {"even_scores": [max(_EVEN_SCORES)]}
     return [
-        {"ridge": ridge_grid(X, known, True)[1:], "doubt": [np.inf], "smoothing": [0.0]},
-        {"doubt": list(doubts), "smoothing": list(_SMOOTHINGS)},
+        {"ridge": ridge_grid(X, known, True)[1:], "doubt": [np.inf], "smoothing": [0.0], **even},
+        {"doubt": list(doubts), "smoothing": list(_SMOOTHINGS), **even},
+        {"even_scores": list(_EVEN_SCORES)},
     ]
 
 

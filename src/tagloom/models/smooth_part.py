@@ -75,30 +75,26 @@ def _held_back(told: Array, heard: Array, doubt: float) -> Array:
 class Joint:
     """Descriptor and scores side by side, each as long as the other on average.
 
-    Scores are centred and divided label by label by their spread: each label has an equal say in
-    who is like whom.
+    Scores are centred and divided label by label by the root of their spread: labels of strong
+    scores have more to say in who is like whom, but not as much more as their scores are stronger.
     """
 
-    size: float
     mean: Array
-    spread: Array
+    weights: Array
 
     @classmethod
     def of(cls, X: Array, F: Array) -> "Joint":
         """Learn the sizes from the items of a graph."""
         spread = F.std(axis=0, dtype=np.float64)
-        varies = int((spread > 0).sum())
-        size = np.sqrt(X.var(axis=0, dtype=np.float64).sum())
-        spread[spread == 0] = np.inf
-        return cls(
-            float(size / np.sqrt(varies)) if varies else 0.0,
-            F.mean(axis=0, dtype=np.float64),
-            spread,
-        )
+        varies = spread > 0
+        total = X.var(axis=0, dtype=np.float64).sum()
+        size = np.sqrt(total / spread.sum()) if varies.any() else 0.0
+        weights = np.divide(size, np.sqrt(spread), out=np.zeros_like(spread), where=varies)
+        return cls(F.mean(axis=0, dtype=np.float64), weights)
 
     def __call__(self, X: Array, F: Array) -> Array:
         """Return [x; scores] for items, those of the graph or new ones."""
-        said = (F - self.mean) * (self.size / self.spread)
+        said = (F - self.mean) * self.weights
         return np.hstack([X, said.astype(X.dtype)])
 
 

@@ -19,7 +19,14 @@ from tagloom.tagger.explanation import (
     neighbours_of,
 )
 from tagloom.tagger.lesson import Lesson
-from tagloom.tagger.surroundings import Near, asks_graph, check_explainable, joined, nearest
+from tagloom.tagger.surroundings import (
+    Near,
+    asks_graph,
+    check_explainable,
+    joined,
+    linear_weights,
+    nearest,
+)
 
 Array = npt.NDArray[Any]
 
@@ -47,15 +54,17 @@ def explained(
     training_scores = scores_of(learner, lesson, lesson.training)[:, column]
     own, new = described.row(row), described is not lesson.training
     score = scores_of(learner, lesson, own)[0, column] if new else training_scores[row]
-    near = _near(learner, lesson, own, None if new else row, n_neighbors)
+    training_row = None if new else row
+    near = _near(learner, lesson, own, training_row, n_neighbors)
     descriptor = lesson.describer.descriptor
+    weights, base = linear_weights(learner, own.X, training_row)
     return explain_score(
         item,
         label,
         score=float(score),
-        amounts=lesson.describer.contributions(own.columns[0], learner.coef_[:, column]),
+        amounts=lesson.describer.contributions(own.columns[0], weights[:, column]),
         names=descriptor.get_feature_names_out(),
-        base=float(learner.intercept_[column]),
+        base=float(base[column]),
         concepts=_concepts(descriptor, lesson.training.S, own.S[0], training_scores, n_reasons),
         neighbours=neighbours_of(
             [lesson.features.items[j] for j in near.rows],

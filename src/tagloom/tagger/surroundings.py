@@ -28,6 +28,14 @@ def check_explainable(learner: Any) -> None:
         )
 
 
+def linear_weights(learner: Any, x: Array, training_row: int | None) -> tuple[Array, Array]:
+    """Return by which weights and from which base a learner makes the linear part of one row."""
+    if hasattr(learner, "linear_at"):
+        weights, base = learner.linear_at(x, training_row)
+        return weights, base
+    return learner.coef_, learner.intercept_
+
+
 def asks_graph(learner: Any) -> bool:
     """Say whether the scores have a part that comes from a graph of the learner's own."""
     return hasattr(learner, "affinities") and learner.graph_ is not None

@@ -1,0 +1,91 @@
+"""Even out how long the rows and the scores of items are, which says nothing of their labels."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+# Rows much shorter than this share of the usual length keep their proportions: near the mean a
+# direction says little.
+_SHORT = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class EvenRows:
+    r"""Bring rows to about one length, seen from the mean of the training rows.
+
+        u(x) = (x - mean) / l(x),    l(x)^2 = ||x - mean||^2 + c^2 size^2,    c = 1/2,
+
+    where size is the root mean square of ||x - mean||. A linear score grows with the length of x,
+    although a picture of strong contrast has no more labels than another. No two rows become
+    equal: u keeps the direction, and its length, below 1, grows with that of x - mean.
+
+    Parameters
+    ----------
+    mean : array of shape (n_features,)
+    size : float
+    """
+
+    mean: Array
+    size: float
+
+    @classmethod
+    def of(cls, rows: Array) -> "EvenRows":
+        """Learn the mean and the usual length of rows."""
+        mean = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+        size = float(np.sqrt(np.mean(_square_lengths(rows - mean), dtype=np.float64)))
+        return cls(mean, size if size > 0 else 1.0)
+
+    def __call__(self, rows: Array) -> Array:
+        """Return u(x) for every row x."""
+        return np.asarray((rows - self.mean) / self.lengths(rows)[:, None])
+
+    def lengths(self, rows: Array) -> Array:
+        """Return l(x) for every row x."""
+        squares = _square_lengths(rows - self.mean) + rows.dtype.type((_SHORT * self.size) ** 2)
+        return np.asarray(np.sqrt(squares))
+
+
+@dataclass(frozen=True, eq=False)
+class EvenScores:
+    r"""Bring the scores of all items nearer to one length, seen from their mean.
+
+        e(f) = mean + (f - mean) (size / ||f - mean||)^q,
+
+    where size is the root mean square of ||f - mean|| over the training items. With q = 1 every
+    item has as much to give to all labels together; q = 0 leaves scores as they are.
+
+    Parameters
+    ----------
+    mean : array of shape (n_labels,)
+    size : float
+    """
+
+    mean: Array
+    size: float
+
+    @classmethod
+    def of(cls, F: Array) -> "EvenScores":
+        """Learn the mean and the usual length of scores."""
+        mean = F.mean(axis=0, dtype=np.float64).astype(F.dtype)
+        return cls(mean, float(np.sqrt(np.mean(_square_lengths(F - mean), dtype=np.float64))))
+
+    def __call__(self, F: Array, q: float) -> Array:
+        """Return e(f) for the scores f of every item."""
+        if q == 0:
+            return F
+        return np.asarray(self.mean + (F - self.mean) * self.stretch(F, q)[:, None])
+
+    def stretch(self, F: Array, q: float) -> Array:
+        """Return (size / ||f - mean||)^q for every item."""
+        lengths = np.sqrt(_square_lengths(F - self.mean))
+        # Who has the mean scores keeps them: 0 is 0 however it is stretched.
+        lengths = np.where(lengths > 0, lengths, 1)
+        return np.asarray((self.size / lengths) ** q, dtype=F.dtype)
+
+
+def _square_lengths(rows: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))

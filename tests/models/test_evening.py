@@ -1,0 +1,65 @@
+"""Rows and scores of about one length, against their definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tagloom.models.evening import EvenRows, EvenScores
+
+
+def some_rows(n=50, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return 3 + rng.normal(size=(n, d)) * rng.lognormal(sigma=1.5, size=(n, 1))
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40), d=st.integers(1, 6))
+def test_rows_keep_direction_and_order_and_none_is_longer_than_one(seed, n, d):
+    rows = some_rows(n, d, seed)
+    even = EvenRows.of(rows)
+    apart, made = rows - rows.mean(axis=0), even(rows)
+    before, after = (np.linalg.norm(table, axis=1) for table in (apart, made))
+    assert (after < 1).all()
+    np.testing.assert_allclose(made * before[:, None], apart * after[:, None], atol=1e-9)
+    longer = np.argsort(before)
+    assert (np.diff(after[longer]) >= -1e-12).all()
+    usual = np.mean(before**2)
+    np.testing.assert_allclose(after, before / np.sqrt(before**2 + usual / 4), rtol=1e-9)
+    np.testing.assert_allclose(even.lengths(rows)[:, None] * made, apart, atol=1e-9)
+
+
+def test_scale_and_place_of_rows_make_no_difference():
+    rows = some_rows()
+    far = 1e3 * rows - 5e4
+    np.testing.assert_allclose(EvenRows.of(far)(far), EvenRows.of(rows)(rows), atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_do_not_differ_are_all_nothing(dtype):
+    rows = np.full((5, 3), 7, dtype=dtype)
+    made = EvenRows.of(rows)(rows)
+    assert made.dtype == dtype
+    np.testing.assert_array_equal(made, 0)
+
+
+@pytest.mark.parametrize("q", [0.3, 0.5, 1.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_come_nearer_to_the_usual_length(q, dtype):
+    F = some_rows().astype(dtype)
+    even = EvenScores.of(F)
+    made = even(F, q)
+    assert made.dtype == dtype
+    before, after = (np.linalg.norm(table - F.mean(axis=0), axis=1) for table in (F, made))
+    usual = np.sqrt(np.mean(before**2))
+    np.testing.assert_allclose(after, usual * (before / usual) ** (1 - q), rtol=1e-3)
+    # Within an item nothing changes places.
+    apart = made - F.mean(axis=0)
+    np.testing.assert_array_equal(np.argsort(apart, axis=1), np.argsort(F - F.mean(axis=0), axis=1))
+
+
+def test_scores_are_left_alone_where_that_is_asked_or_nothing_can_be_done():
+    F = some_rows()
+    assert EvenScores.of(F)(F, 0) is F
+    alike = np.full((4, 2), 0.25)
+    np.testing.assert_array_equal(EvenScores.of(alike)(alike, 0.5), alike)
