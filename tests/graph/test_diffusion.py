@@ -67,6 +67,11 @@ def balanced_sums(A):
     return t[:, None] * A * t, t
 
 
+def degrees_of(A):
+    """Sums of affinities, 1 for an item nobody is near."""
+    return np.where(A.sum(axis=1) > 0, A.sum(axis=1), 1)
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -184,6 +189,10 @@ def test_affinities_are_those_of_a_loop(seed, n, d, k, coarse):
     assert (np.diag(S) == 0).all()
     assert (S.sum(axis=1) <= 1 + 1e-12).all()
     assert np.abs(np.linalg.eigvalsh(S)).max() <= 1 + 1e-12
+    by_degrees = affinity_graph(rows, k, balance=False).S.toarray()
+    turn = 1 / np.sqrt(degrees_of(A))
+    np.testing.assert_allclose(by_degrees, turn[:, None] * A * turn, atol=1e-12)
+    assert np.abs(np.linalg.eigvalsh(by_degrees)).max() <= 1 + 1e-12
 
 
 def test_few_items_are_all_joined():
@@ -262,14 +271,14 @@ def test_an_item_nobody_is_near_is_alone_and_keeps_its_share():
     assert graph.joined(np.array([[1e3, 1e3]])).nnz == 0
 
 
-def slow_joined(rows, k, x, turns):
-    """One new item: its affinities to its k nearest, each as its turn has it, in shares of all."""
+def slow_weights(rows, k, x):
+    """One new item: its affinities to its k nearest."""
     scales, (own,) = slow_scales(rows, k), slow_scales(rows, k, x[None])
     d2 = ((rows - x) ** 2).sum(axis=1)
     weights = np.zeros(len(rows))
     for j in np.lexsort((np.arange(len(rows)), d2))[:k]:
-        weights[j] = turns[j] * slow_affinity(x, rows[j], own, scales[j])
-    return weights / (weights.sum() or 1.0)
+        weights[j] = slow_affinity(x, rows[j], own, scales[j])
+    return weights
 
 
 @settings(max_examples=25, deadline=None)
@@ -278,9 +287,15 @@ def test_a_new_item_is_joined_as_in_a_loop(seed, n, k):
     rng = np.random.default_rng(seed)
     rows, new = rng.normal(size=(n, 2)), rng.normal(size=(4, 2))
     new[0] = rows[0]  # one that is there already
+    weights = np.array([slow_weights(rows, k, x) for x in new])
+    total = np.where(weights.sum(axis=1) > 0, weights.sum(axis=1), 1)[:, None]
+    degrees = degrees_of(slow_affinities(rows, min(k, n - 1)))
+    joined = affinity_graph(rows, k, balance=False).joined(new).toarray()
+    np.testing.assert_allclose(joined, weights / np.sqrt(total * (degrees + weights)), atol=1e-12)
     graph = affinity_graph(rows, k)
     joined = graph.joined(new).toarray()
-    expected = np.array([slow_joined(rows, k, x, graph.turns) for x in new])
+    turned = weights * graph.turns
+    expected = turned / np.where(turned.sum(axis=1) > 0, turned.sum(axis=1), 1)[:, None]
     np.testing.assert_allclose(joined, expected, atol=1e-12)
 
 

@@ -32,7 +32,7 @@ KNOWN = {
 
 def dense_scores(known, new, *, k, a, m):
     """Return the scores of the training items and of new ones."""
-    graph = affinity_graph(TOY.X, k)
+    graph = affinity_graph(TOY.X, k, balance=False)
     W, Y = known.weights(), known.states() == 1
     rates = (W * Y).sum(axis=0) / W.sum(axis=0)
     spread = (1 - a) * np.linalg.inv(np.eye(60) - a * graph.S.toarray())
@@ -79,7 +79,7 @@ def test_whom_nothing_reaches_has_the_rate_of_the_label(dtype):
     expected = np.tile(model.rates_, (20, 1))
     np.testing.assert_allclose(model.training_scores(X)[20:], expected, rtol=1e-6)
     np.testing.assert_allclose(model.scores(X[20:] + dtype(0.1)), expected, rtol=1e-6)
-    assert np.ptp(model.training_scores(X)[:20]) > 0.05
+    assert np.ptp(model.training_scores(X)[:20]) > 0.1
 
 
 def test_what_is_unknown_spreads_nothing():

@@ -32,13 +32,15 @@ class AffinityGraph:
     ----------
     S : csr_array of shape (n_items, n_items)
         T A T, symmetric, with the affinities A and the diagonal T that makes rows and columns sum
-        to 1 (see `balanced`). Its eigenvalues lie in [-1, 1].
+        to 1 (see `balanced`), or D^{-1/2} with the row sums D. Its eigenvalues lie in [-1, 1].
     rows : array of shape (n_items, n_features)
         Where the items lie.
     scales : array of shape (n_items,)
         Size of each item's surroundings.
     turns : array of shape (n_items,)
         The diagonal of T.
+    balance : bool
+        Whether sums are 1.
     n_neighbors, metric, method
         How neighbours are sought, see `tagloom.neighbours.nearest_neighbours`.
     """
@@ -47,6 +49,7 @@ class AffinityGraph:
     rows: Array
     scales: npt.NDArray[np.float64]
     turns: npt.NDArray[np.float64]
+    balance: bool
     n_neighbors: int
     metric: str
     method: str
@@ -54,26 +57,39 @@ class AffinityGraph:
     def joined(self, queries: Array) -> sparse.csr_array:
         """Return the normalised affinities of new items to those of the graph, a row for each.
 
-        s_xj = a_xj t_j / sum_k a_xk t_k: a row that sums to 1, as those of S do. Each new item
-        stands alone against the graph: others that are asked with it do not matter.
+        Balanced, s_xj = a_xj t_j / sum_k a_xk t_k: a row that sums to 1, as those of S do. Else
+        s_xj = a_xj / sqrt(d_x (d_j + a_xj)): the edge to the new item counts in the sum of its
+        neighbour, as it would had it been there, or beside an item that nobody else is near
+        affinities would grow beyond all bounds. Each new item stands alone against the graph:
+        others that are asked with it do not matter.
         """
         k = min(self.n_neighbors, len(self.rows))
         found = nearest_neighbours(self.rows, k, queries, metric=self.metric, method=self.method)
         weights = _affinities(found, _scales(found), self.scales)
-        weights *= self.turns[found.indices]
-        weights /= _positive(weights.sum(axis=1, keepdims=True))
+        turns = self.turns[found.indices]
+        if self.balance:
+            weights *= turns
+            weights /= _positive(weights.sum(axis=1, keepdims=True))
+        else:
+            own = _positive(weights.sum(axis=1, keepdims=True))
+            weights /= np.sqrt(own * (turns**-2 + weights))
         return neighbour_table(weights.astype(self.S.dtype), found.indices, len(self.rows))
 
 
 def affinity_graph(
-    rows: Array, n_neighbors: int = 20, *, metric: str = "euclidean", method: str = "auto"
+    rows: Array,
+    n_neighbors: int = 20,
+    *,
+    metric: str = "euclidean",
+    method: str = "auto",
+    balance: bool = True,
 ) -> AffinityGraph:
     r"""Join each item to its nearest others, close ones more.
 
     a_ij = exp(-d_ij^2 / (sigma_i sigma_j)), where sigma_i is the distance of item i to its 7th
     neighbour (the last, where fewer are sought): near and far are judged by the surroundings, so
     that crowded and empty regions are joined alike. An edge that only one of its ends chose counts
-    in full. Then the sums of all rows are balanced.
+    in full.
 
     Parameters
     ----------
@@ -82,6 +98,8 @@ def affinity_graph(
         All others where there are fewer.
     metric, method
         See `tagloom.neighbours.nearest_neighbours`.
+    balance : bool, default=True
+        Whether the sums of all rows of S are balanced; else S = D^{-1/2} A D^{-1/2}.
     """
     check_whole("n_neighbors", n_neighbors, at_least=1)
     rows = np.asarray(rows)
@@ -91,9 +109,18 @@ def affinity_graph(
     found = nearest_neighbours(rows, k, metric=metric, method=method)
     scales = _scales(found)
     chosen = neighbour_table(_affinities(found, scales, scales), found.indices, len(rows))
-    S, turns = balanced(sparse.csr_array(chosen.maximum(chosen.T)))
-    dtype = rows.dtype if rows.dtype == np.float32 else np.float64
-    return AffinityGraph(S.astype(dtype), rows, scales, turns, int(n_neighbors), metric, method)
+    A = sparse.csr_array(chosen.maximum(chosen.T))
+    S, turns = balanced(A) if balance else _by_degrees(A)
+    S = S.astype(rows.dtype if rows.dtype == np.float32 else np.float64)
+    return AffinityGraph(S, rows, scales, turns, balance, int(n_neighbors), metric, method)
+
+
+def _by_degrees(A: sparse.csr_array) -> tuple[sparse.csr_array, npt.NDArray[np.float64]]:
+    """Return D^{-1/2} A D^{-1/2} and the diagonal of D^{-1/2}, 1 for an item nobody is near."""
+    degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+    turns = 1 / np.sqrt(_positive(degrees))
+    turn = sparse.diags_array(turns)
+    return sparse.csr_array(turn @ A @ turn), turns
 
 
 def diffuse(S: sparse.csr_array, R: Array, reach: float, *, tol: float = 1e-4) -> Array:

@@ -92,6 +92,7 @@ def _packed_pass(smoother: Smoother) -> Packed:
     }
     facts = {
         "reach": smoother.reach,
+        "balance": graph.balance,
         "n_neighbors": graph.n_neighbors,
         "metric": graph.metric,
         "method": graph.method,
@@ -103,7 +104,7 @@ def _packed_pass(smoother: Smoother) -> Packed:
 def _unpacked_pass(packed: Packed, described: Array, P: Array) -> Smoother:
     arrays, facts = packed
     S = unpack_rows(packed.part("S"))
-    sought = {name: facts[name] for name in ("n_neighbors", "metric", "method")}
+    sought = {name: facts[name] for name in ("balance", "n_neighbors", "metric", "method")}
     graph = AffinityGraph(S, described, arrays["scales"], arrays["turns"], **sought)
     return Smoother(graph, P, arrays["told"], arrays["heard"], facts["reach"])
 
