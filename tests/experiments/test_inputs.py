@@ -5,6 +5,8 @@ from toy_sets import make_dataset
 from tagloom.errors import InvalidInputError
 from tagloom.experiments.hiding import hidden
 from tagloom.experiments.inputs import (
+    Pair,
+    evened,
     scaled,
     semantic_descriptors,
     semantic_features,
@@ -92,3 +94,13 @@ def test_a_set_that_was_not_looked_at_is_refused():
     no_test = type(dataset)("none", dataset.truth, dataset.training, [], features=dataset.features)
     with pytest.raises(InvalidInputError, match="none has no test rows"):
         split_features(no_test)
+
+
+def test_evened_rows_are_about_one_long_seen_from_the_training_mean():
+    training = np.random.default_rng(0).normal(size=(200, 5)) + 3
+    test = np.vstack([training[:2], 100 * training[:2]])
+    X = evened(Pair(training, test))
+    np.testing.assert_allclose(X.training[:2], X.test[:2])
+    np.testing.assert_allclose(np.linalg.norm(X.test[2:], axis=1), 1, atol=1e-2)
+    lengths = np.linalg.norm(X.training, axis=1)
+    assert lengths.std() / lengths.mean() < 0.2

@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from tagloom.errors import InvalidInputError
 from tagloom.graph import affinity_graph, diffuse
 from tagloom.graph import diffusion as module
-from tagloom.graph.balancing import balanced
 
 
 def rows_of(n=40, d=3, seed=0):
@@ -53,23 +52,9 @@ def slow_affinities(rows, k):
     return A
 
 
-def balanced_sums(A):
-    """Balance a dense table by rows and columns in turn, for long; return T A T and t.
-
-    An item without edges has t = 1.
-    """
-    alone = A.sum(axis=1) == 0
-    row, column = np.ones(len(A)), np.ones(len(A))
-    for _ in range(5000):
-        row = np.where(alone, 1, 1 / np.where(alone, 1, A @ column))
-        column = np.where(alone, 1, 1 / np.where(alone, 1, row @ A))
-    t = np.sqrt(row * column)
-    return t[:, None] * A * t, t
-
-
-def degrees_of(A):
-    """Sums of affinities, 1 for an item nobody is near."""
-    return np.where(A.sum(axis=1) > 0, A.sum(axis=1), 1)
+def or_one(values):
+    """Return 1 for the sum of an item nobody is near."""
+    return np.where(values > 0, values, 1)
 
 
 @settings(max_examples=25, deadline=None)
@@ -182,7 +167,7 @@ def test_affinities_are_those_of_a_loop(seed, n, d, k, coarse):
     S = graph.S.toarray()
     np.testing.assert_array_equal(S > 0, A > 0)
     # What was balanced is T A T, but for rows whose sum could not be brought to 1.
-    made = graph.turns[:, None] * A * graph.turns
+    made = graph.factors[:, None] * A * graph.factors
     sums = np.maximum(made.sum(axis=1)[:, None], made.sum(axis=1))
     np.testing.assert_allclose(S, made / np.where(sums > 0, sums, 1), atol=1e-12)
     np.testing.assert_allclose(S, S.T, rtol=1e-14)
@@ -190,7 +175,7 @@ def test_affinities_are_those_of_a_loop(seed, n, d, k, coarse):
     assert (S.sum(axis=1) <= 1 + 1e-12).all()
     assert np.abs(np.linalg.eigvalsh(S)).max() <= 1 + 1e-12
     by_degrees = affinity_graph(rows, k, balance=False).S.toarray()
-    turn = 1 / np.sqrt(degrees_of(A))
+    turn = 1 / np.sqrt(or_one(A.sum(axis=1)))
     np.testing.assert_allclose(by_degrees, turn[:, None] * A * turn, atol=1e-12)
     assert np.abs(np.linalg.eigvalsh(by_degrees)).max() <= 1 + 1e-12
 
@@ -215,37 +200,13 @@ def test_cosine_sees_directions_alone():
     np.testing.assert_allclose(far.S.toarray(), near.S.toarray(), atol=1e-6)
 
 
-@pytest.mark.parametrize("k", [6, 20])
-def test_every_item_has_the_same_sum_and_what_all_share_stays(k):
-    crowd = np.vstack([0.01 * rows_of(30, 2), rows_of(170, 2, seed=1)])
-    graph = affinity_graph(crowd, k)
-    expected, turns = balanced_sums(slow_affinities(crowd, k))
-    np.testing.assert_allclose(graph.S.toarray(), expected, atol=2e-3)
-    np.testing.assert_allclose(graph.turns, turns, rtol=1e-2)
-    np.testing.assert_allclose(graph.S.sum(axis=1), 1, atol=2e-3)
-    np.testing.assert_allclose(diffuse(graph.S, np.ones((200, 1)), 0.8), 1, atol=1e-2)
-    np.testing.assert_allclose(graph.joined(rows_of(9, 2, seed=2)).sum(axis=1), 1, rtol=1e-12)
-
-
-def test_a_star_that_cannot_be_balanced_gives_no_more_than_there_is():
-    A = np.zeros((6, 6))
-    A[0, 1:] = A[1:, 0] = [1.0, 0.5, 1e-3, 1e-200, 1.0]
-    S, t = balanced(sparse.csr_array(A))
-    assert np.isfinite(t).all()
-    assert (S.sum(axis=1) <= 1 + 1e-12).all()
-    assert S.toarray()[0, 1:].sum() == pytest.approx(1)
-    assert np.abs(np.linalg.eigvalsh(S.toarray())).max() <= 1 + 1e-12
-    nobody, alone = balanced(sparse.csr_array((3, 3)))
-    assert nobody.nnz == 0
-    np.testing.assert_array_equal(alone, 1)
-
-
 def test_equal_rows_are_as_close_as_can_be():
     rows = np.vstack([np.zeros((3, 2)), rows_of(20, 2) + 5])
     A = slow_affinities(rows, 10)
-    graph = affinity_graph(rows, 10)
+    graph = affinity_graph(rows, 10, balance=False)
     assert A[0, 1] == A[1, 2] == 1
-    np.testing.assert_allclose(graph.S.toarray(), balanced_sums(A)[0], atol=5e-3)
+    turn = 1 / np.sqrt(A.sum(axis=1))
+    np.testing.assert_allclose(graph.S.toarray(), turn[:, None] * A * turn, atol=1e-12)
 
 
 def test_many_equal_rows_know_only_each_other():
@@ -262,13 +223,15 @@ def test_many_equal_rows_know_only_each_other():
 def test_an_item_nobody_is_near_is_alone_and_keeps_its_share():
     rows = np.vstack([1e-6 * rows_of(20, 2), [[1.0, 0.0]]])
     graph = affinity_graph(rows, 8)
-    assert graph.turns[20] == 1
+    assert graph.factors[20] == 1
     assert not graph.S.toarray()[20].any()
     assert not graph.S.toarray()[:, 20].any()
     R = rows_of(21, 2, seed=1)
     G = diffuse(graph.S, R, 0.8, tol=1e-10)
     np.testing.assert_allclose(G[20], 0.2 * R[20], atol=1e-9)
     assert graph.joined(np.array([[1e3, 1e3]])).nnz == 0
+    by_degrees = affinity_graph(rows, 8, balance=False)
+    assert by_degrees.joined(np.array([[1.0, 0.0]])).toarray()[0, 20] == pytest.approx(1)
 
 
 def slow_weights(rows, k, x):
@@ -288,14 +251,14 @@ def test_a_new_item_is_joined_as_in_a_loop(seed, n, k):
     rows, new = rng.normal(size=(n, 2)), rng.normal(size=(4, 2))
     new[0] = rows[0]  # one that is there already
     weights = np.array([slow_weights(rows, k, x) for x in new])
-    total = np.where(weights.sum(axis=1) > 0, weights.sum(axis=1), 1)[:, None]
-    degrees = degrees_of(slow_affinities(rows, min(k, n - 1)))
+    total = or_one(weights.sum(axis=1))[:, None]
+    degrees = or_one(slow_affinities(rows, min(k, n - 1)).sum(axis=1) + weights)
     joined = affinity_graph(rows, k, balance=False).joined(new).toarray()
-    np.testing.assert_allclose(joined, weights / np.sqrt(total * (degrees + weights)), atol=1e-12)
+    np.testing.assert_allclose(joined, weights / np.sqrt(total * degrees), atol=1e-12)
     graph = affinity_graph(rows, k)
     joined = graph.joined(new).toarray()
-    turned = weights * graph.turns
-    expected = turned / np.where(turned.sum(axis=1) > 0, turned.sum(axis=1), 1)[:, None]
+    turned = weights * graph.factors
+    expected = turned / or_one(turned.sum(axis=1))[:, None]
     np.testing.assert_allclose(joined, expected, atol=1e-12)
 
 

@@ -129,25 +129,6 @@ def test_a_lam_teaches_the_linear_part_as_apg_graph_does():
     assert model.n_iter_ == linear.n_iter_ > 1
 
 
-@pytest.mark.parametrize("linear", [{}, {"doubt": np.inf, "smoothing": 0.0}])
-@pytest.mark.parametrize("even", [{}, {"even_scores": 0.6}, {"even_rows": False}])
-def test_the_linear_part_of_each_score_is_weights_and_a_base(linear, even):
-    """Evened or not, score = x'M_x + b_x + what the graph adds; the latter is 0 without one."""
-    model = APGDiffusion(**linear, **even).fit(TOY.X, TOY.known)
-    P = model._linear_scores(model._placed(NEW))
-    for i, x in enumerate(NEW):
-        M_x, b_x = model.linear_at(x[None])
-        F, mean = model._new_scores(x[None])[0], model._even_scores.mean
-        stretch = (model.scores(x[None])[0] - mean) / (F - mean)
-        np.testing.assert_allclose(x @ M_x + b_x, mean + stretch * (P[i] - mean), atol=1e-9)
-        if linear:
-            np.testing.assert_allclose(x @ M_x + b_x, model.scores(x[None])[0], atol=1e-9)
-    M_x, b_x = model.linear_at(TOY.X[[5]], 5)
-    if linear:
-        own = model.training_scores(TOY.X)[5]
-        np.testing.assert_allclose(TOY.X[5] @ M_x + b_x, own, atol=1e-9)
-
-
 def test_a_new_item_is_scored_the_same_whoever_else_is_asked_for():
     model = APGDiffusion().fit(TOY.X, TOY.known)
     together = model.scores(NEW)
@@ -283,23 +264,6 @@ def test_a_pickled_model_gives_the_same_answers():
     np.testing.assert_array_equal(again.scores(NEW), model.scores(NEW))
     np.testing.assert_array_equal(again.training_scores(TOY.X), model.training_scores(TOY.X))
     assert not hasattr(clone(model), "training_scores_")
-
-
-def test_rows_of_any_length_are_scored_alike_if_evened():
-    """Twice the contrast is no more label: directions decide, and lengths hardly."""
-    rng = np.random.default_rng(0)
-    directions = rng.normal(size=(400, 6))
-    truth = (directions @ rng.normal(size=(6, 3)) > 0).astype(float)
-    X = directions * rng.lognormal(sigma=1.0, size=(400, 1))
-    linear = {"doubt": np.inf, "smoothing": 0.0}
-    found = {
-        even: mean_average_precision(
-            truth[100:],
-            APGDiffusion(even_rows=even, **linear).fit(X[:100], truth[:100]).scores(X[100:]),
-        )
-        for even in (True, False)
-    }
-    assert found[True] > found[False] + 0.02
 
 
 def test_names_of_a_frame_come_back():

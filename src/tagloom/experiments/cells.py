@@ -3,7 +3,7 @@
 import time
 import traceback
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from tagloom.experiments.cells_quality import examples, per_label, quality
 from tagloom.experiments.hiding import read_pattern, with_unlabelled
 from tagloom.experiments.inputs import evened
 from tagloom.experiments.inputs_files import read_graph, read_pair
-from tagloom.experiments.methods import Method
+from tagloom.experiments.methods import Method, learner_class
 from tagloom.experiments.store import Cell, CellStore, as_text
 from tagloom.labels import PartialLabels
 
@@ -72,7 +72,7 @@ def _record(task: Task, truth: PartialLabels) -> dict[str, Any]:
     if task.transductive:
         rows, known = np.concatenate(X), with_unlabelled(known, len(X.test))
     with PeakMemory() as memory:
-        learned = learn(task.method, rows, known, graph, task.folds, task.cell.seed)
+        learned = learn(_method(task), rows, known, graph, task.folds, task.cell.seed)
         start = time.perf_counter()
         if task.transductive:
             scores = learned.model.training_scores(rows)[len(X.training) :]
@@ -86,6 +86,13 @@ def _record(task: Task, truth: PartialLabels) -> dict[str, Any]:
         "labels": per_label(truth, scores),
         "examples": examples(truth, scores, task.cell.seed),
     }
+
+
+def _method(task: Task) -> Method:
+    """Return the learner; one that evens rows by itself shall not do it twice."""
+    if not (task.even_rows and "even_rows" in learner_class(task.method)().get_params()):
+        return task.method
+    return replace(task.method, parameters={**task.method.parameters, "even_rows": False})
 
 
 def _effort(learned: Learned) -> dict[str, Any]:

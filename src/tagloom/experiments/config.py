@@ -45,8 +45,9 @@ class Benchmark:
         Whether to divide each column of the visual descriptor by its standard deviation over the
         training items first: for tables whose columns have unlike units.
     even_rows : bool
-        Whether to bring the rows of all learners to about one length, as `APGDiffusion` does by
-        itself: how much of its lead is that?
+        Whether to bring the features that all learners see to about one length, as `APGDiffusion`
+        does by itself (and then not again): how much of its lead is that? Descriptors that are
+        judged alone stay as they are.
     unlisted : "absent", "unknown" or float
         What a tag that is not listed means in the protocol "presences"; a number is the weight with
         which it is absent.

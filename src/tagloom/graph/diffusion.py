@@ -37,10 +37,10 @@ class AffinityGraph:
         Where the items lie.
     scales : array of shape (n_items,)
         Size of each item's surroundings.
-    turns : array of shape (n_items,)
-        The diagonal of T.
-    balance : bool
-        Whether sums are 1.
+    degrees : array of shape (n_items,)
+        The diagonal of D.
+    factors : array of shape (n_items,), or None
+        The diagonal of T; None where sums are not balanced.
     n_neighbors, metric, method
         How neighbours are sought, see `tagloom.neighbours.nearest_neighbours`.
     """
@@ -48,8 +48,8 @@ class AffinityGraph:
     S: sparse.csr_array
     rows: Array
     scales: npt.NDArray[np.float64]
-    turns: npt.NDArray[np.float64]
-    balance: bool
+    degrees: npt.NDArray[np.float64]
+    factors: npt.NDArray[np.float64] | None
     n_neighbors: int
     metric: str
     method: str
@@ -66,13 +66,12 @@ class AffinityGraph:
         k = min(self.n_neighbors, len(self.rows))
         found = nearest_neighbours(self.rows, k, queries, metric=self.metric, method=self.method)
         weights = _affinities(found, _scales(found), self.scales)
-        turns = self.turns[found.indices]
-        if self.balance:
-            weights *= turns
-            weights /= _positive(weights.sum(axis=1, keepdims=True))
-        else:
+        if self.factors is None:
             own = _positive(weights.sum(axis=1, keepdims=True))
-            weights /= np.sqrt(own * (turns**-2 + weights))
+            weights /= np.sqrt(own * _positive(self.degrees[found.indices] + weights))
+        else:
+            weights *= self.factors[found.indices]
+            weights /= _positive(weights.sum(axis=1, keepdims=True))
         return neighbour_table(weights.astype(self.S.dtype), found.indices, len(self.rows))
 
 
@@ -110,17 +109,16 @@ def affinity_graph(
     scales = _scales(found)
     chosen = neighbour_table(_affinities(found, scales, scales), found.indices, len(rows))
     A = sparse.csr_array(chosen.maximum(chosen.T))
-    S, turns = balanced(A) if balance else _by_degrees(A)
-    S = S.astype(rows.dtype if rows.dtype == np.float32 else np.float64)
-    return AffinityGraph(S, rows, scales, turns, balance, int(n_neighbors), metric, method)
-
-
-def _by_degrees(A: sparse.csr_array) -> tuple[sparse.csr_array, npt.NDArray[np.float64]]:
-    """Return D^{-1/2} A D^{-1/2} and the diagonal of D^{-1/2}, 1 for an item nobody is near."""
     degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
-    turns = 1 / np.sqrt(_positive(degrees))
-    turn = sparse.diags_array(turns)
-    return sparse.csr_array(turn @ A @ turn), turns
+    S, factors = balanced(A) if balance else (_by_degrees(A, degrees), None)
+    S = S.astype(rows.dtype if rows.dtype == np.float32 else np.float64)
+    sums = scales, degrees, factors
+    return AffinityGraph(S, rows, *sums, int(n_neighbors), metric, method)
+
+
+def _by_degrees(A: sparse.csr_array, degrees: npt.NDArray[np.float64]) -> sparse.csr_array:
+    turn = sparse.diags_array(1 / np.sqrt(_positive(degrees)))
+    return sparse.csr_array(turn @ A @ turn)
 
 
 def diffuse(S: sparse.csr_array, R: Array, reach: float, *, tol: float = 1e-4) -> Array:

@@ -3,17 +3,19 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils import check_array
 
 from tagloom.checks import check_choice, check_flag, check_number, check_whole
 from tagloom.graph import affinity_graph
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import Array
-from tagloom.models.diffusion_answers import FIRST
+from tagloom.models.diffusion_answers import FIRST, is_linear
 from tagloom.models.diffusion_search import SearchableDiffusion
 from tagloom.models.evening import EvenRows
 from tagloom.models.grids import diffusion_stages
 from tagloom.models.least_squares import LeastSquares
+from tagloom.models.linear import refuse_too_large
 from tagloom.models.parameters import check_on_unlearnable, check_share_below_one, parameter
 from tagloom.models.remembering import known_again_by, refuse_single
 from tagloom.models.smooth_part import Joint, Said, Smoother
@@ -105,7 +107,7 @@ class APGDiffusion(SearchableDiffusion):
            [1., 0.]])
     """
 
-    _carried_along: ClassVar[tuple[str, ...]] = ("smoothing", "doubt", "even_scores")
+    _carried_along: ClassVar[tuple[str, ...]] = ("smoothing", "doubt")
 
     def __init__(
         self,
@@ -156,22 +158,23 @@ class APGDiffusion(SearchableDiffusion):
         rows, known = self._read(X, Y)
         self.learnable_ = check_learnable(known, self.on_unlearnable)
         refuse_single(rows)
+        refuse_too_large(rows)
         seen = self._seen(rows)
         if not (self.warm_start and self._has_learned_from(seen, known)):
             self._learned_from = None
             self._learn(self._place(rows), known)
             self._known, self._learned_from = known, seen
-        self._rows = rows
-        self._last = {name: getattr(self, name) for name in _LAST}
-        self._finish(self._smooth())
+        # Where rows are not evened, the graphs hold these; else nobody knows who changes them.
+        self._rows = rows.copy() if self.even_rows else rows
+        last = {name: getattr(self, name) for name in _LAST}
+        self._finish(self._smooth(last), last)
         return self
 
     def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return first ridge, over a range that follows the scale of X, then the smooth part."""
-        rows = np.asarray(X)
-        return diffusion_stages(
-            EvenRows.of(rows)(rows) if self.even_rows else rows, as_partial_labels(Y)
-        )
+        rows = check_array(X, dtype=[np.float64, np.float32])
+        places = EvenRows.of(rows)(rows) if self.even_rows else rows
+        return diffusion_stages(places, as_partial_labels(Y))
 
     def _check_parameters(self) -> None:
         for name in ("lam", "ridge", "tol"):
@@ -210,28 +213,28 @@ class APGDiffusion(SearchableDiffusion):
         self.linear_ = self._linear().fit(*informed_part(places, known))
         self._passes = []
 
-    def _smooth(self) -> Array:
+    def _smooth(self, last: dict[str, float]) -> Array:
         """Return F; graphs are made when they are first asked for."""
-        if self._is_linear:
+        if is_linear(last):
             return self._linear_scores(self._places)
         if not self._passes:
             self._make_passes()
-        return self._passes[-1].scores(self._last["doubt"], self._last["smoothing"])
+        return self._passes[-1].scores(last["doubt"], last["smoothing"])
 
     def _make_passes(self) -> None:
         """Find like items pass by pass, and spread the residuals among them."""
         P = self._linear_scores(self._places)
         said = Said.of(self._known, P)
         passes = [self._smoother(self._places, P, said)]
-        self._joints = []
-        self._steps = []
+        steps = []
+        joints = []
         for _ in range(self.n_passes - 1):
             F = passes[-1].scores(**FIRST)
-            self._steps.append(F)
-            self._joints.append(Joint.of(self._places, F))
-            passes.append(self._smoother(self._joints[-1](self._places, F), P, said))
+            steps.append(F)
+            joints.append(Joint.of(self._places, F))
+            passes.append(self._smoother(joints[-1](self._places, F), P, said))
         # Not before all are there: a fit that is broken off must leave nothing to take over.
-        self._passes = passes
+        self._passes, self._steps, self._joints = passes, steps, joints
 
     def _linear(self) -> APGGraph | LeastSquares:
         if self.lam == 0:

@@ -1,5 +1,6 @@
 """What `APGDiffusion` answers once it has learned, for its training items and for new ones."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -93,18 +94,13 @@ class AnsweringDiffusion(RememberingLearner):
     def _linear_scores(self, places: Array) -> Array:
         return np.asarray(places @ self.linear_.coef_ + self.linear_.intercept_)
 
-    def _finish(self, F: Array) -> None:
+    def _finish(self, F: Array, last: dict[str, float]) -> None:
         """Take these for the scores of the training items, and even them as was asked."""
-        self._smoothed, self._even_scores = F, EvenScores.of(F)
+        self._last, self._smoothed, self._even_scores = last, F, EvenScores.of(F)
         self.training_scores_ = self._evened(F)
 
     def _evened(self, F: Array) -> Array:
         return self._even_scores(F, self._last["even_scores"])
-
-    @property
-    def _is_linear(self) -> bool:
-        """Say whether nothing is left of the graph."""
-        return bool(self._last["doubt"] == np.inf and self._last["smoothing"] == 0)
 
     def _training_scores(self) -> Array:
         return self.training_scores_.copy()
@@ -116,7 +112,7 @@ class AnsweringDiffusion(RememberingLearner):
         """Return F of new items."""
         places = self._placed(rows)
         P = self._linear_scores(places)
-        if self._is_linear:
+        if is_linear(self._last):
             return P
         asked = self._last["doubt"], self._last["smoothing"]
         described = self._described(places, P)
@@ -128,3 +124,8 @@ class AnsweringDiffusion(RememberingLearner):
         for smoother, F, joint in zip(self._passes[:-1], self._steps, self._joints, strict=True):
             described = joint(places, smoother.extended(described, P, F, **FIRST))
         return described
+
+
+def is_linear(asked: Mapping[str, float]) -> bool:
+    """Say whether nothing is left of the graph."""
+    return asked["doubt"] == np.inf and asked["smoothing"] == 0

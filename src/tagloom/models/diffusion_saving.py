@@ -2,6 +2,8 @@
 
 from typing import Self
 
+import numpy as np
+
 from tagloom.graph import AffinityGraph
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import Array
@@ -40,13 +42,13 @@ class SavableDiffusion(SavableLearner, AnsweringDiffusion):
         facts["linear_kind"] = type(self.linear_).__name__
         facts["last"] = encoded_mapping(self._last)
         facts["n_passes_made"] = len(self._passes)
-        facts["even_rows"] = self._even_rows is not None
         arrays = {
             "rows": self._rows,
             "learnable": self.learnable_,
             "smoothed": self._smoothed,
         }
         parts: dict[str, Packed | None] = {"linear": self.linear_._packed()}
+        parts["even_rows"] = _packed_evening(self._even_rows)
         parts |= {f"pass{k}": _packed_pass(one) for k, one in enumerate(self._passes)}
         if self._passes:
             steps = zip(self._joints, self._steps, strict=True)
@@ -58,10 +60,9 @@ class SavableDiffusion(SavableLearner, AnsweringDiffusion):
         arrays, facts = packed
         model = unpacked_face(cls, facts, arrays["rows"].shape[1])
         model._rows, model.learnable_ = arrays["rows"], arrays["learnable"]
-        model._even_rows = EvenRows.of(model._rows) if facts["even_rows"] else None
+        model._even_rows = _unpacked_evening(packed.part("even_rows"))
         model._places = model._placed(model._rows)
-        model._last = decoded_parameters(facts["last"])
-        model._finish(arrays["smoothed"])
+        model._finish(arrays["smoothed"], decoded_parameters(facts["last"]))
         model.linear_ = _LINEAR_KINDS[facts["linear_kind"]]._unpacked(packed.part("linear"))
         model._restore_passes(packed)
         return model
@@ -82,17 +83,25 @@ class SavableDiffusion(SavableLearner, AnsweringDiffusion):
                 described = joint(self._places, F)
 
 
+def _packed_evening(even: EvenRows | None) -> Packed:
+    return Packed({}, {}) if even is None else Packed({"mean": even.mean}, {"size": even.size})
+
+
+def _unpacked_evening(packed: Packed) -> EvenRows | None:
+    return EvenRows(packed.arrays["mean"], packed.facts["size"]) if packed.arrays else None
+
+
 def _packed_pass(smoother: Smoother) -> Packed:
     graph = smoother.graph
     arrays = {
         "told": smoother.told,
         "heard": smoother.heard,
         "scales": graph.scales,
-        "turns": graph.turns,
+        "degrees": graph.degrees,
+        "factors": np.asarray(graph.factors),
     }
     facts = {
         "reach": smoother.reach,
-        "balance": graph.balance,
         "n_neighbors": graph.n_neighbors,
         "metric": graph.metric,
         "method": graph.method,
@@ -104,8 +113,9 @@ def _packed_pass(smoother: Smoother) -> Packed:
 def _unpacked_pass(packed: Packed, described: Array, P: Array) -> Smoother:
     arrays, facts = packed
     S = unpack_rows(packed.part("S"))
-    sought = {name: facts[name] for name in ("balance", "n_neighbors", "metric", "method")}
-    graph = AffinityGraph(S, described, arrays["scales"], arrays["turns"], **sought)
+    sought = {name: facts[name] for name in ("n_neighbors", "metric", "method")}
+    sums = arrays["scales"], arrays["degrees"], arrays["factors"]
+    graph = AffinityGraph(S, described, *sums, **sought)
     return Smoother(graph, P, arrays["told"], arrays["heard"], facts["reach"])
 
 

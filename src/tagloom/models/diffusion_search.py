@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from math import inf
 from typing import Any, Self
 
 from tagloom.labels import PartialLabels
@@ -13,6 +14,9 @@ from tagloom.models.least_squares import LeastSquares
 from tagloom.models.parameters import differ_in
 from tagloom.models.targets import check_learnable, informed_part
 
+# With these M has a closed form, and nothing else is asked for.
+_NO_GRAPH = {"lam": 0, "doubt": inf, "smoothing": 0}
+
 
 class SearchableDiffusion(SavableDiffusion):
     """How `APGDiffusion` walks a chain of candidates that differ in their ridge alone.
@@ -21,7 +25,6 @@ class SearchableDiffusion(SavableDiffusion):
     finds M for every ridge of the chain; each is handed to the fit that would find the same.
     """
 
-    lam: float
     warm_start: bool
     _known: PartialLabels
     _learned_from: tuple[Any, ...] | None
@@ -43,10 +46,13 @@ class SearchableDiffusion(SavableDiffusion):
         """Return the learner of M, with its parameters."""
 
     def _solved_together(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        if set(grid) == {"even_scores"}:
+            return ("even_scores",)  # each costs next to nothing once one is there
         others = [values for name, values in grid.items() if name != "ridge"]
         alone = all(len(values) == 1 for values in others)
+        asked = {name: grid.get(name, [getattr(self, name)])[0] for name in _NO_GRAPH}
         # Chains of other parameters share their graphs: these are better walked side by side.
-        return ("ridge",) if alone and list(grid.get("lam", [self.lam])) == [0] else ()
+        return ("ridge",) if alone and asked == _NO_GRAPH else ()
 
     def _fitted_along(
         self, chain: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
@@ -61,8 +67,7 @@ class SearchableDiffusion(SavableDiffusion):
         rows, known = self._read(X, Y)
         check_learnable(known, "ignore")
         wanted = [one.get_params() for one in linear]
-        places = self._place(rows)
-        found = linear[0]._fitted_along(wanted, *informed_part(places, known), {})
+        found = linear[0]._fitted_along(wanted, *informed_part(self._place(rows), known), {})
         for params, one in zip(chain, found, strict=True):
             self.set_params(**params)._take_over(copy(one), rows, known)
             fitted: Self = self.fit(X, Y, **graphs)
@@ -73,5 +78,6 @@ class SearchableDiffusion(SavableDiffusion):
     ) -> None:
         """Be as after a fit that has found this M and asked for no graph."""
         self._learned_from = None
+        self._place(rows)
         self.linear_, self._passes = linear, []
         self._known, self._learned_from = known, self._seen(rows)

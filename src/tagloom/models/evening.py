@@ -11,6 +11,10 @@ Array = npt.NDArray[Any]
 # Rows much shorter than this share of the usual length keep their proportions: near the mean a
 # direction says little.
 _SHORT = 0.5
+# Who is so many times as far away as others usually are shall not decide what is usual.
+_FAR = 10.0
+# What is usual is seen well enough on so many rows.
+_SAMPLE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +24,8 @@ class EvenRows:
         u(x) = (x - mean) / l(x),    l(x)^2 = ||x - mean||^2 + c^2 size^2,    c = 1/2,
 
     where size is the root mean square of ||x - mean||. A linear score grows with the length of x,
-    although a picture of strong contrast has no more labels than another. No two rows become
-    equal: u keeps the direction, and its length, below 1, grows with that of x - mean.
+    although a picture of strong contrast has no more labels than another. u keeps the direction,
+    and its length, below 1, grows with that of x - mean.
 
     Parameters
     ----------
@@ -34,19 +38,36 @@ class EvenRows:
 
     @classmethod
     def of(cls, rows: Array) -> "EvenRows":
-        """Learn the mean and the usual length of rows."""
-        mean = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
-        size = float(np.sqrt(np.mean(_square_lengths(rows - mean), dtype=np.float64)))
-        return cls(mean, size if size > 0 else 1.0)
+        """Learn the mean and the usual length of rows; who lies far outside does not count."""
+        some = rows[:: 1 + len(rows) // _SAMPLE]
+        centre = np.median(some, axis=0)
+        usual = float(np.median(_lengths(some - centre)))
+        near = _lengths(rows - centre) <= _FAR * usual
+        counted = rows if usual == 0 or near.all() else rows[near]
+        mean = counted.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+        lengths = _lengths(counted - mean)
+        longest = float(lengths.max())
+        if longest == 0:
+            return cls(mean, 1.0)
+        return cls(mean, longest * float(np.sqrt(np.mean((lengths / longest) ** 2))))
 
     def __call__(self, rows: Array) -> Array:
         """Return u(x) for every row x."""
-        return np.asarray((rows - self.mean) / self.lengths(rows)[:, None])
+        apart, _, lengths = self._seen(rows)
+        return np.asarray(apart / lengths[:, None], dtype=rows.dtype)
 
     def lengths(self, rows: Array) -> Array:
         """Return l(x) for every row x."""
-        squares = _square_lengths(rows - self.mean) + rows.dtype.type((_SHORT * self.size) ** 2)
-        return np.asarray(np.sqrt(squares))
+        _, scale, lengths = self._seen(rows)
+        return np.asarray(scale * lengths)
+
+    def _seen(self, rows: Array) -> tuple[Array, Array, Array]:
+        """Return (x - mean) / scale, scale and l(x) / scale, of numbers that can be squared."""
+        apart = (rows - self.mean) / rows.dtype.type(self.size)
+        largest = np.maximum(1, np.abs(apart).max(axis=1, initial=0))
+        apart /= largest[:, None]
+        lengths = np.sqrt(_square_lengths(apart) + (_SHORT / largest) ** 2)
+        return apart, self.size * largest.astype(np.float64), lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +106,13 @@ class EvenScores:
         # Who has the mean scores keeps them: 0 is 0 however it is stretched.
         lengths = np.where(lengths > 0, lengths, 1)
         return np.asarray((self.size / lengths) ** q, dtype=F.dtype)
+
+
+def _lengths(rows: Array) -> npt.NDArray[np.float64]:
+    """Return the lengths of rows of any size, whose squares may be beyond all numbers."""
+    largest = np.abs(rows).max(axis=1, initial=0)
+    largest[largest == 0] = 1
+    return np.asarray(largest * np.sqrt(_square_lengths(rows / largest[:, None])), dtype=np.float64)
 
 
 def _square_lengths(rows: Array) -> Array:
