@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tagloom.cli.benchmark_telling import (
+    account,
+    announcement,
+    listed_methods,
+    told_failures,
+)
+
 if TYPE_CHECKING:
     from tagloom.experiments.run import Failures
     from tagloom.experiments.run_plan import Plan
     from tagloom.experiments.table import Tables
-
-_SHOWN_FAILURES = 10
 
 
 _Dataset = Annotated[
@@ -121,7 +126,7 @@ def benchmark(
     What is finished is kept: the same command goes on where an earlier one stopped.
     """
     if list_methods:
-        typer.echo(_listed_methods(as_json))
+        typer.echo(listed_methods(as_json))
         return
     flags = {
         "dataset": dataset,
@@ -158,12 +163,12 @@ def _run(config: Path | None, flags: dict[str, Any], as_json: bool) -> None:
     plan = plan_benchmark(chosen, seen)
     n_before = len(plan.tasks) - len(plan.pending())
     # Standard output belongs to the account alone where it is to be read by a program.
-    typer.echo(_announcement(plan, n_before), err=as_json)
+    typer.echo(announcement(plan, n_before), err=as_json)
     failures = _worked(plan, watched)
     tables = write_tables(plan)
     files = [*tables.paths, *_drawn(plan, tables)]
     if as_json:
-        typer.echo(json.dumps(_account(plan, tables, failures, n_before, files), indent=2))
+        typer.echo(json.dumps(account(plan, tables, failures, n_before, files), indent=2))
     else:
         _print_end(plan, tables, failures, files)
     if failures:
@@ -203,25 +208,6 @@ def _drawn(plan: "Plan", tables: "Tables") -> list[Path]:
     return [*drawn, report]
 
 
-def _announcement(plan: "Plan", n_before: int) -> str:
-    dataset, config = plan.dataset, plan.config
-    factors = (
-        _counted(len(config.protocols), "protocol"),
-        _counted(len(config.rates), "rate"),
-        _counted(config.repeats, "seed"),
-        _counted(len(plan.methods), "method"),
-    )
-    lines = [
-        f"{dataset.name}: {len(dataset.training):,} training and {len(dataset.test):,} test items, "
-        f"{dataset.truth.n_labels:,} labels",
-        *(f"  note: {note}" for note in plan.notes),
-        f"{_counted(len(plan.tasks), 'cell')}: {' x '.join(factors)}",
-    ]
-    if n_before:
-        lines.append(f"  {n_before} finished already and not worked on again")
-    return "\n".join(lines)
-
-
 def _print_end(plan: "Plan", tables: "Tables", failures: "Failures", files: list[Path]) -> None:
     if not tables.results.empty:
         from tagloom.experiments.summary import print_summary
@@ -231,54 +217,7 @@ def _print_end(plan: "Plan", tables: "Tables", failures: "Failures", files: list
     for path in files:
         typer.echo(f"  {path.relative_to(plan.config.out)}")
     if failures:
-        typer.echo(_told_failures(plan, failures), err=True)
-
-
-def _told_failures(plan: "Plan", failures: "Failures") -> str:
-    lines = [
-        f"{len(failures)} of {len(plan.tasks)} cells failed; the same command tries them again "
-        f"(whole errors: {plan.store.failed}):"
-    ]
-    for cell, error in list(failures.items())[:_SHOWN_FAILURES]:
-        where = f"{cell.method}, {cell.protocol}, rate {cell.rate:g}, seed {cell.seed}"
-        lines.append(f"  {where}: {error}")
-    if len(failures) > _SHOWN_FAILURES:
-        lines.append(f"  ... and {len(failures) - _SHOWN_FAILURES} more")
-    return "\n".join(lines)
-
-
-def _account(
-    plan: "Plan", tables: "Tables", failures: "Failures", n_before: int, files: list[Path]
-) -> dict[str, Any]:
-    grouped = tables.results.groupby(["protocol", "method", "rate"], sort=False)["map"]
-    means = grouped.agg(["mean", "std", "count"]).reset_index()
-    return {
-        "dataset": plan.dataset.name,
-        "out": str(plan.config.out),
-        "notes": list(plan.notes),
-        "cells": len(plan.tasks),
-        "finished_before": n_before,
-        "failed": [cell.columns() | {"error": error} for cell, error in failures.items()],
-        "files": [str(path) for path in files],
-        "map": json.loads(means.to_json(orient="records", double_precision=15)),
-    }
-
-
-def _listed_methods(as_json: bool) -> str:
-    from tagloom.experiments.methods import METHODS
-
-    if as_json:
-        rows = [{"name": one.name, "title": one.title, "ours": one.ours} for one in METHODS]
-        return json.dumps(rows, indent=2)
-    width = max(len(method.name) for method in METHODS)
-    return "\n".join(
-        f"{method.name:{width}}  {method.title}{'  (ours)' if method.ours else ''}"
-        for method in METHODS
-    )
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+        typer.echo(told_failures(plan, failures), err=True)
 
 
 def _split(given: list[str] | None) -> list[str] | None:
