@@ -31,12 +31,12 @@ def balanced(A: sparse.csr_array) -> tuple[sparse.csr_array, Floats]:
     A : csr_array of shape (n_items, n_items)
         Symmetric, not negative. An item without edges has t = 1.
     """
-    t = 1 / np.sqrt(_or_one(np.asarray(A.sum(axis=1), dtype=np.float64)))
+    t = 1 / np.sqrt(or_one(np.asarray(A.sum(axis=1), dtype=np.float64)))
     for _ in range(_MAX_STEPS):
         reached = A @ t
         if np.all(np.abs(t * reached - 1)[reached > 0] < _NEAR):
             break
-        t = np.where(reached > 0, np.sqrt(t) / np.sqrt(_or_one(reached)), 1.0)
+        t = np.where(reached > 0, np.sqrt(t) / np.sqrt(or_one(reached)), 1.0)
         t = np.clip(t, 1 / _LARGEST, _LARGEST)
     return _with_sums_below_one(A, t), t
 
@@ -46,9 +46,9 @@ def _with_sums_below_one(A: sparse.csr_array, t: Floats) -> sparse.csr_array:
     i, j = S.coords
     weights = t[i] * S.data * t[j]
     sums = np.bincount(i, weights, minlength=len(t))
-    return sparse.csr_array((weights / _or_one(np.maximum(sums[i], sums[j])), (i, j)), A.shape)
+    return sparse.csr_array((weights / or_one(np.maximum(sums[i], sums[j])), (i, j)), A.shape)
 
 
-def _or_one(values: npt.NDArray[Any]) -> Floats:
+def or_one(values: npt.NDArray[Any]) -> Floats:
     """Return the values with 1 in the place of 0: an item nobody is near has nothing to scale."""
     return np.where(values > 0, values, 1.0)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.checks import check_number, check_whole
 from tagloom.errors import InvalidInputError
-from tagloom.graph.balancing import balanced
+from tagloom.graph.balancing import balanced, or_one
 from tagloom.neighbours import Neighbours, nearest_neighbours, neighbour_table
 
 Array = npt.NDArray[Any]
@@ -67,11 +67,11 @@ class AffinityGraph:
         found = nearest_neighbours(self.rows, k, queries, metric=self.metric, method=self.method)
         weights = _affinities(found, _scales(found), self.scales)
         if self.factors is None:
-            own = _positive(weights.sum(axis=1, keepdims=True))
-            weights /= np.sqrt(own * _positive(self.degrees[found.indices] + weights))
+            own = or_one(weights.sum(axis=1, keepdims=True))
+            weights /= np.sqrt(own * or_one(self.degrees[found.indices] + weights))
         else:
             weights *= self.factors[found.indices]
-            weights /= _positive(weights.sum(axis=1, keepdims=True))
+            weights /= or_one(weights.sum(axis=1, keepdims=True))
         return neighbour_table(weights.astype(self.S.dtype), found.indices, len(self.rows))
 
 
@@ -117,7 +117,7 @@ def affinity_graph(
 
 
 def _by_degrees(A: sparse.csr_array, degrees: npt.NDArray[np.float64]) -> sparse.csr_array:
-    turn = sparse.diags_array(1 / np.sqrt(_positive(degrees)))
+    turn = sparse.diags_array(1 / np.sqrt(or_one(degrees)))
     return sparse.csr_array(turn @ A @ turn)
 
 
@@ -201,8 +201,3 @@ def _affinities(
     ratio = np.divide(found.distances**2, width, out=np.full(width.shape, np.inf), where=width > 0)
     ratio[found.distances == 0] = 0.0
     return np.asarray(np.exp(-ratio))
-
-
-def _positive(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the values with 1 in the place of 0: an item nobody is near has no edge to scale."""
-    return np.where(values > 0, values, 1.0)

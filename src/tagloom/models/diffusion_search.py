@@ -68,7 +68,9 @@ class SearchableDiffusion(SavableDiffusion):
         check_learnable(known, "ignore")
         wanted = [one.get_params() for one in linear]
         found = linear[0]._fitted_along(wanted, *informed_part(self._place(rows), known), {})
+        placed = self._even_rows, self._places
         for params, one in zip(chain, found, strict=True):
+            self._even_rows, self._places = placed
             self.set_params(**params)._take_over(copy(one), rows, known)
             fitted: Self = self.fit(X, Y, **graphs)
             yield fitted
@@ -78,6 +80,5 @@ class SearchableDiffusion(SavableDiffusion):
     ) -> None:
         """Be as after a fit that has found this M and asked for no graph."""
         self._learned_from = None
-        self._place(rows)
         self.linear_, self._passes = linear, []
         self._known, self._learned_from = known, self._seen(rows)
