@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from distributed import Client, LocalCluster
 
-from tagloom.cluster import ClusterAPGGraph, ParquetItems, write_parquet
+from tagloom.dask import ClusterAPGGraph, ParquetItems, write_parquet
 from tagloom.labels import PartialLabels
 from tagloom.models import APGGraph
 
@@ -107,7 +107,7 @@ def cluster_of(n_workers: int, memory_limit: str | int = "auto") -> Iterator[Cli
 
 def start_of_peak() -> int:
     """Import all that a fit needs, forget the peak so far, and return the bytes held now."""
-    import tagloom.cluster  # noqa: F401
+    import tagloom.dask  # noqa: F401
 
     Path("/proc/self/clear_refs").write_text("5")
     return resident("VmRSS")

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from tagloom.completion import job, run
+from tagloom.completion import pipeline as job
+from tagloom.completion import pipeline as run
 from tagloom.completion.inputs import Pictures
 from tagloom.completion.options import Options
 from tagloom.vision import Features

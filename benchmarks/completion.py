@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from completion_trials import Trial, answers_teach, doubts_found, promises_kept, rankings
+from tagloom.benchmark.demo import forgotten, listed_only
 from tagloom.datasets import Dataset, open_dataset
-from tagloom.experiments.against_truth import forgotten, listed_only
 from tagloom.labels import PartialLabels, State
 from tagloom.vision import Features
 

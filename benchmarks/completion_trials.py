@@ -9,16 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tagloom.completion.assembling import assemble
-from tagloom.completion.learning import Learned, fit_tagger, measured
-from tagloom.completion.lessons import Taught, teach
-from tagloom.completion.options import Options
-from tagloom.completion.quality import calibration_error
-from tagloom.completion.result import Completed
-from tagloom.completion.thresholds import choose_thresholds
-from tagloom.completion.work import Work
-from tagloom.errors import TagloomWarning
-from tagloom.experiments.against_truth import (
+from tagloom.benchmark.demo import (
     baseline_scores,
     came_true,
     hidden_from,
@@ -26,6 +17,14 @@ from tagloom.experiments.against_truth import (
     ranked,
     suggested,
 )
+from tagloom.completion.calibration import choose_thresholds
+from tagloom.completion.checkpoint import Work
+from tagloom.completion.fit import Learned, fit_tagger, measured
+from tagloom.completion.options import Options
+from tagloom.completion.pipeline import assemble
+from tagloom.completion.result import Completed, calibration_error
+from tagloom.completion.training_labels import Taught, teach
+from tagloom.errors import TagloomWarning
 from tagloom.labels import PartialLabels, State, add_known
 from tagloom.metrics import mean_average_precision
 from tagloom.tagger import SemanticTagger

@@ -30,10 +30,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from tagloom.vision import EfficientNetLite, decode, embed, find_pictures
-from tagloom.vision.efficientnet import _VARIANTS, _checked_weights
-from tagloom.vision.efficientnet_graph import build_efficientnet
+from tagloom.vision.efficientnet import (
+    _VARIANTS,
+    _checked_weights,
+    build_efficientnet,
+    read_torch_weights,
+)
 from tagloom.vision.pipeline import available_cores
-from tagloom.vision.torchfile import read_torch_weights
 
 BATCH = 16
 Rates = dict[str, list[NDArray[np.float64]]]

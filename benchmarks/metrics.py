@@ -13,11 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from tagloom.metrics import (
-    at_top_k,
-    average_precision,
-    average_precision_per_item,
-)
+from tagloom.metrics import at_top_k, average_precision, average_precision_per_item
 
 
 def problem(n_items: int, n_labels: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:

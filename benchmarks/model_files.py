@@ -12,7 +12,7 @@ import numpy as np
 from tagloom import APGDiffusion, APGGraph, PartialLabels, SemanticTagger
 from tagloom.labels import hide_per_class
 from tagloom.models import read_facts
-from tagloom.models.saving import read_model
+from tagloom.persistence.container import read_model
 from tagloom.vision import Features
 
 

@@ -43,7 +43,7 @@ def drawn_rows(path: Path, key: str, n: int, d: int) -> np.ndarray:
     """Return rows between the rows of a table and one of their ten neighbours, with noise."""
     from sklearn.decomposition import PCA
 
-    from tagloom.neighbours import nearest_neighbours
+    from tagloom.neighbors import nearest_neighbours
 
     with np.load(path, allow_pickle=False) as file:
         table = file[key].astype(np.float32)
@@ -81,7 +81,7 @@ def searcher(method: str, k: int) -> Callable[[np.ndarray, np.ndarray | None], n
         from pynndescent import NNDescent
 
         return lambda X, queries: NNDescent(X, n_neighbors=k + 1, random_state=0).neighbor_graph[0]
-    from tagloom.neighbours import nearest_neighbours
+    from tagloom.neighbors import nearest_neighbours
 
     return lambda X, queries: nearest_neighbours(X, k, queries, method=method).indices
 
@@ -114,7 +114,7 @@ def search(method: str, folder: Path, k: int, n_queries: int) -> dict[str, float
 
 def prepare(options: argparse.Namespace, n: int, folder: Path) -> None:
     """Write the rows, a sample of their positions and the true neighbours of these."""
-    from tagloom.neighbours import nearest_neighbours
+    from tagloom.neighbors import nearest_neighbours
 
     if options.features:
         X = drawn_rows(options.features, options.key, n, options.columns)

@@ -13,10 +13,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from tagloom.experiments.figures import write_figures
-from tagloom.experiments.summary import paired_differences, summarise
-from tagloom.experiments.summary_grid import Grid, grid_of_differences, grid_of_means
-from tagloom.experiments.summary_names import learners_only
+from tagloom.benchmark.figures import write_figures
+from tagloom.benchmark.summary import (
+    Grid,
+    grid_of_differences,
+    grid_of_means,
+    learners_only,
+    paired_differences,
+    summarise,
+)
 
 
 def main() -> None:

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tagloom.review.app import make_app
 from tagloom.review.collection import Collection
 from tagloom.review.loading import Asked, Doubted, Loaded
+from tagloom.review.routes import make_app
 from tagloom.review.session import Review
 from tagloom.review.states import EntryState
 

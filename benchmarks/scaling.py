@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from sized_problems import sized_problem
-from tagloom.experiments.cells_memory import PeakMemory
+from tagloom.benchmark.cell import PeakMemory
 from tagloom.models import APGGraph
 
 HERE = Path(__file__).parent

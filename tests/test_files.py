@@ -3,7 +3,7 @@ import os
 import pytest
 
 from tagloom.errors import UnwritableFileError
-from tagloom.files import written_whole
+from tagloom.io import written_whole
 
 
 def test_replaces_whole_and_keeps_permissions(tmp_path):

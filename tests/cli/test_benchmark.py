@@ -112,7 +112,7 @@ def test_rates_that_are_no_numbers_are_wrong_usage():
 )
 def test_a_missing_extra_is_told_before_anything_runs(tmp_path, monkeypatch, missing, remedy):
     monkeypatch.setattr(
-        "tagloom.experiments.table.find_spec", lambda name: name not in missing or None
+        "tagloom.benchmark.summary.find_spec", lambda name: name not in missing or None
     )
     answer = runner.invoke(app, ["benchmark", *QUICK, "--out", str(tmp_path / "out")])
     assert remedy in str(answer.exception)
@@ -131,7 +131,7 @@ SCRIPT = """
 import sys
 sys.path[:0] = [{here!r}, {toys!r}]
 import tagloom.datasets.registry
-from tagloom.experiments import methods
+from tagloom.benchmark import methods
 
 if __name__ == "__main__":
     from toy_sets import make_dataset

@@ -197,7 +197,7 @@ def test_sources_that_contradict_each_other_leave_it_unknown_and_say_so(
 
 
 def test_warnings_are_told_in_a_line(collection, tmp_path, monkeypatch):
-    from tagloom.completion import run
+    from tagloom.completion import pipeline as run
 
     def warn(*args, **kwargs):
         for _ in range(2):
@@ -216,7 +216,7 @@ def test_warnings_are_told_in_a_line(collection, tmp_path, monkeypatch):
 
 
 def test_a_disk_that_is_full_ends_in_a_message(collection, tmp_path, monkeypatch):
-    from tagloom.completion import job
+    from tagloom.completion import pipeline as job
 
     def fail(*args, **kwargs):
         raise OSError(28, "No space left on device", "model.tagloom")

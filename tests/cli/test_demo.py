@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tagloom import errors as extras
 from tagloom.cli import app as front_door
-from tagloom.datasets.scenes.writing import read_tags
-from tagloom.vision import extras
+from tagloom.datasets.scenes.dataset import read_tags
 
 
 def run(*arguments):

@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from tagloom.completion.exporting import finished_tags
+from tagloom.completion.export import finished_tags
 from tagloom.formats import read_tags
 
 FORMS = {

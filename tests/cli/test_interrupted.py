@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tagloom.completion.model import KIND
-from tagloom.models.saving import read_model
+from tagloom.persistence.container import read_model
 
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="signals cannot be sent to a process there"

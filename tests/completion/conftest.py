@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tagloom.completion import run
+from tagloom.completion import pipeline as run
 from tagloom.completion.inputs import Pictures
 from tagloom.completion.options import Options
 from tagloom.vision import Features
-from tagloom.vision.discover import Found
+from tagloom.vision.pictures import Found
 
 LABELS = ("beach", "boat", "cat", "dog", "snow")
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tagloom.completion.doubts import SLIPS, chance_of_slip
+from tagloom.completion.suggestions import SLIPS, chance_of_slip
 
 
 @pytest.mark.parametrize("present", [True, False])

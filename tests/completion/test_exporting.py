@@ -2,7 +2,7 @@ import csv
 
 import pytest
 
-from tagloom.completion.exporting import FORMS, export, finished_tags, planned_sidecars
+from tagloom.completion.export import FORMS, export, finished_tags, planned_sidecars
 from tagloom.errors import InvalidInputError
 from tagloom.formats import read_tags
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from tagloom.completion.heldout import held_out_scores
+from tagloom.completion.fit import held_out_scores
 from tagloom.labels import PartialLabels, State
 from tagloom.models import APGDiffusion
 from tagloom.tagger import SemanticTagger

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
+from tagloom.completion.checkpoint import Work
+from tagloom.completion.fit import measured
 from tagloom.completion.inputs import said_of
-from tagloom.completion.learning import measured
-from tagloom.completion.lessons import teach
 from tagloom.completion.options import Options
-from tagloom.completion.work import Work
+from tagloom.completion.training_labels import teach
 from tagloom.formats import read_tags
 from tagloom.models import APGDiffusion
 from tagloom.tagger import SemanticTagger

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tagloom.completion.lessons import teach, without
 from tagloom.completion.options import Options
+from tagloom.completion.training_labels import teach, without
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, add_known
 

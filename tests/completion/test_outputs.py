@@ -1,8 +1,8 @@
 import pytest
 
 from tagloom.completion import outputs
+from tagloom.completion.options import write_record
 from tagloom.completion.outputs import is_done, prepare_out
-from tagloom.completion.record import write_record
 from tagloom.errors import InvalidInputError, UnwritableFileError
 
 

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from tagloom.completion.model import CompletionModel
-from tagloom.completion.predicting import predict_folder, write_predictions
+from tagloom.completion.model import CompletionModel, predict_folder, write_predictions
 from tagloom.errors import InvalidInputError
 from tagloom.formats import read_tags
 from tagloom.vision import choose_backbone

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tagloom.completion.calibration import Calibration
-from tagloom.completion.quality import Bin, calibration_error, label_qualities, reliability
-from tagloom.completion.ranking import comparisons_won
+from tagloom.completion.result import Bin, calibration_error, label_qualities, reliability
 from tagloom.labels import PartialLabels
+from tagloom.metrics import comparisons_won
 
 
 def with_completeness(c):

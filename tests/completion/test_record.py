@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagloom.completion.record import digest_of, digest_of_files, read_record, write_record
+from tagloom.completion.options import digest_of, digest_of_files, read_record, write_record
 from tagloom.errors import InvalidInputError
 
 

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy import sparse
 
-from tagloom.completion.quality import Bin, LabelQuality
 from tagloom.completion.report import write_report
-from tagloom.completion.result import Completed, Doubt, Left
-from tagloom.completion.suggestions import TagState, tag_table
-from tagloom.completion.teaching import Question
+from tagloom.completion.result import Bin, Completed, Doubt, LabelQuality, Left
+from tagloom.completion.suggestions import Question, TagState, tag_table
 from tagloom.labels import PartialLabels
 
 nan = float("nan")

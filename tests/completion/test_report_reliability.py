@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from tagloom.completion.quality import Bin
-from tagloom.completion.report._reliability import drawing, reading
+from tagloom.completion.report import drawing, reading
+from tagloom.completion.result import Bin
 
 
 def circles(bins):

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from tagloom.completion import job, learning, run
+from tagloom.completion import fit as learning
+from tagloom.completion import pipeline as job
+from tagloom.completion import pipeline as run
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.suggestions import TagState
 from tagloom.errors import InvalidInputError

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tagloom.completion.teaching import worth_asking
+from tagloom.completion.suggestions import worth_asking
 
 
 def by_going_through_all(P, open_to, n_present, count, per_label):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tagloom.completion.thresholds import LEAST, choose_thresholds
+from tagloom.completion.calibration import LEAST, choose_thresholds
 
 # Few values, so that many are equal.
 columns = st.lists(st.sampled_from([k / 16 for k in range(17)]), min_size=1, max_size=12)

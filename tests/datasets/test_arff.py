@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagloom.datasets._arff import read_arff
+from tagloom.datasets.mulan import read_arff
 from tagloom.errors import InvalidInputError
 
 NAMES = st.text(

@@ -6,7 +6,7 @@ from tagloom.datasets import Dataset
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.vision import Backbone, Features, Framing
-from tagloom.vision.backbone import fingerprint
+from tagloom.vision.encoders import fingerprint
 
 
 class MeanColour(Backbone):

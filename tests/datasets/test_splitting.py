@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tagloom.datasets._splitting import rows_of_words, seeded_split
+from tagloom.datasets.base import rows_of_words, seeded_split
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from layouts import vectors
 
-from tagloom.datasets._vectors import read_vectors
+from tagloom.datasets.lear import read_vectors
 from tagloom.errors import InvalidInputError
 
 FORMS = {

@@ -6,7 +6,7 @@ from saying import NO_JSON, annotations, damaged, refusal_of
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
-from tagloom.formats.coco import read_coco, recognise_coco, write_coco
+from tagloom.formats.interchange.coco import read_coco, recognise_coco, write_coco
 
 SHARED = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None

@@ -8,10 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagloom.formats.embedded import embedded_tags, has_embedded, read_embedded
-from tagloom.formats.iptc import iptc_keywords, photoshop_iptc
-from tagloom.formats.picture_blocks import picture_blocks
-from tagloom.formats.xmp_merge import new_packet
+from tagloom.formats.metadata.embedded import (
+    embedded_tags,
+    has_embedded,
+    iptc_keywords,
+    photoshop_iptc,
+    picture_blocks,
+    read_embedded,
+)
+from tagloom.formats.metadata.xmp_merge import new_packet
 
 Image = pytest.importorskip("PIL.Image")
 XMP = new_packet(["beach", "Zürich"])

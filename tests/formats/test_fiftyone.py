@@ -6,7 +6,7 @@ from saying import LETTERS, NO_JSON, annotations, damaged, pictures, refusal_of
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
-from tagloom.formats.fiftyone import read_fiftyone, recognise_fiftyone, write_fiftyone
+from tagloom.formats.interchange.fiftyone import read_fiftyone, recognise_fiftyone, write_fiftyone
 
 SHARED = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None

@@ -3,7 +3,7 @@
 import pytest
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.folders import read_folders
+from tagloom.formats.metadata.folders import read_folders
 
 
 def test_every_folder_on_the_way_is_a_tag(tmp_path):

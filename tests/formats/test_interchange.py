@@ -4,14 +4,14 @@ import pytest
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
-from tagloom.formats.coco import read_coco, recognise_coco, write_coco
-from tagloom.formats.fiftyone import read_fiftyone, recognise_fiftyone, write_fiftyone
-from tagloom.formats.label_studio import (
+from tagloom.formats.interchange.coco import read_coco, recognise_coco, write_coco
+from tagloom.formats.interchange.fiftyone import read_fiftyone, recognise_fiftyone, write_fiftyone
+from tagloom.formats.interchange.label_studio import (
     read_label_studio,
     recognise_label_studio,
     write_label_studio,
 )
-from tagloom.formats.voc import read_voc, recognise_voc, write_voc
+from tagloom.formats.interchange.voc import read_voc, recognise_voc, write_voc
 
 FORMATS = {
     "coco": (recognise_coco, read_coco, write_coco),

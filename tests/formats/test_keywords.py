@@ -3,7 +3,7 @@
 import pytest
 
 from tagloom.formats import Annotation, read_tags
-from tagloom.formats.xmp_merge import new_packet
+from tagloom.formats.metadata.xmp_merge import new_packet
 
 Image = pytest.importorskip("PIL.Image")
 

@@ -8,7 +8,7 @@ from saying import NO_JSON, SPEAKABLE, annotations, damaged, names, refusal_of
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
-from tagloom.formats.label_studio import (
+from tagloom.formats.interchange.label_studio import (
     read_label_studio,
     recognise_label_studio,
     write_label_studio,

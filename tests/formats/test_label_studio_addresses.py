@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tagloom.formats.label_studio import read_label_studio
+from tagloom.formats.interchange.label_studio import read_label_studio
 
 
 @pytest.fixture

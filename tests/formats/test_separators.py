@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tagloom.formats.separators import SEPARATORS, csv_rows, sniffed_separator
+from tagloom.formats.tables.csv import SEPARATORS, csv_rows, sniffed_separator
 
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6).map(str.lstrip)
 rows = st.integers(2, 4).flatmap(

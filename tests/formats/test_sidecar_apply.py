@@ -8,11 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats import sidecar_apply
-from tagloom.formats.sidecar_apply import apply_sidecars, undo_sidecars
-from tagloom.formats.sidecar_journal import JournalError, read_journal
-from tagloom.formats.sidecars import plan_sidecars, read_sidecars
-from tagloom.formats.xmp_merge import new_packet
+from tagloom.formats.metadata import sidecar_writes as sidecar_apply
+from tagloom.formats.metadata.sidecar_writes import (
+    JournalError,
+    apply_sidecars,
+    read_journal,
+    undo_sidecars,
+)
+from tagloom.formats.metadata.sidecars import plan_sidecars, read_sidecars
+from tagloom.formats.metadata.xmp_merge import new_packet
 
 JPEG = b"\xff\xd8\xff\xd9"
 TAGS = {"1.jpg": ["sea"], "a/2.jpg": ["sea", "café"], "3.jpg": ["old"]}

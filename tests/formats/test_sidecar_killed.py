@@ -8,16 +8,15 @@ import time
 
 import pytest
 
-from tagloom.formats.sidecar_apply import apply_sidecars, undo_sidecars
-from tagloom.formats.sidecar_journal import read_journal
-from tagloom.formats.sidecars import plan_sidecars
-from tagloom.formats.xmp_merge import new_packet
+from tagloom.formats.metadata.sidecar_writes import apply_sidecars, read_journal, undo_sidecars
+from tagloom.formats.metadata.sidecars import plan_sidecars
+from tagloom.formats.metadata.xmp_merge import new_packet
 
 JPEG = b"\xff\xd8\xff\xd9"
 APPLY = """
 import sys
-from tagloom.formats.sidecars import plan_sidecars
-from tagloom.formats.sidecar_apply import apply_sidecars
+from tagloom.formats.metadata.sidecars import plan_sidecars
+from tagloom.formats.metadata.sidecar_writes import apply_sidecars
 folder, journal = sys.argv[1:]
 plan = plan_sidecars(folder, {f"{n}.jpg": ["sea", "sky"] for n in range(120)})
 print("go", flush=True)

@@ -4,10 +4,10 @@ import io
 
 import pytest
 
-from tagloom.formats.embedded import embedded_tags
-from tagloom.formats.sidecar_apply import apply_sidecars
-from tagloom.formats.sidecars import plan_sidecars, read_sidecars
-from tagloom.formats.xmp_merge import merge_packet, new_packet
+from tagloom.formats.metadata.embedded import embedded_tags
+from tagloom.formats.metadata.sidecar_writes import apply_sidecars
+from tagloom.formats.metadata.sidecars import plan_sidecars, read_sidecars
+from tagloom.formats.metadata.xmp_merge import merge_packet, new_packet
 
 exiv2 = pytest.importorskip("exiv2", reason="exiv2 is not installed (dependency group: oracles)")
 Image = pytest.importorskip("PIL.Image")

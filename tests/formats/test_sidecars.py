@@ -5,8 +5,8 @@ import os
 import pytest
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.sidecars import has_sidecars, plan_sidecars, read_sidecars
-from tagloom.formats.xmp_merge import new_packet
+from tagloom.formats.metadata.sidecars import has_sidecars, plan_sidecars, read_sidecars
+from tagloom.formats.metadata.xmp_merge import new_packet
 
 JPEG = b"\xff\xd8\xff\xd9"
 

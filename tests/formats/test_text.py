@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import read_tags
-from tagloom.formats.gathering import Gathering
-from tagloom.formats.text import first_text, read_text
+from tagloom.formats.annotations import Gathering
+from tagloom.formats.tables.text import first_text, read_text
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0")).filter(
     lambda text: text.strip() and not text.startswith("\ufeff")

@@ -5,7 +5,7 @@ from saying import annotations
 
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import Annotation, Annotations
-from tagloom.formats.voc import read_voc, recognise_voc, write_voc
+from tagloom.formats.interchange.voc import read_voc, recognise_voc, write_voc
 
 SHARED = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None

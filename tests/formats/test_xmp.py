@@ -5,7 +5,7 @@ import codecs
 import pytest
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.xmp import read_packet
+from tagloom.formats.metadata.xmp import read_packet
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 NAMESPACES = (

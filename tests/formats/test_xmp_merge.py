@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.xmp import FIELDS, read_packet
-from tagloom.formats.xmp_merge import merge_packet, new_packet
-from tagloom.formats.xmp_text import clean, escaped, illegal_character
+from tagloom.formats.metadata.xmp import FIELDS, clean, escaped, illegal_character, read_packet
+from tagloom.formats.metadata.xmp_merge import merge_packet, new_packet
 
 DC, DIGIKAM, LR = FIELDS
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

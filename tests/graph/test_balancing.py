@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from tagloom.graph import affinity_graph, diffuse
-from tagloom.graph.balancing import balanced
+from tagloom.graph.diffusion import balanced
 
 
 def balanced_sums(A):

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels import PartialLabels, pack_labels, unpack_labels
+from tagloom.labels import PartialLabels
+from tagloom.persistence.codecs import pack_labels, unpack_labels
 
 cells = st.sampled_from([1.0, 0.0, np.nan])
 

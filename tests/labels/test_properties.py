@@ -11,8 +11,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from tagloom.labels import PartialLabels
-from tagloom.labels._dense import Dense
-from tagloom.labels._sparse import Sparse
+from tagloom.labels.storage import Dense, Sparse
 
 
 @dataclass

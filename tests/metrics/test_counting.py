@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tagloom.metrics._counting import counted_by_cells, counted_by_sorting
+from tagloom.metrics import counted_by_cells, counted_by_sorting
 
 dtypes = st.sampled_from([np.float32, np.float64])
 

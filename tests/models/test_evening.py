@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagloom.models.evening import EvenRows, EvenScores
+from tagloom.models.normalization import EvenRows, EvenScores
 
 
 def some_rows(n=50, d=4, seed=0):

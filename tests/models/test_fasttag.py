@@ -12,8 +12,7 @@ from toys import low_rank_toy
 from tagloom.labels import PartialLabels, hide_per_class, keep_presences
 from tagloom.metrics import mean_average_precision
 from tagloom.models import FastTag
-from tagloom.models.fasttag_layers import Features, Settings, corrupted_moments, fit_layers
-from tagloom.models.fasttag_search import f1_at
+from tagloom.models.fasttag import Features, Settings, corrupted_moments, f1_at, fit_layers
 
 TOY = low_rank_toy()
 RNG = np.random.default_rng(0)

@@ -8,7 +8,8 @@ from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, hide_per_class, keep_presences
-from tagloom.models import APGGraph, LeastSquares, weight_patterns
+from tagloom.models import APGGraph, LeastSquares
+from tagloom.models import least_squares as weight_patterns
 
 TOY = low_rank_toy()
 

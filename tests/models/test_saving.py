@@ -9,7 +9,8 @@ from toys import low_rank_toy
 
 import tagloom
 from tagloom.errors import InvalidInputError, ModelFileError
-from tagloom.models import APGGraph, saving
+from tagloom.models import APGGraph
+from tagloom.persistence import container as saving
 
 TOY = low_rank_toy()
 

@@ -7,7 +7,8 @@ from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.labels import PartialLabels
-from tagloom.models import APGDiffusion, APGGraph, LeastSquares, read_facts, saving
+from tagloom.models import APGDiffusion, APGGraph, LeastSquares, read_facts
+from tagloom.persistence import container as saving
 
 TOY = low_rank_toy()
 NEW = np.random.default_rng(7).normal(size=(9, TOY.X.shape[1]))

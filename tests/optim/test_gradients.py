@@ -9,7 +9,7 @@ from problems import random_problem
 from tagloom.graph import laplacian
 from tagloom.labels import PartialLabels
 from tagloom.optim import InstanceLaplacian, LabelLaplacian, MaskedSquaredLoss, Ridge
-from tagloom.optim.quadratic import value
+from tagloom.optim.penalties import value
 
 
 def numerical_gradient(f, M, step=1e-5):
@@ -76,7 +76,7 @@ def test_rows_are_cut_into_blocks_without_effect(monkeypatch):
     problem = random_problem(8)
     M = some_M(problem)
     whole = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=True).gradient(M)
-    monkeypatch.setattr("tagloom.optim.weighing._BLOCK_SCORES", 3 * problem.known.n_labels)
+    monkeypatch.setattr("tagloom.optim.blocks._BLOCK_SCORES", 3 * problem.known.n_labels)
     cut = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=True)
     assert len(cut._rows._blocks) == 5
     np.testing.assert_allclose(cut.gradient(M), whole, atol=1e-12)
@@ -88,8 +88,8 @@ def test_sampled_products_are_those_of_whole_blocks(seed, dtype, monkeypatch):
     problem = random_problem(seed)
     X, M = problem.X.astype(dtype), some_M(problem).astype(dtype)
     whole = MaskedSquaredLoss.of(X, problem.known, fit_intercept=problem.fit_intercept)
-    monkeypatch.setattr("tagloom.optim.weighing._WORTH_COMPILING", 0)
-    monkeypatch.setattr("tagloom.optim.weighing._BLOCK_FEATURES", 4 * X.shape[1])
+    monkeypatch.setattr("tagloom.optim.blocks._WORTH_COMPILING", 0)
+    monkeypatch.setattr("tagloom.optim.blocks._BLOCK_FEATURES", 4 * X.shape[1])
     sampled = MaskedSquaredLoss.of(X, problem.known, fit_intercept=problem.fit_intercept)
     digits = {"rtol": 0, "atol": 1e-11 if dtype == np.float64 else 1e-4}
     np.testing.assert_allclose(sampled.gradient(M), whole.gradient(M), **digits)
@@ -110,7 +110,7 @@ def test_every_share_of_known_entries_gives_the_same_sums(rate, monkeypatch):
     known, M = PartialLabels.from_array(Y), rng.normal(size=(6, 5))
     W = ~np.isnan(Y)
     for worth in (0, 1 << 40):
-        monkeypatch.setattr("tagloom.optim.weighing._WORTH_COMPILING", worth)
+        monkeypatch.setattr("tagloom.optim.blocks._WORTH_COMPILING", worth)
         loss = MaskedSquaredLoss.of(X, known, fit_intercept=True)
         b = loss.intercept(M)
         residual = W * (X @ M + b - np.nan_to_num(Y))
@@ -165,7 +165,7 @@ def test_ridge_is_half_the_squared_norm():
 
 
 def test_stored_entries_cost_no_table_of_rows_and_labels(monkeypatch):
-    monkeypatch.setattr("tagloom.optim.weighing._WORTH_COMPILING", 0)
+    monkeypatch.setattr("tagloom.optim.blocks._WORTH_COMPILING", 0)
     rng = np.random.default_rng(0)
     n, d, c = 2048, 32, 4200
     X = rng.normal(size=(n, d))

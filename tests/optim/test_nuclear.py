@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tagloom.optim.nuclear import nuclear_norm, shrink, shrink_by_svd, spectral_norm
+from tagloom.optim.penalties import nuclear_norm, shrink, shrink_by_svd, spectral_norm
 
 matrices = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.floats(-10, 10, width=32))

@@ -10,8 +10,8 @@ from problems import Problem, random_graph, random_labels, random_problem, refer
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.optim import dual_bound, solve
-from tagloom.optim.certificate import relative_gap
-from tagloom.optim.nuclear import nuclear_norm
+from tagloom.optim.duality import relative_gap
+from tagloom.optim.penalties import nuclear_norm
 
 SEEDS = range(48)
 
@@ -157,7 +157,7 @@ def test_history_tells_objective_rank_step_and_time():
 
 @pytest.mark.parametrize("seed", [2, 8, 13, 28])
 def test_start_in_single_precision_ends_in_double(seed, monkeypatch):
-    monkeypatch.setattr("tagloom.optim.precisions._LARGE", 0)
+    monkeypatch.setattr("tagloom.optim.solvers.base._LARGE", 0)
     objective = random_problem(seed).objective()
     solution = solve(objective, tol=1e-8, max_iter=20_000)
     assert solution.M.dtype == np.float64
@@ -169,7 +169,7 @@ def test_start_in_single_precision_ends_in_double(seed, monkeypatch):
 
 
 def test_few_iterations_are_kept_to_in_mixed_precision(monkeypatch):
-    monkeypatch.setattr("tagloom.optim.precisions._LARGE", 0)
+    monkeypatch.setattr("tagloom.optim.solvers.base._LARGE", 0)
     solution = solve(random_problem(8).objective(), tol=1e-12, max_iter=7)
     assert len(solution.history) == 7
     assert solution.M.dtype == np.float64
@@ -240,7 +240,7 @@ def test_huge_lam_gives_zero():
 
 
 def test_callback_that_stops_in_the_single_phase_is_heard(monkeypatch):
-    monkeypatch.setattr("tagloom.optim.precisions._LARGE", 0)
+    monkeypatch.setattr("tagloom.optim.solvers.base._LARGE", 0)
     calls = []
     solution = solve(
         random_problem(8).objective(), tol=0.0, callback=lambda line, M: calls.append(line) or True
@@ -288,7 +288,7 @@ def test_labels_of_very_different_weight_are_left_to_proximal_gradients():
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-4])
 def test_rank_is_that_of_single_precision_where_that_was_enough(tol, monkeypatch):
-    monkeypatch.setattr("tagloom.optim.precisions._LARGE", 0)
+    monkeypatch.setattr("tagloom.optim.solvers.base._LARGE", 0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 12))
     Y = (X @ rng.normal(size=(12, 3)) @ rng.normal(size=(3, 10)) > 0).astype(float)
@@ -300,7 +300,7 @@ def test_rank_is_that_of_single_precision_where_that_was_enough(tol, monkeypatch
 
 @pytest.mark.parametrize("scale", [1e25, 1e-25])
 def test_features_that_only_double_precision_can_hold(scale, monkeypatch):
-    monkeypatch.setattr("tagloom.optim.precisions._LARGE", 0)
+    monkeypatch.setattr("tagloom.optim.solvers.base._LARGE", 0)
     problem = random_problem(8)
     scaled = Problem(**{**problem.__dict__, "X": scale * problem.X, "lam": scale * problem.lam})
     plain = solve(problem.objective(gamma=0, gamma_labels=0, ridge=0), tol=1e-4)

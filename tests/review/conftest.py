@@ -12,9 +12,9 @@ pytest.importorskip("starlette", reason="the review page needs tagloom[review]")
 pytest.importorskip("uvicorn", reason="the review page needs tagloom[review]")
 
 from tagloom.completion.options import Options
-from tagloom.completion.run import complete
+from tagloom.completion.pipeline import complete
 from tagloom.datasets.scenes import write_scenes
-from tagloom.review.app import make_app
+from tagloom.review.routes import make_app
 from tagloom.review.session import Review
 
 N_PICTURES = 48

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.record import read_record
+from tagloom.completion.options import read_record
 from tagloom.labels import State
 from tagloom.review.loading import load
 

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from tagloom.completion.exporting import finished_tags
+from tagloom.completion.export import finished_tags
 from tagloom.review.states import EntryState
 
 

@@ -3,8 +3,8 @@ import csv
 from typer.testing import CliRunner
 
 from tagloom.cli.app import app
-from tagloom.completion.exporting import finished_tags
-from tagloom.review.store import decided
+from tagloom.completion.answers import decided
+from tagloom.completion.export import finished_tags
 
 
 def entries(annotations):

@@ -6,12 +6,12 @@ import time
 import numpy as np
 import pytest
 
-from tagloom.completion.exporting import finished_tags
+from tagloom.completion.export import finished_tags
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.record import read_record
+from tagloom.completion.options import read_record
 from tagloom.labels import State
-from tagloom.review.before import keep_before
 from tagloom.review.learning import suggested_now, what_changed
+from tagloom.review.loading import keep_before
 from tagloom.review.session import Review
 
 

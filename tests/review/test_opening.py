@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from tagloom.review import opening
+from tagloom.review import server as opening
 
 URL = "http://127.0.0.1:4321/?token=a-secret&b"
 

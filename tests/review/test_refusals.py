@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from tagloom.errors import InvalidInputError, TagloomError
-from tagloom.review.serving import serve
-from tagloom.review.store import Store
+from tagloom.review.journal import Store
+from tagloom.review.server import serve
 
 
 def has_begun(address):

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tagloom.completion.decisions import decided
+from tagloom.completion.answers import decided
 
 
 class Server:

@@ -1,6 +1,6 @@
 import pytest
 
-from tagloom.completion.decisions import ABSENT, PRESENT
+from tagloom.completion.answers import ABSENT, PRESENT
 from tagloom.review.states import (
     BY_WORD,
     CARRIED,

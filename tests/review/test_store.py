@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tagloom.completion.answers import decided
 from tagloom.errors import InvalidInputError, UnwritableFileError
-from tagloom.review.store import Change, Store, decided
+from tagloom.review.journal import Change, Store
 
 IMAGES = ("a.jpg", "b 'quoted'.jpg", "\udce4.jpg")
 TAGS = ("sea", "sky\u2028", "<b>")

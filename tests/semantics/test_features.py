@@ -4,7 +4,7 @@ from sklearn.base import clone
 
 from tagloom.errors import InvalidInputError
 from tagloom.semantics import DescriptorPCA
-from tagloom.semantics._pca import column_variances
+from tagloom.semantics.features import column_variances
 
 
 @pytest.fixture
@@ -67,5 +67,5 @@ def test_refusals(rows, wrong, message):
 
 def test_variances_of_columns_taken_a_few_rows_at_a_time(monkeypatch):
     X = (100 + np.random.default_rng(0).standard_normal((50, 3))).astype(np.float32)
-    monkeypatch.setattr("tagloom.semantics._pca._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("tagloom.semantics.features._ROWS_AT_ONCE", 7)
     np.testing.assert_allclose(column_variances(X), X.astype(np.float64).var(axis=0), rtol=1e-12)

@@ -5,8 +5,8 @@ from sklearn.metrics import mutual_info_score
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.semantics import ConceptSelector, mutual_information
-from tagloom.semantics import _information as module
-from tagloom.semantics._information import bin_edges, binned
+from tagloom.semantics import concepts as module
+from tagloom.semantics.concepts import bin_edges, binned
 
 NAN = float("nan")
 

@@ -154,6 +154,6 @@ def test_items_pooled_a_few_at_a_time_are_pooled_alike(pooling, unlisted, monkey
     known = PartialLabels.from_tags(tags, unlisted=unlisted, labels=range(6))
     local = LocalDescriptor(n_neighbors=7, pooling=pooling)
     whole = local.fit_transform(visual, known)
-    monkeypatch.setattr("tagloom.semantics._pooling._SUMS_AT_ONCE", 30)
+    monkeypatch.setattr("tagloom.semantics.local._SUMS_AT_ONCE", 30)
     np.testing.assert_array_equal(local.fit_transform(visual, known), whole)
     assert whole.dtype == np.float32

@@ -8,7 +8,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, add_known, hide_per_class
 from tagloom.models import APGDiffusion, APGGraph
 from tagloom.tagger import SemanticTagger
-from tagloom.tagger.refitting import carried
+from tagloom.tagger.semantic_tagger import carried
 from tagloom.vision import Features
 
 PAPER = APGGraph(lam=1.0, gamma=0.01, ridge=1.0, tol=1e-5)

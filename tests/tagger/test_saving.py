@@ -7,20 +7,13 @@ from seen_scenes import KNOWN, NEW, TRAIN, TRUTH, features_of
 
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.labels import PartialLabels
-from tagloom.models import (
-    APGDiffusion,
-    APGGraph,
-    LeastSquares,
-    NeighbourTagger,
-    Trial,
-    read_facts,
-    saving,
-)
+from tagloom.models import APGDiffusion, APGGraph, LeastSquares, NeighbourTagger, Trial, read_facts
+from tagloom.persistence import container as saving
 from tagloom.semantics import ConceptSelector, LocalDescriptor, SemanticDescriptor
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Backbone, CombinedBackbones, Features, Framing
-from tagloom.vision.backbone import fingerprint
-from tagloom.vision.recalling import backbone_facts, recall_backbone
+from tagloom.vision.choice import backbone_facts, recall_backbone
+from tagloom.vision.encoders import fingerprint
 
 LEARNERS = {
     "tuned": "diffusion",

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tagloom.vision import Backbone, Framing
-from tagloom.vision.backbone import fingerprint
+from tagloom.vision.encoders import fingerprint
 
 
 class ToyBackbone(Backbone):

@@ -4,7 +4,7 @@ import pytest
 
 from tagloom.errors import InvalidInputError
 from tagloom.vision import Skipped, find_pictures
-from tagloom.vision import discover as module
+from tagloom.vision import pictures as module
 
 
 def test_pictures_are_found_throughout_in_a_stable_order(folder):

@@ -11,8 +11,7 @@ from PIL import Image
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.vision import EfficientNetLite, MissingExtraError, decode
 from tagloom.vision import efficientnet as module
-from tagloom.vision.efficientnet import kept_under_own_hash
-from tagloom.vision.torchfile import read_torch_weights
+from tagloom.vision.efficientnet import kept_under_own_hash, read_torch_weights
 
 PICTURES = Path(find_spec("skimage").submodule_search_locations[0]) / "data"
 CATS = {"tabby", "tiger cat", "Persian cat", "Siamese cat", "Egyptian cat"}

@@ -167,8 +167,8 @@ RUN = """
 import sys, time
 sys.path.insert(0, sys.argv[3])
 from conftest import ToyBackbone
-from tagloom.vision import embed, embedding
-embedding._ENTRIES_PER_TRANSACTION = 4
+from tagloom.vision import embed, pipeline
+pipeline._ENTRIES_PER_TRANSACTION = 4
 
 class Slow(ToyBackbone):
     def describe(self, prepared):

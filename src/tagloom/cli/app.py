@@ -11,7 +11,7 @@ import typer
 
 from tagloom import __version__
 from tagloom.cli import benchmark, complete, demo, embed, export, inspect, predict, review
-from tagloom.cli.telling import tell_warnings
+from tagloom.cli.console import tell_warnings
 from tagloom.errors import TagloomError
 
 app = typer.Typer(

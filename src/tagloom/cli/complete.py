@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagloom.cli.config import ConfigFile
-from tagloom.cli.telling import Teller, as_json, nothing_left_behind, told_result
+from tagloom.cli.console import Teller, as_json, nothing_left_behind, told_result
 from tagloom.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from tagloom.completion.job import Finished
+    from tagloom.completion.pipeline import Finished
 
 Tags = Annotated[
     list[Path],
@@ -77,7 +77,7 @@ def complete(
     run.json into OUT. The same command goes on where an earlier one was interrupted.
     """
     from tagloom.completion.options import Options
-    from tagloom.completion.run import complete as run
+    from tagloom.completion.pipeline import complete as run
     from tagloom.vision import choose_backbone
 
     try:
@@ -117,7 +117,7 @@ def update(
     config: ConfigFile = None,
 ) -> None:
     """Learn again from tags that were confirmed or denied since; parameters stay as they were."""
-    from tagloom.completion.run import update as run
+    from tagloom.completion.pipeline import update as run
 
     path = model_file(model)
     to = path.parent if out is None else out
@@ -140,7 +140,7 @@ def model_file(given: Path) -> Path:
 
 
 def _tell(finished: "Finished", to_json: bool) -> None:
-    from tagloom.completion.record import read_record
+    from tagloom.completion.options import read_record
 
     if to_json:
         record: dict[str, Any] = read_record(finished.out)

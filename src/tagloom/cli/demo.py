@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagloom.cli.telling import Teller, as_json
+from tagloom.cli.console import Teller, as_json
 
 if TYPE_CHECKING:
-    from tagloom.experiments.demonstration import Demonstration
+    from tagloom.benchmark.demo import Demonstration
 
 
 def demo(
@@ -24,7 +24,7 @@ def demo(
     """Draw pictures, forget most of their tags, complete them and compare with the truth."""
     if not 0 < keep < 1:
         raise typer.BadParameter(f"must lie between 0 and 1; got {keep}", param_hint="--keep")
-    from tagloom.experiments.demonstration import demonstrate
+    from tagloom.benchmark.demo import demonstrate
 
     done = demonstrate(
         out,
@@ -39,7 +39,7 @@ def demo(
         return
     from rich.console import Console
 
-    from tagloom.cli.demo_telling import tell_demonstration
+    from tagloom.cli.demo_console import tell_demonstration
 
     tell_demonstration(done, Console(highlight=False), seed=seed)
 

@@ -7,8 +7,8 @@ import typer
 
 from tagloom.cli.complete import AsJson
 from tagloom.cli.config import ConfigFile
+from tagloom.cli.console import as_json
 from tagloom.cli.embed import listed, shown
-from tagloom.cli.telling import as_json
 
 if TYPE_CHECKING:
     from tagloom.formats import Annotations
@@ -44,9 +44,9 @@ def export(
 
     xmp adds tags to the sidecars of the pictures and keeps all that is in them.
     """
-    from tagloom.completion.exporting import FORMS, finished_tags
-    from tagloom.completion.exporting import export as write
-    from tagloom.completion.record import read_record
+    from tagloom.completion.export import FORMS, finished_tags
+    from tagloom.completion.export import export as write
+    from tagloom.completion.options import read_record
 
     if to not in (*FORMS, "xmp"):
         raise typer.BadParameter(
@@ -85,8 +85,8 @@ def export(
 
 
 def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_json: bool) -> None:
-    from tagloom.completion.exporting import JOURNAL, planned_sidecars
-    from tagloom.formats.sidecar_apply import apply_sidecars
+    from tagloom.completion.export import JOURNAL, planned_sidecars
+    from tagloom.formats.metadata.sidecar_writes import apply_sidecars
 
     plan = planned_sidecars(tags, folder)
     planned = [f"{shown(one.path)}: {', '.join(map(shown, one.added)) or '-'}" for one in plan]
@@ -111,9 +111,9 @@ def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_js
 
 
 def _undo(out: Path, photos: Path | None, to_json: bool) -> None:
-    from tagloom.completion.exporting import JOURNAL
+    from tagloom.completion.export import JOURNAL
     from tagloom.errors import InvalidInputError
-    from tagloom.formats.sidecar_apply import undo_sidecars
+    from tagloom.formats.metadata.sidecar_writes import undo_sidecars
 
     if not (out / JOURNAL).exists():
         raise InvalidInputError(f"There is nothing to undo: no sidecar was written from {out}.")

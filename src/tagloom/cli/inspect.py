@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from tagloom.cli.complete import AsJson, model_file
+from tagloom.cli.console import as_json
 from tagloom.cli.embed import shown
-from tagloom.cli.telling import as_json
 
 
 def inspect(

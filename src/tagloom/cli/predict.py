@@ -8,8 +8,8 @@ import typer
 
 from tagloom.cli.complete import AsJson, model_file
 from tagloom.cli.config import ConfigFile
+from tagloom.cli.console import as_json
 from tagloom.cli.embed import listed, shown
-from tagloom.cli.telling import as_json
 
 _SHOWN_PICTURES = 20
 
@@ -34,7 +34,7 @@ def predict(
     config: ConfigFile = None,
 ) -> None:
     """Tag new pictures with what a model has learned."""
-    from tagloom.completion.predicting import check_ending, predict_folder, write_predictions
+    from tagloom.completion.model import check_ending, predict_folder, write_predictions
 
     if precision is not None and not 0 <= precision <= 1:
         raise typer.BadParameter(

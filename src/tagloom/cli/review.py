@@ -9,7 +9,7 @@ import typer
 from tagloom.cli.embed import shown
 
 if TYPE_CHECKING:
-    from tagloom.review.serving import Address
+    from tagloom.review.server import Address
 
 
 def review(
@@ -32,7 +32,7 @@ def review(
     The page is served to this machine only. Every decision is kept in OUT/review.sqlite at once;
     your pictures and tags are not touched.
     """
-    from tagloom.review.serving import serve
+    from tagloom.review.server import serve
 
     def say(address: "Address") -> None:
         if to_json:

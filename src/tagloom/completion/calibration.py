@@ -9,9 +9,13 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from tagloom.completion.ranking import comparisons_won
 from tagloom.errors import TagloomWarning
 from tagloom.labels import PartialLabels
+from tagloom.metrics import comparisons_won
+from tagloom.persistence.container import Packed, joined
+
+# §§ main calibration
+
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -241,3 +245,122 @@ def _listed_at_the_top(p: Floats, seen: _Seen) -> float:
     end = int(np.searchsorted(listed, wanted))
     total = float(np.cumsum(seen.weights[order])[end])
     return float(np.clip((listed[end] - 1) / total, 0.01, 1.0))
+
+
+# §§ meaning
+# What the scores of a collection mean, picture by picture.
+
+
+_ARRAYS = ("log_odds", "weights", "mean", "scale")
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """Probabilities of the entries of a collection, and of new pictures.
+
+    Attributes
+    ----------
+    calibration : Calibration
+        For pictures that somebody has looked at, as if a tag had not been said, and for new ones.
+    of_unseen : Calibration
+        For pictures of the collection at which nobody has looked. The learner was not taught that
+        their tags are absent, and scores them higher.
+    unseen : array of bool of shape (n_items,)
+    from_lists : bool
+        Whether tags were listed: a tag that is not on a list is less likely for that.
+    """
+
+    calibration: Calibration
+    of_unseen: Calibration
+    unseen: npt.NDArray[np.bool_]
+    from_lists: bool
+
+    def as_if_unsaid(self, scores: Array) -> npt.NDArray[np.float32]:
+        """Return probabilities from scores of learners that did not know the entry."""
+        return self.calibration.probabilities(scores)
+
+    def as_it_stands(self, scores: Array) -> npt.NDArray[np.float32]:
+        """Return the probabilities of open entries, given the scores of the collection."""
+        P = self.calibration.probabilities(scores)
+        if self.from_lists:
+            P = np.asarray(self.calibration.if_unlisted(P))
+        P[self.unseen] = self.of_unseen.probabilities(scores[self.unseen])
+        return P
+
+
+def pack_meaning(meaning: Meaning) -> Packed:
+    """Return what has to be kept of it."""
+    parts = {
+        "calibration": _packed(meaning.calibration),
+        "of_unseen": _packed(meaning.of_unseen),
+    }
+    own = Packed({"unseen": meaning.unseen}, {"from_lists": bool(meaning.from_lists)})
+    return joined(parts, own)
+
+
+def unpack_meaning(packed: Packed) -> Meaning:
+    """Return that of which `pack_meaning` told."""
+    return Meaning(
+        _unpacked(packed.part("calibration")),
+        _unpacked(packed.part("of_unseen")),
+        packed.arrays["unseen"].astype(bool),
+        packed.facts["from_lists"],
+    )
+
+
+def _packed(calibration: Calibration) -> Packed:
+    arrays = {name: getattr(calibration, name) for name in _ARRAYS}
+    return Packed(arrays, {"completeness": calibration.completeness})
+
+
+def _unpacked(packed: Packed) -> Calibration:
+    arrays = (packed.arrays[name] for name in _ARRAYS)
+    return Calibration(packed.facts["completeness"], *arrays)
+
+
+# §§ thresholds
+# From which probability on a tag is suggested, label by label.
+
+
+# The best F1 of a label of which little is known may ask for tags that are hardly ever right.
+LEAST = 0.25
+
+
+def choose_thresholds(P: Array, open_to: npt.NDArray[np.bool_], precision: float | None) -> Floats:
+    """Return for each label the probability from which on it is suggested, infinity for never.
+
+    Parameters
+    ----------
+    P : array of shape (n_items, n_labels)
+        Probabilities.
+    open_to : array of bool of the same shape
+        Entries for which a suggestion can be made.
+    precision : float in (0, 1), optional
+        The share of suggestions that shall be right: as many as possible are made whose
+        probabilities have this mean. Without it the expected F1 is made as large as possible, by no
+        suggestion below 0.25.
+    """
+    thresholds = np.full(P.shape[1], np.inf)
+    for column in range(P.shape[1]):
+        p = np.sort(P[open_to[:, column], column].astype(np.float64))[::-1]
+        if len(p):
+            thresholds[column] = _for_f1(p) if precision is None else _for_precision(p, precision)
+    return thresholds
+
+
+def _for_precision(p: Floats, precision: float) -> float:
+    """Return the k-th highest p for the largest k with (p_1 + ... + p_k) / k >= precision.
+
+    Entries of equal p are suggested together or not at all.
+    """
+    last_of_equals = np.append(p[:-1] > p[1:], True)
+    right = np.cumsum(p) / np.arange(1, len(p) + 1) >= precision
+    enough = np.flatnonzero(right & last_of_equals)
+    return float(p[enough[-1]]) if len(enough) else np.inf
+
+
+def _for_f1(p: Floats) -> float:
+    """Return the k-th highest p for the k at which 2 (p_1 + ... + p_k) / (k + sum p) is largest."""
+    f1 = 2 * np.cumsum(p) / (np.arange(1, len(p) + 1) + p.sum())
+    best = float(p[int(np.argmax(f1))])
+    return max(best, LEAST)

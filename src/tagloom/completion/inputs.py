@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.checks import some_of
 from tagloom.completion.options import Options
 from tagloom.completion.result import Left
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotations, Gathering, Matched, Reading, match, read_tags
 from tagloom.labels import PartialLabels
+from tagloom.validation import some_of
 from tagloom.vision import Backbone, Features, embed
 
 

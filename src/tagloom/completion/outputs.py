@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.quality import LabelQuality, calibration_error
-from tagloom.completion.record import NAME, read_record, write_record
+from tagloom.completion.options import NAME, read_record, write_record
 from tagloom.completion.report import write_report
-from tagloom.completion.result import Completed
+from tagloom.completion.result import Completed, LabelQuality, calibration_error
 from tagloom.completion.suggestions import write_csv, write_parquet, write_rows
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import Reading

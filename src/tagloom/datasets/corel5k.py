@@ -8,14 +8,20 @@ from typing import Literal
 import numpy as np
 from scipy.special import softmax
 
-from tagloom.checks import check_choice
-from tagloom.datasets._layout import Layout, Size, of_expected_size
-from tagloom.datasets._pictures import located
-from tagloom.datasets._stored import in_order, read_npz
-from tagloom.datasets._texts import numbered_lines, whole_number
-from tagloom.datasets.base import Dataset
+from tagloom.datasets.base import (
+    Dataset,
+    Layout,
+    Size,
+    in_order,
+    located,
+    numbered_lines,
+    of_expected_size,
+    read_npz,
+    whole_number,
+)
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
+from tagloom.validation import check_choice
 from tagloom.vision import Features, imagenet_classes
 
 _STORED = "efficientnet_lite0.npz"

@@ -7,12 +7,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.checks import check_choice
-from tagloom.datasets._layout import Layout, Size, of_expected_size
-from tagloom.datasets._texts import numbered_lines, whole_number
-from tagloom.datasets.base import Dataset, Rows
+from tagloom.datasets.base import (
+    Dataset,
+    Layout,
+    Rows,
+    Size,
+    numbered_lines,
+    of_expected_size,
+    whole_number,
+)
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
+from tagloom.validation import check_choice
 
 _POTENTIAL = (
     "animals",

@@ -7,13 +7,56 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tagloom.checks import check_whole, some_of
-from tagloom.datasets._keywords import normalised, svg_keywords
-from tagloom.datasets._layout import Layout
-from tagloom.datasets._splitting import note_of_draw, seeded_split
-from tagloom.datasets._tags import truth_of_tags
-from tagloom.datasets.base import Dataset
+from tagloom.datasets.base import (
+    Dataset,
+    Layout,
+    note_of_draw,
+    seeded_split,
+    truth_of_tags,
+    walk_xml,
+)
 from tagloom.errors import InvalidInputError
+from tagloom.validation import check_whole, some_of
+
+# §§ keywords
+# The keywords in the metadata of an SVG drawing.
+
+
+_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_SUBJECT = "http://purl.org/dc/elements/1.1/ subject"
+_ENTRY = f"{_RDF} li"
+
+
+def normalised(keyword: str) -> str:
+    """Return a keyword in small letters, with single blanks inside and none around.
+
+    >>> normalised("  Ice  CREAM ")
+    'ice cream'
+    """
+    return " ".join(keyword.split()).casefold()
+
+
+def svg_keywords(path: Path) -> set[str]:
+    """Return the normalised keywords of a drawing: the entries of its `dc:subject`."""
+    inside = 0
+    found = set()
+
+    def start(name: str, _: dict[str, str]) -> None:
+        nonlocal inside
+        inside += name == _SUBJECT
+
+    def end(name: str, text: str) -> None:
+        nonlocal inside
+        if inside and name == _ENTRY:
+            found.add(normalised(text))
+        inside -= name == _SUBJECT
+
+    walk_xml(path, start, end)
+    return found - {""}
+
+
+# §§ main openclipart
+
 
 _LAYOUT = Layout(
     "The Open Clip Art Library",

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tagloom.checks import some_of
 from tagloom.datasets.base import Dataset
 from tagloom.errors import InvalidInputError
+from tagloom.validation import some_of
 
 Reader = Callable[[str], Any]
 

@@ -6,11 +6,16 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.datasets._layout import Layout, Size, of_expected_size
-from tagloom.datasets._pictures import not_there, notes_of_missing
-from tagloom.datasets.base import Dataset
+from tagloom.datasets.base import (
+    Dataset,
+    Layout,
+    Size,
+    not_there,
+    notes_of_missing,
+    of_expected_size,
+)
 from tagloom.errors import InvalidInputError
-from tagloom.formats._voc_sets import class_lines
+from tagloom.formats.interchange.voc import class_lines
 from tagloom.labels import PartialLabels
 
 VOC_CLASSES = (

@@ -1,7 +1,9 @@
 """What a file, a folder of files or a run of ours says about pictures and tags."""
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +11,9 @@ from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
+from tagloom.validation import some_of
+
+# §§ main annotations
 
 
 class Annotation(NamedTuple):
@@ -204,3 +209,165 @@ def _checked_confidence(given: Sequence[float | None]) -> NDArray[np.float64]:
             "None for what a person said."
         )
     return confidence
+
+
+# §§ gathering
+# Collect what a source says line by line, and account for all that is odd about it.
+
+
+class Remark(NamedTuple):
+    """Something that was not taken as it stood, where, and what was done about it."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a source says, and how it was read.
+
+    Attributes
+    ----------
+    annotations : Annotations
+    source : Path
+    format : str
+        What the source was recognised as, for people: "tag-list CSV".
+    details : dict
+        How it was read: encoding, separator, columns.
+    can_say_absent : bool
+        Whether this kind of source lists absences; where it does not, only its owner can say what
+        an unlisted tag means.
+    duplicates : int
+        How many times something was said again.
+    contradictions : list of Remark
+        Picture and tag both present and absent: left unknown.
+    remarks : list of Remark
+        Everything else that was left out or read otherwise than it stands.
+    """
+
+    annotations: Annotations
+    source: Path
+    format: str
+    details: dict[str, str]
+    can_say_absent: bool
+    duplicates: int
+    contradictions: list[Remark]
+    remarks: list[Remark]
+
+
+@dataclass
+class Gathering:
+    """Collects annotations while a source is read."""
+
+    said: dict[tuple[str, str], Annotation] = field(default_factory=dict)
+    images: dict[str, None] = field(default_factory=dict)
+    tags: dict[str, None] = field(default_factory=dict)
+    duplicates: int = 0
+    contradictions: list[Remark] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    _contradicted: set[tuple[str, str]] = field(default_factory=set)
+    _left_open: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, one: Annotation, where: str) -> None:
+        """Take one thing that is said at a place.
+
+        A person's word goes before a machine's; of two machines the first is heard.
+        """
+        self.images.setdefault(one.image)
+        self.tags.setdefault(one.tag)
+        place = (one.image, one.tag)
+        before = self.said.get(place)
+        if before is None and place not in self._contradicted:
+            self.said[place] = one
+            return
+        self.duplicates += 1
+        if before is None:
+            return
+        if (before.confidence is None) != (one.confidence is None):
+            self.said[place] = before if before.confidence is None else one
+        elif before.confidence is None and before.present != one.present:
+            self._contradict(one, where)
+
+    def leave_open(self, image: str, tag: str) -> None:
+        """Take that the source says nothing on purpose; a person's word elsewhere goes before."""
+        self.images.setdefault(image)
+        self.tags.setdefault(tag)
+        self._left_open.add((image, tag))
+
+    def annotations(self) -> Annotations:
+        """Return all that was said so far."""
+        return Annotations.of(
+            self.said.values(),
+            images=self.images,
+            tags=self.tags,
+            undecided=self._contradicted | self._left_open,
+        )
+
+    def note(self, where: str, what: str) -> None:
+        """Account for something that was left out or read otherwise than it stands."""
+        self.remarks.append(Remark(where, what))
+
+    def _contradict(self, one: Annotation, where: str) -> None:
+        place = (one.image, one.tag)
+        del self.said[place]
+        self._contradicted.add(place)
+        self.contradictions.append(
+            Remark(where, f"{one.tag!r} of {one.image!r} is both present and absent: left unknown")
+        )
+
+    def finish(
+        self, source: Path, recognised: str, *, can_say_absent: bool, **details: str
+    ) -> Reading:
+        """Return all that was said."""
+        return Reading(
+            self.annotations(),
+            source,
+            recognised,
+            details,
+            can_say_absent,
+            self.duplicates,
+            self.contradictions,
+            self.remarks,
+        )
+
+
+# §§ spellings
+# One tag, one name: white space around it and its Unicode form make no difference.
+
+
+class Spellings:
+    """Tidies names of tags and remembers which were written in several ways."""
+
+    def __init__(self) -> None:
+        self._tidy: dict[str, str] = {}
+
+    def tidy(self, written: str) -> str:
+        """Return the tag without white space around it, in Unicode's composed form (NFC)."""
+        known = self._tidy.get(written)
+        if known is None:
+            known = self._tidy[written] = tidy_name(written)
+        return known
+
+    def note(self, gathering: Gathering, where: str) -> None:
+        """Remark on tags that became one because they differed in nothing that can be seen."""
+        ways: dict[str, int] = {}
+        for tag in self._tidy.values():
+            ways[tag] = ways.get(tag, 0) + 1
+        several = sorted(tag for tag, number in ways.items() if number > 1 and tag)
+        if several:
+            gathering.note(
+                where,
+                f"{len(several):,} tags are written in several ways that look alike (white space "
+                f"around them, or another Unicode form) and were taken as one each: "
+                f"{some_of(several)}",
+            )
+
+
+def tidy_name(written: str) -> str:
+    """Return a name without white space around it, in Unicode's composed form (NFC)."""
+    return unicodedata.normalize("NFC", written).strip()
+
+
+def tidy_picture(written: str) -> str:
+    """Return a picture's name without white space around it, with forward slashes."""
+    return written.strip().replace("\\", "/")

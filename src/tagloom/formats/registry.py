@@ -1,21 +1,113 @@
 """All formats that can be read; a new one is one more line."""
 
-from collections.abc import Callable
+import gc
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tagloom.formats import jsonl, table_long, table_tags, table_wide
-from tagloom.formats.coco import read_coco, recognise_coco
-from tagloom.formats.embedded import has_embedded, read_embedded
-from tagloom.formats.fiftyone import read_fiftyone, recognise_fiftyone
-from tagloom.formats.folders import has_folders, read_folders
-from tagloom.formats.gathering import Reading
-from tagloom.formats.keywords import TITLE as BOTH_TITLE
-from tagloom.formats.keywords import has_both, not_read_with_a_table, read_both
-from tagloom.formats.label_studio import read_label_studio, recognise_label_studio
-from tagloom.formats.sidecars import has_sidecars, read_sidecars
-from tagloom.formats.table_forms import is_form, is_jsonl, table_in
-from tagloom.formats.voc import read_voc, recognise_voc
+from tagloom.errors import InvalidInputError
+from tagloom.formats.annotations import Reading
+from tagloom.formats.interchange.coco import read_coco, recognise_coco
+from tagloom.formats.interchange.fiftyone import read_fiftyone, recognise_fiftyone
+from tagloom.formats.interchange.label_studio import read_label_studio, recognise_label_studio
+from tagloom.formats.interchange.voc import read_voc, recognise_voc
+from tagloom.formats.metadata.embedded import has_embedded, read_embedded
+from tagloom.formats.metadata.folders import TITLE as BOTH_TITLE
+from tagloom.formats.metadata.folders import (
+    has_both,
+    has_folders,
+    not_read_with_a_table,
+    read_both,
+    read_folders,
+)
+from tagloom.formats.metadata.sidecars import has_sidecars, read_sidecars
+from tagloom.formats.tables import jsonl, long, tag_lists, wide
+from tagloom.formats.tables.csv import (
+    PICTURE,
+    declared_separator,
+    form_of,
+    plain,
+    sample_rows,
+    sniffed_separator,
+    state_of,
+)
+from tagloom.formats.tables.jsonl import parsed_object, picture_key
+from tagloom.formats.tables.tag_lists import is_bare
+from tagloom.formats.tables.text import Text, first_text
+from tagloom.validation import check_choice
+
+# §§ table_forms
+# Tell tables and JSON lines apart by their first lines.
+
+
+_IN_FOLDER = ("metadata.jsonl", "metadata.csv", "labels.csv", "tags.csv")
+_JSONL_ENDINGS = (".jsonl", ".ndjson")
+_NO_TABLE = ("{", "[", "<")
+
+
+def table_in(path: Path) -> Path | None:
+    """Return the file itself, or the first in a folder that is called as tables of labels are."""
+    if path.is_dir():
+        return next((path / name for name in _IN_FOLDER if (path / name).is_file()), None)
+    return path if path.is_file() else None
+
+
+def is_jsonl(path: Path) -> bool:
+    """Say whether the first line is a JSON object that names a picture."""
+    text = _first_text(path)
+    if text is None:
+        return False
+    first = next(line for line in text.lines() if line.strip())
+    try:
+        return picture_key(parsed_object(first)) is not None
+    except (ValueError, RecursionError):
+        # A broken line is better told with its place, by the reader, than not recognised.
+        return text.path.suffix.lower() in _JSONL_ENDINGS
+
+
+def is_form(form: str) -> Callable[[Path], bool]:
+    """Return a function that says whether a path is a table of this form."""
+
+    def recognise(path: Path) -> bool:
+        text = _first_text(path)
+        return text is not None and table_form(text) == form
+
+    return recognise
+
+
+def table_form(text: Text) -> str | None:
+    """Return "tags", "long", "wide" or "bare" (without header); None for what looks like none."""
+    if text.content.lstrip().startswith(_NO_TABLE):
+        return None
+    declared, start = declared_separator(text.content)
+    content = text.content[start:]
+    separator = declared or sniffed_separator(content)
+    rows = sample_rows(content, separator)
+    if not rows or len(rows[0]) < 2:
+        return None
+    if is_bare(rows, separator):
+        return "bare"
+    form = form_of(rows[0])
+    if form != "wide":
+        return form
+    return "wide" if _looks_wide(rows) else None
+
+
+def _looks_wide(rows: list[list[str]]) -> bool:
+    """Say whether a header that names no tags may name them all."""
+    named = any(plain(name) in PICTURE for name in rows[0])
+    body = [cell for row in rows[1:] for cell in row[1:]]
+    return named or (bool(body) and all(state_of(cell) is not None for cell in body))
+
+
+def _first_text(path: Path) -> Text | None:
+    table = table_in(path)
+    return None if table is None else first_text(table)
+
+
+# §§ main registry
 
 
 @dataclass(frozen=True)
@@ -109,31 +201,31 @@ FORMATS: list[Format] = [
     ),
     Format(
         "tag-list-csv",
-        table_tags.TITLE,
+        tag_lists.TITLE,
         "a table with the columns file_name and tags",
         is_form("tags"),
-        _of_table(table_tags.read_tag_list_csv),
+        _of_table(tag_lists.read_tag_list_csv),
     ),
     Format(
         "long-csv",
-        table_long.TITLE,
+        long.TITLE,
         "a table with the columns image, tag and, if it lists absences, state",
         is_form("long"),
-        _of_table(table_long.read_long_csv),
+        _of_table(long.read_long_csv),
     ),
     Format(
         "bare-tag-list-csv",
-        table_tags.BARE_TITLE,
+        tag_lists.BARE_TITLE,
         "rows a.jpg,sea,sky without a header",
         is_form("bare"),
-        _of_table(table_tags.read_bare_tag_list_csv),
+        _of_table(tag_lists.read_bare_tag_list_csv),
     ),
     Format(
         "wide-csv",
-        table_wide.TITLE,
+        wide.TITLE,
         "a table with a column image and a column of 1, 0 or nothing for each tag",
         is_form("wide"),
-        _of_table(table_wide.read_wide_csv),
+        _of_table(wide.read_wide_csv),
     ),
     Format(
         "keywords",
@@ -160,3 +252,76 @@ FORMATS: list[Format] = [
         *_of_folder(has_folders, read_folders),
     ),
 ]
+
+
+# §§ recognise
+# Read tags from whatever a user has.
+
+
+def read_tags(
+    source: str | os.PathLike[str],
+    *,
+    pictures: str | os.PathLike[str] | None = None,
+    format: str | None = None,  # noqa: A002 - the name a user looks for
+) -> Reading:
+    """Read what a file or folder says of pictures and tags.
+
+    Parameters
+    ----------
+    source
+        A file or folder of any format that is known; which one is found out by looking.
+    pictures
+        The folder of the pictures, for formats that need it.
+    format
+        The key of a format, to read the source as that and no other.
+
+    Returns
+    -------
+    Reading
+        What is said, the format in words, and an account of all that is odd.
+    """
+    path = Path(source)
+    if not path.exists():
+        raise InvalidInputError(
+            f"{path} does not exist. Expected a file or folder with tags: check its name."
+        )
+    chosen = recognised(path) if format is None else _named(format)
+    with _collector_paused():
+        return chosen.read(path, None if pictures is None else Path(pictures))
+
+
+def recognised(path: Path) -> Format:
+    """Return the first format that recognises a path."""
+    for one in FORMATS:
+        if one.recognise(path):
+            return one
+    expected = "; ".join(f"{one.key} ({one.expected})" for one in FORMATS)
+    raise InvalidInputError(
+        f"{path}: found no tags in any format that is known{_first_line(path)}. Expected one of: "
+        f"{expected}. If it is one of them, force it with --format KEY (format=KEY in Python)."
+    )
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Spare the search for cycles: reading makes millions of small objects, none of them in one."""
+    was_running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_running:
+            gc.enable()
+
+
+def _named(key: str) -> Format:
+    check_choice("format", key, tuple(one.key for one in FORMATS))
+    return next(one for one in FORMATS if one.key == key)
+
+
+def _first_line(path: Path) -> str:
+    if path.is_dir():
+        return " in this folder"
+    with path.open("rb") as stream:
+        start = stream.read(60)
+    return f"; it begins with {start!r}" if start else "; it is empty"

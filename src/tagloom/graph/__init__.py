@@ -1,9 +1,8 @@
 """Meaning to neighbours to weights to Laplacian."""
 
 from tagloom.graph.diffusion import AffinityGraph, affinity_graph, diffuse
-from tagloom.graph.labels import label_graph_from_cooccurrence, label_graph_from_edges
-from tagloom.graph.laplacian import check_weights, laplacian
-from tagloom.graph.semantic import semantic_graph
+from tagloom.graph.knn import check_weights, laplacian, semantic_graph
+from tagloom.graph.label_graph import label_graph_from_cooccurrence, label_graph_from_edges
 
 __all__ = [
     "AffinityGraph",

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels._partial import PartialLabels
-from tagloom.labels._types import Flags, Positions
+from tagloom.labels.partial import PartialLabels
+from tagloom.labels.storage import Flags, Positions
 
 Names = tuple[Hashable, ...]
 

@@ -8,12 +8,10 @@ from tagloom.models.fasttag import FastTag
 from tagloom.models.label_propagation import LabelPropagation
 from tagloom.models.least_squares import LeastSquares
 from tagloom.models.maxide import Maxide
-from tagloom.models.neighbour_tagger import NeighbourTagger
-from tagloom.models.path import regularization_path
-from tagloom.models.savable import SavableLearner
-from tagloom.models.saving import ModelHeader, read_facts
-from tagloom.models.search import Trial
-from tagloom.models.tuning import Tuning, tune
+from tagloom.models.model_selection import Trial, Tuning, regularization_path, tune
+from tagloom.models.neighbor_tagger import NeighbourTagger
+from tagloom.persistence.container import ModelHeader, read_facts
+from tagloom.persistence.savable import SavableLearner
 
 __all__ = [
     "APGDiffusion",

@@ -1,26 +1,468 @@
 """APG-Graph beyond the paper: a linear part, and a part that is smooth on the semantic graph."""
 
-from typing import Any, ClassVar, Self
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 from sklearn.utils import check_array
 
-from tagloom.checks import check_choice, check_flag, check_number, check_whole
-from tagloom.graph import affinity_graph
+from tagloom.graph import AffinityGraph, affinity_graph, diffuse
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.models.apg_graph import APGGraph
-from tagloom.models.base import Array
-from tagloom.models.diffusion_answers import FIRST, is_linear
-from tagloom.models.diffusion_search import SearchableDiffusion
-from tagloom.models.evening import EvenRows
+from tagloom.models.base import (
+    Array,
+    RememberingLearner,
+    check_learnable,
+    check_on_unlearnable,
+    check_share_below_one,
+    differ_in,
+    informed_part,
+    known_again_by,
+    parameter,
+    refuse_single,
+    refuse_too_large,
+)
 from tagloom.models.grids import diffusion_stages
 from tagloom.models.least_squares import LeastSquares
-from tagloom.models.linear import refuse_too_large
-from tagloom.models.parameters import check_on_unlearnable, check_share_below_one, parameter
-from tagloom.models.remembering import known_again_by, refuse_single
-from tagloom.models.smooth_part import Joint, Said, Smoother
-from tagloom.models.targets import check_learnable, informed_part
-from tagloom.neighbours import METHODS, METRICS
+from tagloom.models.normalization import EvenRows, EvenScores
+from tagloom.neighbors import METHODS, METRICS
+from tagloom.persistence.container import (
+    Packed,
+    decoded_parameters,
+    encoded_mapping,
+    joined,
+    pack_rows,
+    unpack_rows,
+)
+from tagloom.persistence.savable import SavableLearner, packed_face, unpacked_face
+from tagloom.validation import check_choice, check_flag, check_number, check_whole
+
+# §§ smooth_part
+# What a linear model cannot express: the part of the scores that is smooth on a graph.
+
+
+@dataclass(frozen=True, eq=False)
+class Smoother:
+    """Scores of a linear model, corrected and smoothed on one graph.
+
+    With P = XM + b, the weights W of what somebody has said (0: nothing), the residuals
+    R = W o (Y - P) and the normalised affinities S of the graph,
+
+        told  = (1 - a) (I - a S)^{-1} R     what neighbours have been told beyond P, with reach a
+        heard = (1 - a) (I - a S)^{-1} W     how much of it is to be heard
+        G_ij  = told_ij / (heard_ij + m)     its mean, held back by the doubt m
+        F     = (1 - s) (I - s S)^{-1} (P + G)    smoothed with s.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+    P, told, heard : arrays of shape (n_items, n_labels)
+    reach : float
+        a.
+    """
+
+    graph: AffinityGraph
+    P: Array
+    told: Array
+    heard: Array
+    reach: float
+    _smoothed: dict[float, Array] = field(default_factory=dict)
+
+    @classmethod
+    def on(cls, graph: AffinityGraph, P: Array, said: "Said", reach: float) -> "Smoother":
+        """Spread over the graph what was said."""
+        told, heard = (diffuse(graph.S, table, reach) for table in said)
+        return cls(graph, P, told, heard, reach)
+
+    def scores(self, doubt: float, smoothing: float) -> Array:
+        """Return F. The smoothed P is kept: it serves for every doubt."""
+        if smoothing not in self._smoothed:
+            self._smoothed[smoothing] = diffuse(self.graph.S, self.P, smoothing)
+        G = _held_back(self.told, self.heard, doubt)
+        return np.asarray(self._smoothed[smoothing] + diffuse(self.graph.S, G, smoothing))
+
+    def extended(self, queries: Array, P: Array, F: Array, doubt: float, smoothing: float) -> Array:
+        """Return the scores of new items: one row each of the equations above.
+
+        With s_x the affinities of a new item x, of which nobody has said anything,
+
+            told(x) = a s_x told,    heard(x) = a s_x heard,
+            f(x) = s s_x F + (1 - s) (p(x) + g(x)).
+        """
+        s_x = self.graph.joined(queries)
+        told, heard = (self.reach * (s_x @ table) for table in (self.told, self.heard))
+        corrected = P + _held_back(told, heard, doubt)
+        return np.asarray(smoothing * (s_x @ F) + (1 - smoothing) * corrected, dtype=P.dtype)
+
+
+def _held_back(told: Array, heard: Array, doubt: float) -> Array:
+    # Solved to a tolerance, sums of weights may fall short of 0 by a rounding.
+    return np.asarray(told / (np.maximum(heard, 0) + told.dtype.type(doubt)))
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Descriptor and scores side by side, each as long as the other on average.
+
+    Scores are centred and divided label by label by the root of their spread: labels of strong
+    scores have more to say in who is like whom, but not as much more as their scores are stronger.
+    """
+
+    mean: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, X: Array, F: Array) -> "Joint":
+        """Learn the sizes from the items of a graph."""
+        spread = F.std(axis=0, dtype=np.float64)
+        varies = spread > 0
+        total = X.var(axis=0, dtype=np.float64).sum()
+        size = np.sqrt(total / spread.sum()) if varies.any() else 0.0
+        weights = np.divide(size, np.sqrt(spread), out=np.zeros_like(spread), where=varies)
+        return cls(F.mean(axis=0, dtype=np.float64), weights)
+
+    def __call__(self, X: Array, F: Array) -> Array:
+        """Return [x; scores] for items, those of the graph or new ones."""
+        said = (F - self.mean) * self.weights
+        return np.hstack([X, said.astype(X.dtype)])
+
+
+class Said(NamedTuple):
+    """What somebody has said, as tables over all items and labels."""
+
+    beyond: Array
+    """w_ij (y_ij - p_ij), by how much it differs from P; 0 where nobody has said anything."""
+    weight: Array
+    """w_ij."""
+
+    @classmethod
+    def of(cls, known: PartialLabels, P: Array) -> "Said":
+        """Take the listed entries.
+
+        That an unlisted tag is absent is only presumed: nobody has said it, and neighbours hear
+        nothing of it.
+        """
+        entries = known.entries()
+        at = entries.rows, entries.columns
+        beyond, weight = np.zeros_like(P), np.zeros_like(P)
+        weight[at] = entries.weights
+        beyond[at] = entries.weights * (entries.present - P[at])
+        return cls(beyond, weight)
+
+
+# §§ diffusion_answers
+# What `APGDiffusion` answers once it has learned, for its training items and for new ones.
+
+
+# With these the scores are made that describe items in the next pass. They are not searched: a
+# search over the last pass would have to look for neighbours anew for every candidate.
+FIRST = {"doubt": 0.1, "smoothing": 0.5}
+
+
+class AnsweringDiffusion(RememberingLearner):
+    """A linear part and the graphs that add to it, asked for scores.
+
+    `_places` are the training rows as the linear part and the graphs take them, `_passes` what was
+    found on each graph, `_steps` the scores with which items are described in the next, `_smoothed`
+    the last F of the training items, and `_last` what was asked of it.
+    """
+
+    learnable_: npt.NDArray[np.bool_]
+    training_scores_: Array
+    linear_: APGGraph | LeastSquares
+    _even_rows: EvenRows | None
+    _places: Array
+    _smoothed: Array
+    _even_scores: EvenScores
+    _last: dict[str, float]
+    _passes: list[Smoother]
+    _joints: list[Joint]
+    _steps: list[Array]
+
+    @property
+    def coef_(self) -> Array:
+        """The paper's M."""
+        return np.asarray(self.linear_.coef_)
+
+    @property
+    def intercept_(self) -> Array:
+        """The intercept b."""
+        return np.asarray(self.linear_.intercept_)
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations made for M; 1 where it was found in closed form."""
+        return int(getattr(self.linear_, "n_iter_", 1))
+
+    @property
+    def graph_(self) -> Any:
+        """Normalised affinities of the training items in the last pass; None if none was asked."""
+        return self._passes[-1].graph.S if self._passes else None
+
+    def affinities(self, X: Any) -> Any:
+        """Return the normalised affinities of new items to the training items in the last pass.
+
+        A csr_array with a row s_x for each item, empty if no graph was asked. Every row of X is
+        taken for a new item; the training items are joined among themselves by `graph_`.
+        """
+        rows = self._checked_rows(X).astype(self._rows.dtype, copy=False)
+        if not self._passes:
+            return sparse.csr_array((len(rows), len(self._rows)), dtype=rows.dtype)
+        places = self._placed(rows)
+        described = self._described(places, self._linear_scores(places))
+        return self._passes[-1].graph.joined(described)
+
+    def linear_at(self, x: Any, training_row: int | None = None) -> tuple[Array, Array]:
+        """Return weights M_x and base b_x: the linear part of the score of one item is x'M_x + b_x.
+
+        They differ from item to item where rows or scores are evened. `training_row` says which of
+        the training items x is; else it is a new one.
+        """
+        row = self._checked_rows(x).astype(self._rows.dtype, copy=False)
+        M_x, b_x = self.coef_, self.intercept_
+        if self._even_rows is not None:
+            M_x = M_x / self._even_rows.lengths(row)[0]
+            b_x = b_x - self._even_rows.mean @ M_x
+        f = self._new_scores(row) if training_row is None else self._smoothed[[training_row]]
+        k, mean = self._even_scores.stretch(f, self._last["even_scores"])[0], self._even_scores.mean
+        return k * M_x, mean + k * (b_x - mean)
+
+    def _placed(self, rows: Array) -> Array:
+        """Return rows as the linear part and the graphs take them."""
+        return rows if self._even_rows is None else self._even_rows(rows)
+
+    def _linear_scores(self, places: Array) -> Array:
+        return np.asarray(places @ self.linear_.coef_ + self.linear_.intercept_)
+
+    def _finish(self, F: Array, last: dict[str, float]) -> None:
+        """Take these for the scores of the training items, and even them as was asked."""
+        self._last, self._smoothed, self._even_scores = last, F, EvenScores.of(F)
+        self.training_scores_ = self._evened(F)
+
+    def _evened(self, F: Array) -> Array:
+        return self._even_scores(F, self._last["even_scores"])
+
+    def _training_scores(self) -> Array:
+        return self.training_scores_.copy()
+
+    def _scores(self, X: Array) -> Array:
+        return self._evened(self._new_scores(X.astype(self._rows.dtype, copy=False)))
+
+    def _new_scores(self, rows: Array) -> Array:
+        """Return F of new items."""
+        places = self._placed(rows)
+        P = self._linear_scores(places)
+        if is_linear(self._last):
+            return P
+        asked = self._last["doubt"], self._last["smoothing"]
+        described = self._described(places, P)
+        return self._passes[-1].extended(described, P, self._smoothed, *asked)
+
+    def _described(self, places: Array, P: Array) -> Array:
+        """Describe new items as those of the last graph are: by U, or joined with scores."""
+        described = places
+        for smoother, F, joint in zip(self._passes[:-1], self._steps, self._joints, strict=True):
+            described = joint(places, smoother.extended(described, P, F, **FIRST))
+        return described
+
+
+def is_linear(asked: Mapping[str, float]) -> bool:
+    """Say whether nothing is left of the graph."""
+    return asked["doubt"] == np.inf and asked["smoothing"] == 0
+
+
+# §§ diffusion_saving
+# A linear part and the graphs that add to it, as arrays and facts for a model file, and back.
+
+
+_LINEAR_KINDS: dict[str, type[APGGraph] | type[LeastSquares]] = {
+    "APGGraph": APGGraph,
+    "LeastSquares": LeastSquares,
+}
+
+
+class SavableDiffusion(SavableLearner, AnsweringDiffusion):
+    """What of `APGDiffusion` is kept, and how it is put together again.
+
+    Rows of the graphs are not kept but the training rows: the others are these, evened and joined
+    with scores. A loaded learner that is fitted again learns everything anew, also with
+    `warm_start`.
+    """
+
+    def _packed(self) -> Packed:
+        facts = packed_face(self)
+        facts["size"]["items"] = len(self._rows)
+        facts["linear_kind"] = type(self.linear_).__name__
+        facts["last"] = encoded_mapping(self._last)
+        facts["n_passes_made"] = len(self._passes)
+        arrays = {
+            "rows": self._rows,
+            "learnable": self.learnable_,
+            "smoothed": self._smoothed,
+        }
+        parts: dict[str, Packed | None] = {"linear": self.linear_._packed()}
+        parts["even_rows"] = _packed_evening(self._even_rows)
+        parts |= {f"pass{k}": _packed_pass(one) for k, one in enumerate(self._passes)}
+        if self._passes:
+            steps = zip(self._joints, self._steps, strict=True)
+            parts |= {f"step{k}": _packed_step(*step) for k, step in enumerate(steps)}
+        return joined(parts, Packed(arrays, facts))
+
+    @classmethod
+    def _unpacked(cls, packed: Packed) -> Self:
+        arrays, facts = packed
+        model = unpacked_face(cls, facts, arrays["rows"].shape[1])
+        model._rows, model.learnable_ = arrays["rows"], arrays["learnable"]
+        model._even_rows = _unpacked_evening(packed.part("even_rows"))
+        model._places = model._placed(model._rows)
+        model._finish(arrays["smoothed"], decoded_parameters(facts["last"]))
+        model.linear_ = _LINEAR_KINDS[facts["linear_kind"]]._unpacked(packed.part("linear"))
+        model._restore_passes(packed)
+        return model
+
+    def _restore_passes(self, packed: Packed) -> None:
+        n_passes = int(packed.facts["n_passes_made"])
+        self._passes, self._joints, self._steps = [], [], []
+        if n_passes == 0:
+            return
+        P = self._linear_scores(self._places)
+        described = self._places
+        for k in range(n_passes):
+            self._passes.append(_unpacked_pass(packed.part(f"pass{k}"), described, P))
+            if k + 1 < n_passes:
+                joint, F = _unpacked_step(packed.part(f"step{k}"))
+                self._joints.append(joint)
+                self._steps.append(F)
+                described = joint(self._places, F)
+
+
+def _packed_evening(even: EvenRows | None) -> Packed:
+    return Packed({}, {}) if even is None else Packed({"mean": even.mean}, {"size": even.size})
+
+
+def _unpacked_evening(packed: Packed) -> EvenRows | None:
+    return EvenRows(packed.arrays["mean"], packed.facts["size"]) if packed.arrays else None
+
+
+def _packed_pass(smoother: Smoother) -> Packed:
+    graph = smoother.graph
+    arrays = {
+        "told": smoother.told,
+        "heard": smoother.heard,
+        "scales": graph.scales,
+        "degrees": graph.degrees,
+        "factors": np.asarray(graph.factors),
+    }
+    facts = {
+        "reach": smoother.reach,
+        "n_neighbors": graph.n_neighbors,
+        "metric": graph.metric,
+        "method": graph.method,
+    }
+    own = Packed(arrays, encoded_mapping(facts))
+    return joined({"S": pack_rows(graph.S)}, own)
+
+
+def _unpacked_pass(packed: Packed, described: Array, P: Array) -> Smoother:
+    arrays, facts = packed
+    S = unpack_rows(packed.part("S"))
+    sought = {name: facts[name] for name in ("n_neighbors", "metric", "method")}
+    sums = arrays["scales"], arrays["degrees"], arrays["factors"]
+    graph = AffinityGraph(S, described, *sums, **sought)
+    return Smoother(graph, P, arrays["told"], arrays["heard"], facts["reach"])
+
+
+def _packed_step(joint: Joint, F: Array) -> Packed:
+    return Packed({"mean": joint.mean, "weights": joint.weights, "F": F}, {})
+
+
+def _unpacked_step(packed: Packed) -> tuple[Joint, Array]:
+    arrays = packed.arrays
+    return Joint(arrays["mean"], arrays["weights"]), arrays["F"]
+
+
+# §§ diffusion_search
+# Search the ridge of the linear part of `APGDiffusion` for all its values at once.
+
+
+# With these M has a closed form, and nothing else is asked for.
+_NO_GRAPH = {"lam": 0, "doubt": inf, "smoothing": 0}
+
+
+class SearchableDiffusion(SavableDiffusion):
+    """How `APGDiffusion` walks a chain of candidates that differ in their ridge alone.
+
+    A warm start takes over an M that was found for the same data and parameters. Least squares
+    finds M for every ridge of the chain; each is handed to the fit that would find the same.
+    """
+
+    warm_start: bool
+    _known: PartialLabels
+    _learned_from: tuple[Any, ...] | None
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot be meant."""
+
+    @abstractmethod
+    def _seen(self, rows: Array) -> tuple[Any, ...]:
+        """Return what beside the labels decides M: rows and parameters."""
+
+    @abstractmethod
+    def _place(self, rows: Array) -> Array:
+        """Learn where rows lie, for the linear part and the graphs, and return it."""
+
+    @abstractmethod
+    def _linear(self) -> APGGraph | LeastSquares:
+        """Return the learner of M, with its parameters."""
+
+    def _solved_together(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        if set(grid) == {"even_scores"}:
+            return ("even_scores",)  # each costs next to nothing once one is there
+        others = [values for name, values in grid.items() if name != "ridge"]
+        alone = all(len(values) == 1 for values in others)
+        asked = {name: grid.get(name, [getattr(self, name)])[0] for name in _NO_GRAPH}
+        # Chains of other parameters share their graphs: these are better walked side by side.
+        return ("ridge",) if alone and asked == _NO_GRAPH else ()
+
+    def _fitted_along(
+        self, chain: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
+    ) -> Iterator[Self]:
+        linear = [self.set_params(**params)._linear() for params in chain]
+        closed = all(isinstance(one, LeastSquares) for one in linear)
+        if not (self.warm_start and closed and differ_in("ridge", chain)):
+            yield from super()._fitted_along(chain, X, Y, graphs)
+            return
+        for params in chain:
+            self.set_params(**params)._check_parameters()
+        rows, known = self._read(X, Y)
+        check_learnable(known, "ignore")
+        wanted = [one.get_params() for one in linear]
+        found = linear[0]._fitted_along(wanted, *informed_part(self._place(rows), known), {})
+        placed = self._even_rows, self._places
+        for params, one in zip(chain, found, strict=True):
+            self._even_rows, self._places = placed
+            self.set_params(**params)._take_over(copy(one), rows, known)
+            fitted: Self = self.fit(X, Y, **graphs)
+            yield fitted
+
+    def _take_over(
+        self, linear: APGGraph | LeastSquares, rows: Array, known: PartialLabels
+    ) -> None:
+        """Be as after a fit that has found this M and asked for no graph."""
+        self._learned_from = None
+        self.linear_, self._passes = linear, []
+        self._known, self._learned_from = known, self._seen(rows)
+
+
+# §§ main apg_diffusion
+
 
 # What is asked of the last pass alone; all before it is the same whatever these are.
 _LAST = ("doubt", "smoothing", "even_scores")
@@ -71,7 +513,7 @@ class APGDiffusion(SearchableDiffusion):
         1 seeks like items by U alone; every further pass by U joined with the scores so far.
     metric : {"euclidean", "cosine"}, default="euclidean"
     method : {"auto", "exact", "approximate"}, default="auto"
-        How to search, see `tagloom.neighbours.nearest_neighbours`.
+        How to search, see `tagloom.neighbors.nearest_neighbours`.
     tol, max_iter
         For lam > 0, as in `APGGraph`.
     warm_start : bool, default=False

@@ -7,14 +7,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from tagloom.checks import check_choice, check_flag, check_number, check_whole
 from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights, laplacian
 from tagloom.labels import PartialLabels, as_partial_labels
+from tagloom.models.base import check_learnable
 from tagloom.models.grids import apg_grid
-from tagloom.models.packing import packed_solved, unpacked_solved
-from tagloom.models.savable import SavableLearner
-from tagloom.models.targets import check_learnable
 from tagloom.optim import (
     SOLVERS,
     Callback,
@@ -27,7 +24,9 @@ from tagloom.optim import (
     Solution,
     solve,
 )
-from tagloom.packing import Packed
+from tagloom.persistence.container import Packed
+from tagloom.persistence.savable import SavableLearner, packed_solved, unpacked_solved
+from tagloom.validation import check_choice, check_flag, check_number, check_whole
 
 Array = npt.NDArray[Any]
 

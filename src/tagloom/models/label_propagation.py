@@ -5,15 +5,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.checks import check_choice, check_flag, check_number, check_whole
 from tagloom.graph import AffinityGraph, affinity_graph, diffuse
 from tagloom.labels import PartialLabels, State
-from tagloom.models.base import Array
-from tagloom.models.parameters import check_on_unlearnable, check_share_below_one, parameter
-from tagloom.models.remembering import RememberingLearner, known_again_by, refuse_single
-from tagloom.models.targets import check_learnable
-from tagloom.neighbours import METHODS, METRICS
+from tagloom.models.base import (
+    Array,
+    RememberingLearner,
+    check_learnable,
+    check_on_unlearnable,
+    check_share_below_one,
+    known_again_by,
+    parameter,
+    refuse_single,
+)
+from tagloom.neighbors import METHODS, METRICS
 from tagloom.semantics.evidence import label_rates
+from tagloom.validation import check_choice, check_flag, check_number, check_whole
 
 _REACHES = (0.5, 0.8, 0.95, 0.99)
 _NUMBERS = (10, 20, 50)
@@ -40,7 +46,7 @@ class LabelPropagation(RememberingLearner):
         m, in labels heard in full.
     metric : {"euclidean", "cosine"}, default="euclidean"
     method : {"auto", "exact", "approximate"}, default="auto"
-        How to search, see `tagloom.neighbours.nearest_neighbours`.
+        How to search, see `tagloom.neighbors.nearest_neighbours`.
     warm_start : bool, default=False
         Whether `fit` takes over the graph of the fit before, if it was given the same features and
         asked for as many neighbours. The result is the same, and sooner there.

@@ -2,24 +2,303 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from joblib import Parallel, delayed
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from threadpoolctl import threadpool_limits
 
-from tagloom.checks import check_flag, check_number
 from tagloom.labels import PartialLabels, as_partial_labels
-from tagloom.models.base import Array
-from tagloom.models.columns import Column, Floats, columns_of
+from tagloom.models.base import (
+    Array,
+    LinearLearner,
+    check_learnable,
+    check_n_jobs,
+    check_on_unlearnable,
+    differ_in,
+    parameter,
+    refuse_too_large,
+)
 from tagloom.models.grids import ridge_grid
-from tagloom.models.linear import LinearLearner, refuse_too_large
-from tagloom.models.packing import packed_linear, unpacked_linear
-from tagloom.models.parameters import check_n_jobs, check_on_unlearnable, differ_in, parameter
-from tagloom.models.savable import SavableLearner
-from tagloom.models.targets import check_learnable
-from tagloom.models.weight_patterns import Pattern, Presences, Rows
-from tagloom.packing import Packed
+from tagloom.persistence.container import Packed
+from tagloom.persistence.savable import SavableLearner, packed_linear, unpacked_linear
+from tagloom.validation import check_flag, check_number
+
+# §§ columns
+# What is known of one label after the other.
+
+
+Positions = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+# Labels are taken together until they have about this many entries, to bound the memory.
+_ENTRIES_AT_ONCE = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One label: some entries one by one, and one weight with which the label is absent elsewhere.
+
+    Attributes
+    ----------
+    rows : array of int, ascending
+        Where something else holds than the background.
+    present : array of bool
+    weights : array of float
+        0 where the entry is unknown although the background is absent.
+    background : float
+        The weight of an absence at every other row; 0 where those are unknown.
+    n_items : int
+    """
+
+    rows: Positions
+    present: npt.NDArray[np.bool_]
+    weights: Floats
+    background: float
+    n_items: int
+
+    def known(self) -> tuple[Positions, npt.NDArray[np.bool_], Floats]:
+        """Return rows, presence and weights of every known entry, the background written out."""
+        if not self.background:
+            return self.rows, self.present, self.weights
+        present = np.zeros(self.n_items, dtype=bool)
+        weights = np.full(self.n_items, self.background)
+        present[self.rows], weights[self.rows] = self.present, self.weights
+        rows = np.flatnonzero(weights)
+        return rows, present[rows], weights[rows]
+
+    def presences(self) -> "Column":
+        """Return the present entries alone, over nothing."""
+        where = self.present
+        rows, weights = self.rows[where], self.weights[where]
+        return Column(rows, where[where], weights, 0.0, self.n_items)
+
+
+def columns_of(known: PartialLabels) -> Iterator[Column]:
+    """Yield the labels one by one."""
+    step = max(1, _ENTRIES_AT_ONCE // max(1, known.n_items))
+    for start in range(0, known.n_labels, step):
+        some = known.labels[start : start + step]
+        yield from _columns_of_few(known if len(some) == known.n_labels else known.select(some))
+
+
+def _columns_of_few(known: PartialLabels) -> Iterator[Column]:
+    entries = known.entries()
+    hidden_rows, hidden_columns = known.hidden_entries()
+    rows, columns = _joined(entries.rows, hidden_rows), _joined(entries.columns, hidden_columns)
+    present = _joined(entries.present, np.zeros(len(hidden_rows), dtype=bool))
+    weights = _joined(entries.weights, np.zeros(len(hidden_rows)))
+    order = np.lexsort((rows, columns))
+    rows, present, weights = rows[order], present[order], weights[order]
+    ends = np.cumsum(np.bincount(columns, minlength=known.n_labels))
+    for start, end in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
+        part = slice(start, end)
+        yield Column(rows[part], present[part], weights[part], known.unlisted_weight, known.n_items)
+
+
+def _joined(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.concatenate([first, second])
+
+
+# §§ ridge_systems
+# Ridge regression for many strengths of the ridge: what they share is computed once.
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    """(S + rho I) Z = B, where S has no negative eigenvalue."""
+
+    S: Floats
+    B: Floats
+
+    def solution(self, ridge: float) -> Floats:
+        """Return (S + rho I)^-1 B."""
+        shifted = self.S.copy()
+        shifted.flat[:: len(shifted) + 1] += ridge
+        try:
+            factor = cho_factor(shifted, lower=True, check_finite=False)
+        except LinAlgError:  # rho is lost in the rounding of S
+            return np.asarray(np.linalg.lstsq(shifted, self.B, rcond=None)[0])
+        return np.asarray(cho_solve(factor, self.B, check_finite=False))
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenOut:
+    """The rows A and their targets Y of min_M 1/2 ||AM - Y||_F^2 + rho/2 ||M||_F^2."""
+
+    A: Floats
+    Y: Floats
+
+    def solution(self, ridge: float) -> Floats:
+        """Return the minimiser, the smallest where rho = 0, and 0 where there is no row.
+
+        (A'A + rho I)^-1 A'Y = A'(AA' + rho I)^-1 Y: the smaller of the two systems is solved.
+        """
+        if not len(self.A):
+            return np.zeros((self.A.shape[1], self.Y.shape[1]))
+        if ridge == 0:
+            return np.asarray(np.linalg.lstsq(self.A, self.Y, rcond=None)[0])
+        Z = self._normal.solution(ridge)
+        return np.asarray(self.A.T @ Z) if self._is_wide else Z
+
+    @property
+    def _is_wide(self) -> bool:
+        n, d = self.A.shape
+        return bool(n <= d)
+
+    @cached_property
+    def _normal(self) -> NormalEquations:
+        if self._is_wide:
+            return NormalEquations(self.A @ self.A.T, self.Y)
+        return NormalEquations(self.A.T @ self.A, self.A.T @ self.Y)
+
+
+@dataclass(frozen=True, eq=False)
+class Centred:
+    """Equations for M in features and labels less their means, from which b follows."""
+
+    equations: NormalEquations | WrittenOut
+    mean: Floats
+    y_mean: Floats
+
+    def solution(self, ridge: float) -> tuple[Floats, Floats]:
+        """Return M and b = y^ - x^'M."""
+        M = self.equations.solution(ridge)
+        return M, self.y_mean - self.mean @ M
+
+
+# §§ weight_patterns
+# Least squares for labels that are known at the same rows with the same weights.
+
+
+class Rows:
+    """The features of all items, moved to their mean where there is an intercept.
+
+    With an intercept the move changes no prediction; it spares the digits that columns far from 0
+    would cost.
+    """
+
+    def __init__(self, X: npt.NDArray[Any], *, fit_intercept: bool) -> None:
+        self.fit_intercept = fit_intercept
+        X64 = X.astype(np.float64, copy=False)
+        self.origin = X64.mean(axis=0) if fit_intercept else np.zeros(X.shape[1])
+        self.X = X64 - self.origin if fit_intercept else X64
+
+    @cached_property
+    def gram(self) -> Floats:
+        """X'X over all rows."""
+        return np.asarray(self.X.T @ self.X)
+
+    @cached_property
+    def total(self) -> Floats:
+        """The sum of all rows."""
+        return np.asarray(self.X.sum(axis=0))
+
+
+class Presences:
+    """Rows and weights at which some labels are present, and sums over them."""
+
+    def __init__(self, columns: list[Column]) -> None:
+        self.rows = [column.rows[column.present] for column in columns]
+        self.weights = [column.weights[column.present] for column in columns]
+        self.totals = np.array([weights.sum() for weights in self.weights])
+
+    def products(self, X: Floats) -> Floats:
+        """Return sum_i w_ij y_ij x_i, one column for each label."""
+        pairs = zip(self.rows, self.weights, strict=True)
+        return np.column_stack([weights @ X[rows] for rows, weights in pairs])
+
+    def table(self, rows: Positions) -> Floats:
+        """Return y_ij at the given rows, which include every presence."""
+        Y = np.zeros((len(rows), len(self.rows)))
+        for j, present in enumerate(self.rows):
+            Y[np.searchsorted(rows, present), j] = 1.0
+        return Y
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Observation weights w_i = background + offset_i, where the offset is 0 but at `rows`."""
+
+    rows: Positions
+    offset: Floats
+    background: float
+
+    @classmethod
+    def of(cls, column: Column) -> "Pattern":
+        """Return the weights of a label, without whether it is present."""
+        offset = column.weights - column.background
+        differs = offset != 0
+        return cls(column.rows[differs], offset[differs], column.background)
+
+    @property
+    def key(self) -> tuple[bytes, bytes]:
+        """Equal exactly for equal weights over the same background."""
+        return self.rows.tobytes(), self.offset.tobytes()
+
+    def solutions(
+        self, data: Rows, present: Presences, ridges: Sequence[float]
+    ) -> Iterator[tuple[Floats, Floats]]:
+        """Yield M and b for the labels that share these weights, for one ridge after the other.
+
+        With w the weights, x^ and y^ the weighted means (0 without intercept), the minimiser is
+
+            m = (sum_i w_i (x_i - x^)(x_i - x^)' + rho I)^-1 sum_i w_i y_i (x_i - x^),
+            b = y^ - x^'m.
+
+        The sums are taken once for all rho.
+        """
+        n, d = data.X.shape
+        correctable = self.background > 0 and n > d and 2 * len(self.rows) < n
+        made: dict[bool, Centred] = {}
+        for ridge in ridges:
+            corrected = correctable and ridge > 0
+            if corrected not in made:
+                make = self._by_correction if corrected else self._by_rows
+                made[corrected] = make(data, present)
+            yield made[corrected].solution(ridge)
+
+    def _by_rows(self, data: Rows, present: Presences) -> Centred:
+        n, d = data.X.shape
+        rows, weights = self._written_out(n)
+        A, mean, total = data.X[rows], np.zeros(d), float(weights.sum())
+        Y, y_mean = present.table(rows), np.zeros(len(present.rows))
+        if data.fit_intercept and total > 0:
+            mean, y_mean = weights @ A / total, weights @ Y / total
+        root = np.sqrt(weights)[:, None]
+        equations = WrittenOut(root * (A - mean), root * (Y - y_mean))
+        return Centred(equations, mean + data.origin, y_mean)
+
+    def _by_correction(self, data: Rows, present: Presences) -> Centred:
+        """Take the sums from X'X over all rows, correcting it where weights differ."""
+        n, d = data.X.shape
+        some = data.X[self.rows]
+        weighted = self.offset[:, None] * some
+        total = self.background * n + float(self.offset.sum())
+        gram = self.background * data.gram + some.T @ weighted
+        right, mean = present.products(data.X), np.zeros(d)
+        y_mean = np.zeros(len(present.rows))
+        if data.fit_intercept:
+            mean = (self.background * data.total + weighted.sum(axis=0)) / total
+            gram -= total * np.outer(mean, mean)
+            right -= np.outer(mean, present.totals)
+            y_mean = present.totals / total
+        return Centred(NormalEquations(gram, right), mean + data.origin, y_mean)
+
+    def _written_out(self, n: int) -> tuple[Positions, Floats]:
+        if not self.background:
+            return self.rows, self.offset
+        weights = np.full(n, self.background)
+        weights[self.rows] += self.offset
+        rows = np.flatnonzero(weights)
+        return rows, weights[rows]
+
+
+# §§ main least_squares
 
 
 class LeastSquares(SavableLearner, LinearLearner):

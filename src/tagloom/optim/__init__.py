@@ -4,14 +4,14 @@ A solver asks the `Objective` for the gradient and value of its smooth part and 
 of the nuclear norm. Nothing else is known to it.
 """
 
-from tagloom.optim.certificate import dual_bound
+from tagloom.optim.blocks import Part
+from tagloom.optim.duality import dual_bound
 from tagloom.optim.loss import Loss, MaskedSquaredLoss, Spread
 from tagloom.optim.objective import Objective
-from tagloom.optim.part import Part
-from tagloom.optim.quadratic import InstanceLaplacian, LabelLaplacian, Ridge
-from tagloom.optim.solution import Callback, Iteration, Solution
-from tagloom.optim.solve import SOLVERS, solve
-from tagloom.optim.sums import LossSums, ProductSums, Summing
+from tagloom.optim.penalties import InstanceLaplacian, LabelLaplacian, Ridge
+from tagloom.optim.rows import LossSums, ProductSums, Summing
+from tagloom.optim.solvers import SOLVERS, solve
+from tagloom.optim.solvers.base import Callback, Iteration, Solution
 
 __all__ = [
     "SOLVERS",

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.labels import PartialLabels
-from tagloom.optim.arrays import Matrix, inner
-from tagloom.optim.part import Part
-from tagloom.optim.rows import centre_of
-from tagloom.optim.sums import LossSums, Summing
+from tagloom.optim.blocks import Part
+from tagloom.optim.penalties import Matrix, inner
+from tagloom.optim.rows import LossSums, Summing, centre_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -8,10 +8,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
 
-from tagloom.optim.arrays import Matrix, inner
 from tagloom.optim.loss import Loss
-from tagloom.optim.nuclear import nuclear_norm, spectral_norm
-from tagloom.optim.quadratic import InstanceLaplacian, LabelLaplacian, QuadraticTerm, Ridge
+from tagloom.optim.penalties import (
+    InstanceLaplacian,
+    LabelLaplacian,
+    Matrix,
+    QuadraticTerm,
+    Ridge,
+    inner,
+    nuclear_norm,
+    spectral_norm,
+)
 
 # Below this share of the largest eigenvalue, a direction counts as without curvature of its own.
 _SINGULAR = 1e-9

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tagloom.completion.decisions import ABSENT, PRESENT, Place, files_read
-from tagloom.completion.record import digest_of_files, read_record
+from tagloom.completion.answers import ABSENT, PRESENT, Place, files_read
+from tagloom.completion.options import digest_of_files, read_record
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.formats import Annotation, Annotations, write_jsonl
-from tagloom.review.before import keep_before, model_before, restore, restore_if_broken
 from tagloom.review.collection import Collection
+from tagloom.review.loading import keep_before, model_before, restore, restore_if_broken
 from tagloom.review.session import Json, Review
 from tagloom.review.states import CARRIED, DENIED, UNDECIDED, EntryState, among
 

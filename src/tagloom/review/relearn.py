@@ -20,7 +20,7 @@ def tell(**facts: Any) -> None:
 
 def main(model: str, decisions: str, out: str, photos: str) -> int:
     """Learn from decisions on top of a model, and write the results into the folder of the run."""
-    from tagloom.completion.run import update
+    from tagloom.completion.pipeline import update
 
     if hasattr(os, "nice"):
         # Somebody is looking at the page meanwhile.

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tagloom.review.answers import RefusedError, refusal
+from tagloom.review.requests import RefusedError, refusal
 
 MAX_BODY = 1 << 20
 BODY = "tagloom.body"

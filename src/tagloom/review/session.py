@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tagloom.completion.decisions import ABSENT, PRESENT, files_read
-from tagloom.completion.record import read_record
+from tagloom.completion.answers import ABSENT, PRESENT, files_read
+from tagloom.completion.options import read_record
 from tagloom.errors import InvalidInputError
-from tagloom.review.before import check_is_run, restore_if_broken
 from tagloom.review.collection import Collection, Entry
-from tagloom.review.listing import Pictures
-from tagloom.review.loading import load
+from tagloom.review.journal import Batch, Change, Store
+from tagloom.review.loading import check_is_run, load, restore_if_broken
 from tagloom.review.states import EntryState, after_verdict, recalled
-from tagloom.review.store import Batch, Change, Store
+from tagloom.review.views import Pictures
 
 Json = dict[str, Any]
 

@@ -1,17 +1,139 @@
 """The global descriptor: the concepts that tell most about the labels."""
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import xlogy
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tagloom.checks import check_number, check_whole, is_whole
-from tagloom.semantics._checks import read_labels
-from tagloom.semantics._information import information_blocks
-from tagloom.semantics.evidence import Floats
+from tagloom.labels import PartialLabels, as_partial_labels
+from tagloom.semantics.evidence import Floats, check_rows, evidence_blocks, read_labels
+from tagloom.validation import check_number, check_whole, is_whole
+
+# §§ information
+# How much a concept tells about the labels, judged where the labels are known.
+
+
+Matrix = npt.NDArray[np.floating[Any]]
+
+# Joint counts held at a time, and indicators of bins formed at a time (each about 64 MiB).
+_COUNTS_AT_ONCE = 1 << 23
+_INDICATORS_AT_ONCE = 1 << 23
+# Values whose quantiles are sought at a time.
+_VALUES_AT_ONCE = 1 << 25
+
+
+def mutual_information(concepts: npt.ArrayLike, Y: Any, *, n_bins: int = 8) -> Floats:
+    r"""Return I(d_i, y_j) in nats for every concept i and label j.
+
+    Each concept is cut into `n_bins` bins at its quantiles over all items; quantiles that coincide
+    leave a bin empty, so that equal values share a bin. With observation weights w (0: unknown) let
+    p(b, y) be the share of the weight of label j's known items that lie in bin b and have y_j = y:
+
+        I(d_i, y_j) = sum_{b, y} p(b, y) log( p(b, y) / (p(b) p(y)) ).
+
+    Items at which y_j is unknown take no part in it. A label of which nothing is known has 0.
+
+    Parameters
+    ----------
+    concepts : array of shape (n_items, n_concepts)
+        Posteriors, or any scores: only their order counts.
+    Y : PartialLabels, DataFrame or array of 1, 0 and NaN of shape (n_items, n_labels)
+    n_bins : int, default=8
+
+    Examples
+    --------
+    >>> mutual_information([[0.1], [0.2], [0.8], [0.9]], [[0], [0], [1], [1]], n_bins=2).round(4)
+    array([[0.6931]])
+    """
+    known = as_partial_labels(Y)
+    parts = [part for _, part in information_blocks(_table(concepts), known, n_bins)]
+    return np.concatenate(parts) if parts else np.empty((0, known.n_labels))
+
+
+def information_blocks(
+    concepts: Matrix, known: PartialLabels, n_bins: int
+) -> Iterator[tuple[slice, Floats]]:
+    """Yield the mutual information of some concepts at a time, in bounded memory."""
+    check_whole("n_bins", n_bins, at_least=2)
+    check_rows(concepts, known)
+    step = max(1, _COUNTS_AT_ONCE // (n_bins * max(1, known.n_labels)))
+    for start in range(0, concepts.shape[1], step):
+        part = slice(start, start + step)
+        edges = bin_edges(concepts[:, part], n_bins)
+        yield part, _information(*_joint_counts(concepts[:, part], edges, known))
+
+
+def bin_edges(concepts: Matrix, n_bins: int) -> Matrix:
+    """Return the inner quantiles of every concept, one row for each quantile.
+
+    They are values that occur, not interpolations between such.
+    """
+    edges = np.zeros((n_bins - 1, concepts.shape[1]), dtype=concepts.dtype)
+    inner = np.linspace(0, 1, n_bins + 1)[1:-1]
+    step = max(1, _VALUES_AT_ONCE // max(1, len(concepts)))
+    for start in range(0, concepts.shape[1] if len(concepts) else 0, step):
+        part = slice(start, start + step)
+        # A copy in the order in which it is sorted, and which may be overwritten.
+        columns = np.array(concepts[:, part].T, order="C")
+        edges[:, part] = np.quantile(
+            columns, inner, axis=1, method="inverted_cdf", overwrite_input=True
+        )
+    return edges
+
+
+def binned(concepts: Matrix, edges: Matrix) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """Return the bin of every value: the number of its concept's quantiles that lie below it."""
+    codes = np.zeros(concepts.shape, dtype=np.min_scalar_type(len(edges) + 1))
+    for edge in edges:
+        codes += concepts > edge
+    return codes
+
+
+def _joint_counts(concepts: Matrix, edges: Matrix, known: PartialLabels) -> tuple[Floats, Floats]:
+    """Return weights of presences and of known entries, by concept, bin and label."""
+    n_bins = len(edges) + 1
+    n_indicators = concepts.shape[1] * n_bins
+    present = np.zeros((n_indicators, known.n_labels))
+    total = np.zeros_like(present)
+    rows = max(1, _INDICATORS_AT_ONCE // max(1, n_indicators))
+    for part, evidence in evidence_blocks(known, rows):
+        codes = binned(concepts[part], edges)
+        indicators = codes[:, :, None] == np.arange(n_bins, dtype=codes.dtype)
+        A = indicators.reshape(-1, n_indicators).astype(evidence.present.dtype).T
+        present_part, total_part = evidence.sums(A)
+        present += present_part
+        total += total_part
+    shape = (concepts.shape[1], n_bins, known.n_labels)
+    return present.reshape(shape), total.reshape(shape)
+
+
+def _information(present: Floats, known: Floats) -> Floats:
+    """Return I from joint weights: H(y) + H(b) - H(b, y), in weights n_b log n_b / n.
+
+    With N = sum of all weights, sum p log(p / (p_b p_y)) =
+    (sum n log n - sum n_b log n_b - sum n_y log n_y + N log N) / N.
+    """
+    absent = np.maximum(known - present, 0)
+    total = known.sum(axis=1)
+    joint = (xlogy(present, present) + xlogy(absent, absent)).sum(axis=1)
+    by_bin = xlogy(known, known).sum(axis=1)
+    has, lacks = present.sum(axis=1), absent.sum(axis=1)
+    nats = joint - by_bin - xlogy(has, has) - xlogy(lacks, lacks) + xlogy(total, total)
+    information = np.divide(nats, total, out=np.zeros_like(nats), where=total > 0)
+    return np.asarray(np.maximum(information, 0))
+
+
+def _table(concepts: npt.ArrayLike) -> Matrix:
+    table = np.asarray(concepts)
+    return table if table.dtype.kind == "f" else table.astype(np.float64)
+
+
+# §§ main concepts
 
 
 class ConceptSelector(SelectorMixin, BaseEstimator):

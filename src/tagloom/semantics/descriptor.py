@@ -8,13 +8,12 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tagloom.checks import check_choice, is_whole
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
-from tagloom.semantics._checks import read_labels
-from tagloom.semantics._names import as_text
 from tagloom.semantics.concepts import ConceptSelector
+from tagloom.semantics.evidence import as_text, read_labels
 from tagloom.semantics.local import LocalDescriptor
+from tagloom.validation import check_choice, is_whole
 
 Array = npt.NDArray[Any]
 SCALINGS = (None, "norm")

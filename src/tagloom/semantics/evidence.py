@@ -1,6 +1,6 @@
 """What is known, as the matrices of which all counts are sums."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from tagloom.labels import PartialLabels, State
+from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels, State, as_partial_labels
+from tagloom.validation import check_same_items
+
+# §§ main evidence
+
 
 Floats = npt.NDArray[np.float64]
 
@@ -101,3 +106,48 @@ def label_rates(known: PartialLabels) -> Floats:
         present, total = evidence.totals()
         rates[labels] = np.divide(present, total, out=np.zeros_like(present), where=total > 0)
     return rates
+
+
+# §§ checks
+# Checks on rows and labels.
+
+
+_ROWS_AT_ONCE = 8192
+
+
+def read_labels(Y: Any, n_items: int) -> PartialLabels:
+    """Return what is known of so many items."""
+    if Y is None:
+        raise InvalidInputError(
+            "This estimator requires y to be passed, but the target y is None. "
+            "Pass PartialLabels or an array of 1, 0 and NaN (unknown), one column for each label."
+        )
+    known = as_partial_labels(Y)
+    check_same_items(n_items, known.n_items)
+    return known
+
+
+def check_rows(table: npt.NDArray[Any], known: PartialLabels) -> None:
+    """Refuse a table that is none, or has other rows than the labels."""
+    if table.ndim != 2:
+        raise InvalidInputError(
+            f"Concepts must be a table, items x concepts; found {table.ndim} dimension(s)."
+        )
+    read_labels(known, len(table))
+    for start in range(0, len(table), _ROWS_AT_ONCE):
+        wrong = ~np.isfinite(table[start : start + _ROWS_AT_ONCE])
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            raise InvalidInputError(
+                f"Concepts must be finite; found {table[start + row, column]} in row "
+                f"{start + row}, column {column}."
+            )
+
+
+# §§ names
+# Names of columns.
+
+
+def as_text(names: Iterable[Any]) -> npt.NDArray[Any]:
+    """Return the names as the array of strings that scikit-learn wants."""
+    return np.array([str(name) for name in names], dtype=object)

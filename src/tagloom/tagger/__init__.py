@@ -1,9 +1,8 @@
 """The whole way: pictures and what is known of them in; scored labels, with reasons, out."""
 
-from tagloom.tagger.alignment import Aligned, align
 from tagloom.tagger.explanation import Concept, Explanation, Neighbour, Reason
-from tagloom.tagger.semantic_tagger import SemanticTagger
-from tagloom.tagger.suggesting import Suggestion
+from tagloom.tagger.inputs import Aligned, align
+from tagloom.tagger.semantic_tagger import SemanticTagger, Suggestion
 
 __all__ = [
     "Aligned",

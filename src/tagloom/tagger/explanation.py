@@ -6,9 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import State
+from tagloom.neighbors import nearest_neighbours
+from tagloom.semantics import SemanticDescriptor
+from tagloom.tagger.inputs import Described, Lesson
+from tagloom.validation import some_of
+
+# §§ main explanation
+
 
 Array = npt.NDArray[Any]
 
@@ -191,3 +199,132 @@ def _strongest(names: Array, amounts: Array, count: int) -> tuple[Reason, ...]:
     """Return the reasons of largest absolute amount, largest first."""
     order = np.argsort(-np.abs(amounts), kind="stable")[:count]
     return tuple(Reason(str(names[i]), float(amounts[i])) for i in order)
+
+
+# §§ surroundings
+# Who is like a picture: in the learner's own graph, or in semantic space.
+
+
+class Near(NamedTuple):
+    """Training rows, and how close each is."""
+
+    rows: npt.NDArray[np.int64]
+    affinities: Array
+
+
+def check_explainable(learner: Any) -> None:
+    """Refuse learners whose scores are no linear part to which a graph adds."""
+    if not hasattr(learner, "coef_"):
+        raise InvalidInputError(
+            f"Only learners with a linear part can be explained; {type(learner).__name__} has no "
+            "coef_."
+        )
+
+
+def linear_weights(learner: Any, x: Array, training_row: int | None) -> tuple[Array, Array]:
+    """Return by which weights and from which base a learner makes the linear part of one row."""
+    if hasattr(learner, "linear_at"):
+        weights, base = learner.linear_at(x, training_row)
+        return weights, base
+    return learner.coef_, learner.intercept_
+
+
+def asks_graph(learner: Any) -> bool:
+    """Say whether the scores have a part that comes from a graph of the learner's own."""
+    return hasattr(learner, "affinities") and learner.graph_ is not None
+
+
+def joined(learner: Any, x: Array, training_row: int | None) -> Near:
+    """Return whom the learner's last graph joins to a training row, or to a new row x."""
+    if training_row is None:
+        found = sparse.csr_array(learner.affinities(x))
+    else:
+        found = sparse.csr_array(learner.graph_[[training_row]])
+    return Near(found.indices.astype(np.int64), found.data)
+
+
+def nearest(S: Array, s: Array, n_neighbors: int, training_row: int | None) -> Near:
+    """Return the nearest in semantic space, never the picture itself, with s_i's_j."""
+    k = min(n_neighbors + (training_row is not None), len(S))
+    rows = np.asarray(nearest_neighbours(S, k, s).indices[0])
+    rows = rows[rows != training_row][:n_neighbors]
+    return Near(rows, S[rows] @ s[0])
+
+
+# §§ explaining
+# Gather what a learner and its lesson say of one picture and label.
+
+
+def scores_of(learner: Any, lesson: Lesson, described: Described) -> Array:
+    """Return scores; those of the training pictures as such, not as new ones."""
+    if described is lesson.training:
+        return np.asarray(learner.training_scores(described.X))
+    return np.asarray(learner.scores(described.X))
+
+
+def explained(
+    learner: Any,
+    lesson: Lesson,
+    described: Described,
+    item: str,
+    label: Any,
+    *,
+    n_neighbors: int,
+    n_reasons: int,
+) -> Explanation:
+    """Say why `label` has its score for `item`, one of the pictures `described`."""
+    check_explainable(learner)
+    row, column = _position(item, described.items), _position(label, lesson.known.labels)
+    training_scores = scores_of(learner, lesson, lesson.training)[:, column]
+    own, new = described.row(row), described is not lesson.training
+    score = scores_of(learner, lesson, own)[0, column] if new else training_scores[row]
+    training_row = None if new else row
+    near = _near(learner, lesson, own, training_row, n_neighbors)
+    descriptor = lesson.describer.descriptor
+    weights, base = linear_weights(learner, own.X, training_row)
+    return explain_score(
+        item,
+        label,
+        score=float(score),
+        amounts=lesson.describer.contributions(own.columns[0], weights[:, column]),
+        names=descriptor.get_feature_names_out(),
+        base=float(base[column]),
+        concepts=_concepts(descriptor, lesson.training.S, own.S[0], training_scores, n_reasons),
+        neighbours=neighbours_of(
+            [lesson.features.items[j] for j in near.rows],
+            near.affinities,
+            lesson.known.take(near.rows).states()[:, column],
+            training_scores[near.rows],
+        ),
+        has_graph=asks_graph(learner),
+        n_reasons=n_reasons,
+    )
+
+
+def _near(
+    learner: Any, lesson: Lesson, own: Described, training_row: int | None, n_neighbors: int
+) -> Near:
+    if asks_graph(learner):
+        return joined(learner, own.X, training_row)
+    return nearest(lesson.training.S, own.S, n_neighbors, training_row)
+
+
+def _concepts(
+    descriptor: SemanticDescriptor, S: Array, s: Array, scores: Array, count: int
+) -> tuple[Concept, ...]:
+    names = descriptor.get_feature_names_out()
+    chosen = are_concepts(names)
+    if not chosen.any():
+        return ()
+    bare = [str(name).removeprefix("concept:") for name in names[chosen]]
+    scale = descriptor.scales_[0]  # the global part comes first
+    training = scale * S[:, chosen].astype(np.float64)
+    own = scale * s[chosen]
+    return concepts_behind(np.array(bare), own, training, scores.astype(np.float64), count)
+
+
+def _position(name: Any, names: Sequence[Any]) -> int:
+    try:
+        return list(names).index(name)
+    except ValueError:
+        raise InvalidInputError(f"{name!r} is not among {some_of(names, 3)}.") from None

@@ -1,37 +1,159 @@
 """From pictures and partial labels to scored labels, in one estimator."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.checks import check_choice, check_whole
+from tagloom.errors import InvalidInputError
 from tagloom.graph import semantic_graph
-from tagloom.graph.semantic import WEIGHTS
+from tagloom.graph.knn import WEIGHTS
 from tagloom.labels import PartialLabels
-from tagloom.models import PartialLabelLearner, Tuning
-from tagloom.models.saving import build_from, write_model
-from tagloom.models.search import Remembered
+from tagloom.models import APGDiffusion, APGGraph, PartialLabelLearner, Tuning, tune
+from tagloom.models.model_selection import Remembered
+from tagloom.persistence.container import build_from, write_model
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
-from tagloom.tagger.alignment import Aligned
-from tagloom.tagger.describing import Described
-from tagloom.tagger.explaining import explained, scores_of
-from tagloom.tagger.explanation import Explanation
-from tagloom.tagger.learning import check_learner, learned, takes_graph
-from tagloom.tagger.lesson import Lesson
-from tagloom.tagger.refitting import learned_again
-from tagloom.tagger.saving import pack_tagger, unpack_tagger
-from tagloom.tagger.seeing import Eyes, Pictures, with_more
-from tagloom.tagger.suggesting import Suggestion, best_unsaid
+from tagloom.tagger.explanation import Explanation, explained, scores_of
+from tagloom.tagger.inputs import Aligned, Described, Describer, Eyes, Lesson, Pictures, with_more
+from tagloom.validation import check_choice, check_whole
 from tagloom.vision import Backbone, EmbedReport
-from tagloom.vision.recalling import check_same_backbone
+from tagloom.vision.choice import check_same_backbone
+
+# §§ learning
+# Which learner the tagger uses, and how it learns.
+
+
+_TUNED: dict[str, type[PartialLabelLearner]] = {"diffusion": APGDiffusion, "paper": APGGraph}
+
+
+def check_learner(learner: Any) -> None:
+    """Refuse what is neither a learner nor the name of one."""
+    by_name = isinstance(learner, str) and learner in _TUNED
+    if not by_name and not isinstance(learner, PartialLabelLearner):
+        names = ", ".join(repr(name) for name in _TUNED)
+        raise InvalidInputError(
+            f"learner must be one of {names} or a learner of tagloom.models; got {learner!r}."
+        )
+
+
+def takes_graph(learner: PartialLabelLearner | str) -> bool:
+    """Say whether the learner has the paper's graph term; others take no graph."""
+    return isinstance(learner, APGGraph) or learner == "paper"
+
+
+def learned(
+    learner: PartialLabelLearner | str,
+    X: npt.NDArray[Any],
+    known: PartialLabels,
+    graph: sparse.csr_array | None,
+    *,
+    random_state: int,
+    progress: bool,
+    **search: Any,
+) -> tuple[Tuning | None, Any]:
+    """Fit a learner as it is, or tune one that is named; `search` is passed to `tune`."""
+    if isinstance(learner, str):
+        # Among many tags there are nearly always some of which nothing can be learned.
+        model = _TUNED[learner](on_unlearnable="warn")
+        tuning = tune(
+            model, X, known, graph, random_state=random_state, progress=progress, **search
+        )
+        return tuning, tuning.model
+    given = {} if graph is None else {"graph": graph}
+    fitted: Any = clone(learner)
+    return None, fitted.fit(X, known, **given)
+
+
+# §§ refitting
+# Learn again from more, without another search for parameters.
+
 
 Array = npt.NDArray[Any]
+
+
+def learned_again(
+    learner: Any, before: Lesson, after: Lesson, graph: sparse.csr_array | None
+) -> Any:
+    """Fit a learner of the same parameters; an `APGGraph` starts from the M of the one before."""
+    fresh: Any = clone(learner)
+    given: dict[str, Any] = {} if graph is None else {"graph": graph}
+    if not isinstance(fresh, APGGraph):
+        return fresh.fit(after.training.X, after.known, **given)
+    asked = fresh.warm_start
+    fresh.set_params(warm_start=True)
+    fresh.coef_ = carried(learner.coef_, before, after)
+    fresh.fit(after.training.X, after.known, **given)
+    return fresh.set_params(warm_start=asked)
+
+
+def carried(M: Array, before: Lesson, after: Lesson) -> Array:
+    """Return M for other features, as near as these can express what it said.
+
+    The features are x = C (row / scale - mean), so that x'm weighs the columns [visual; s] by
+    w = C'm / scale. Columns and labels are matched by name, new ones weigh nothing, and w is
+    projected on the new components: M = C_new (scale_new w).
+    """
+    old, new = before.describer.pca, after.describer.pca
+    w = (old.pca_.components_.T @ M) / old.scales_[:, None]
+    moved = np.zeros((len(new.scales_), after.known.n_labels), dtype=M.dtype)
+    columns = _shared(_columns(before.describer), _columns(after.describer))
+    labels = _shared(before.known.labels, after.known.labels)
+    moved[np.ix_(columns[1], labels[1])] = w[np.ix_(columns[0], labels[0])]
+    return np.asarray(new.pca_.components_ @ (moved * new.scales_[:, None]), dtype=M.dtype)
+
+
+def _columns(describer: Describer) -> list[Any]:
+    return [*range(describer.n_visual), *describer.descriptor.get_feature_names_out()]
+
+
+def _shared(before: Sequence[Any], after: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """Return the positions of the names that both have, in both."""
+    there = {name: place for place, name in enumerate(before)}
+    pairs = [(there[name], place) for place, name in enumerate(after) if name in there]
+    return [old for old, _ in pairs], [new for _, new in pairs]
+
+
+# §§ suggesting
+# The labels of highest score of which nobody has said anything.
+
+
+class Suggestion(NamedTuple):
+    """A label that is not known of a picture, and its score."""
+
+    item: str
+    label: Any
+    score: float
+
+
+def best_unsaid(
+    items: Sequence[str],
+    labels: Sequence[Any],
+    scores: npt.NDArray[Any],
+    known: PartialLabels | None,
+    n_labels: int,
+) -> list[Suggestion]:
+    """Return the best labels of each item, best first, without those that `known` lists."""
+    table = scores.astype(np.float64)
+    if known is not None:
+        said = known.entries()
+        table[said.rows, said.columns] = -np.inf
+    best = np.argsort(-table, axis=1, kind="stable")[:, :n_labels]
+    return [
+        Suggestion(item, labels[j], float(table[i, j]))
+        for i, item in enumerate(items)
+        for j in best[i]
+        if table[i, j] > -np.inf
+    ]
+
+
+# §§ main semantic_tagger
 
 
 class SemanticTagger(BaseEstimator):
@@ -196,6 +318,8 @@ class SemanticTagger(BaseEstimator):
         other labels. The backbone is not, only its name, view and fingerprint; nor are `cache` and
         `report_`.
         """
+        from tagloom.persistence.codecs import pack_tagger
+
         check_is_fitted(self)
         write_model(path, type(self).__name__, *pack_tagger(self))
 
@@ -212,6 +336,8 @@ class SemanticTagger(BaseEstimator):
         A backbone is needed for folders of pictures only, and must be the one that saw the training
         pictures; the EfficientNets are found without being passed.
         """
+        from tagloom.persistence.codecs import unpack_tagger
+
         tagger = build_from(path, cls.__name__, partial(unpack_tagger, cls))
         if backbone is not None and tagger._seen_by is not None:
             check_same_backbone(backbone, tagger._seen_by)

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import TagloomError
-from tagloom.vision.backbone import Backbone, Vector
-from tagloom.vision.places import user_cache
+from tagloom.io import user_cache
+from tagloom.vision.encoders import Backbone, Vector
 
 _FILE_NAME = "features.sqlite"
 _PROTOCOL = 1

@@ -1,28 +1,339 @@
 """The default backbone: EfficientNet-Lite, trained on ILSVRC 2012."""
 
 import hashlib
-from collections.abc import Callable
+import io
+import math
+import os
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.errors import InvalidInputError, ModelFileError
-from tagloom.files import written_whole
-from tagloom.vision.backbone import Backbone, Vector, fingerprint
-from tagloom.vision.efficientnet_graph import build_efficientnet
-from tagloom.vision.extras import MissingExtraError, import_extra
-from tagloom.vision.framing import Framing, View
-from tagloom.vision.imagenet import imagenet_classes
-from tagloom.vision.places import user_cache
-from tagloom.vision.session import Session
-from tagloom.vision.torchfile import read_torch_weights
+from tagloom.errors import InvalidInputError, MissingExtraError, ModelFileError, import_extra
+from tagloom.io import user_cache, written_whole
+from tagloom.vision.encoders import (
+    Backbone,
+    Framing,
+    Session,
+    Vector,
+    View,
+    fingerprint,
+    imagenet_classes,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+# §§ efficientnet_graph
+# EfficientNet-Lite as an ONNX graph, built from its weights with numpy and onnx alone.
+
+
+Weights = Mapping[str, NDArray[Any]]
+
+# Blocks and first stride of each of the seven stages at depth 1; the first and the last stage do
+# not grow with depth in the Lite family. Kernel sizes and widths are read off the weights.
+_STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
+_EPSILON = 1e-3
+_OPSET = 17
+_IR_VERSION = 8
+
+
+def block_strides(depth: float) -> list[int]:
+    """Give the stride of each block of a network of that depth.
+
+    >>> block_strides(1.0)
+    [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1]
+    """
+    strides: list[int] = []
+    for place, (blocks, stride) in enumerate(_STAGES):
+        fixed = place in (0, len(_STAGES) - 1)
+        repeats = blocks if fixed else math.ceil(depth * blocks)
+        strides += [stride] + [1] * (repeats - 1)
+    return strides
+
+
+def build_efficientnet(weights: Weights, *, size: int, depth: float, batch: int) -> bytes:
+    """Serialise the network as an ONNX model.
+
+    Its input ``pictures`` is uint8 of shape (batch, size, size, 3), RGB. The network begins with
+    the preprocessing it was trained with, ``(x - 127) / 128``, so that no caller can get it wrong.
+    Its outputs are ``visual`` (batch, 1280), the pooled last features, ``logits`` (batch, 1000)
+    and ``posteriors`` (batch, 1000), their softmax.
+    """
+    graph = _GraphWriter()
+    flow = graph.normalise("pictures", shift=127.0, scale=1 / 128)
+    flow = graph.relu6(graph.convolve(flow, *_folded(weights, "_conv_stem", "_bn0"), stride=2))
+    strides = block_strides(depth)
+    present = {name.split(".")[1] for name in weights if name.startswith("_blocks.")}
+    if len(present) != len(strides):
+        raise ValueError(f"the weights hold {len(present)} blocks, expected {len(strides)}")
+    for place, stride in enumerate(strides):
+        flow = _block(graph, weights, f"_blocks.{place}.", flow, stride)
+    flow = graph.relu6(graph.convolve(flow, *_folded(weights, "_conv_head", "_bn1")))
+    graph.classify(flow, weights["_fc.weight"], weights["_fc.bias"])
+    return graph.finish(batch, size, weights["_fc.weight"].shape)
+
+
+def _block(graph: "_GraphWriter", weights: Weights, prefix: str, flow: str, stride: int) -> str:
+    """Widen (but for the first block), convolve each channel by itself, narrow, add the input."""
+    entry = flow
+    if f"{prefix}_expand_conv.weight" in weights:
+        flow = graph.relu6(
+            graph.convolve(flow, *_folded(weights, f"{prefix}_expand_conv", f"{prefix}_bn0"))
+        )
+    kernel, bias = _folded(weights, f"{prefix}_depthwise_conv", f"{prefix}_bn1")
+    flow = graph.relu6(graph.convolve(flow, kernel, bias, stride=stride, groups=len(bias)))
+    kernel, bias = _folded(weights, f"{prefix}_project_conv", f"{prefix}_bn2")
+    flow = graph.convolve(flow, kernel, bias)
+    if stride == 1 and graph.channels[entry] == len(bias):
+        flow = graph.add("Add", [entry, flow], channels=len(bias))
+    return flow
+
+
+def _folded(weights: Weights, conv: str, norm: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Fold a batch normalisation into the convolution before it.
+
+    ``γ (w∗x - μ) / √(σ² + ε) + β`` is the convolution with kernel ``γ w / √(σ² + ε)`` and bias
+    ``β - γ μ / √(σ² + ε)``; it is worked out in float64 and rounded once.
+    """
+    gamma, beta, mean, variance = (
+        weights[f"{norm}.{part}"].astype(np.float64)
+        for part in ("weight", "bias", "running_mean", "running_var")
+    )
+    scale = gamma / np.sqrt(variance + _EPSILON)
+    kernel = weights[f"{conv}.weight"].astype(np.float64) * scale[:, None, None, None]
+    return kernel.astype(np.float32), (beta - scale * mean).astype(np.float32)
+
+
+class _GraphWriter:
+    """Collects nodes and constants; each method adds a step and names what comes out of it."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.channels: dict[str, int] = {}
+
+    def add(self, kind: str, inputs: list[str], *, channels: int = 0, **attributes: Any) -> str:
+        from onnx import helper
+
+        output = attributes.pop("output", f"{kind.lower()}_{len(self.nodes)}")
+        self.nodes.append(helper.make_node(kind, inputs, [output], **attributes))
+        self.channels[output] = channels
+        return str(output)
+
+    def constant(self, value: Any) -> str:
+        from onnx import numpy_helper
+
+        name = f"constant_{len(self.constants)}"
+        array = np.ascontiguousarray(value, dtype=np.float32)
+        # numpy turns a number into a row of one; a bound of Clip has to stay a number.
+        array = array.reshape(np.shape(value))
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name
+
+    def normalise(self, flow: str, *, shift: float, scale: float) -> str:
+        from onnx import TensorProto
+
+        flow = self.add("Cast", [flow], to=TensorProto.FLOAT)
+        flow = self.add("Sub", [flow, self.constant(shift)])
+        flow = self.add("Mul", [flow, self.constant(scale)])
+        return self.add("Transpose", [flow], perm=[0, 3, 1, 2], channels=3)
+
+    def convolve(
+        self,
+        flow: str,
+        kernel: NDArray[Any],
+        bias: NDArray[Any],
+        *,
+        stride: int = 1,
+        groups: int = 1,
+    ) -> str:
+        inputs = [flow, self.constant(kernel), self.constant(bias)]
+        # An odd pixel of padding goes below and to the right, as in the training.
+        return self.add(
+            "Conv",
+            inputs,
+            channels=len(bias),
+            strides=[stride, stride],
+            group=groups,
+            auto_pad="SAME_UPPER",
+        )
+
+    def relu6(self, flow: str) -> str:
+        bounds = [self.constant(0.0), self.constant(6.0)]
+        return self.add("Clip", [flow, *bounds], channels=self.channels[flow])
+
+    def classify(self, flow: str, kernel: NDArray[Any], bias: NDArray[Any]) -> None:
+        flow = self.add("GlobalAveragePool", [flow])
+        visual = self.add("Flatten", [flow], axis=1, output="visual")
+        inputs = [visual, self.constant(kernel), self.constant(bias)]
+        logits = self.add("Gemm", inputs, transB=1, output="logits")
+        self.add("Softmax", [logits], axis=1, output="posteriors")
+
+    def finish(self, batch: int, size: int, head: tuple[int, ...]) -> bytes:
+        import onnx
+        from onnx import TensorProto, helper
+
+        classes, width = head
+        pictures = [batch, size, size, 3]
+        outputs = {"visual": width, "logits": classes, "posteriors": classes}
+        graph = helper.make_graph(
+            self.nodes,
+            "efficientnet-lite",
+            [helper.make_tensor_value_info("pictures", TensorProto.UINT8, pictures)],
+            [
+                helper.make_tensor_value_info(name, TensorProto.FLOAT, [batch, columns])
+                for name, columns in outputs.items()
+            ],
+            self.constants,
+        )
+        opset = helper.make_opsetid("", _OPSET)
+        model = helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)
+        onnx.checker.check_model(model)
+        return bytes(model.SerializeToString())
+
+
+# §§ torchfile
+# Read a network's weights from a ``.pth`` file without torch and without trusting it.
+#
+# The file is a row of pickles followed by raw numbers. A pickle may call anything it can name, so
+# this reader lets it name four things only: an ordered dictionary, two kinds of storage and the
+# function that views a storage as a tensor. Whatever else it asks for is refused.
+
+
+_MAGIC = 0x1950A86A20F9469CFC6C
+_PROTOCOL = 1001
+_STORAGE_TYPES: dict[str, np.dtype[Any]] = {
+    "FloatStorage": np.dtype("<f4"),
+    "LongStorage": np.dtype("<i8"),
+}
+_DAMAGE = (
+    pickle.UnpicklingError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    UnicodeDecodeError,
+    RecursionError,
+)
+
+
+def read_torch_weights(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """Give the named tensors of a ``.pth`` file in torch's older layout as numpy arrays.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not of that layout, is cut short, or asks for anything but tensors.
+    """
+    content = Path(path).read_bytes()
+    try:
+        return _read(io.BytesIO(content), len(content))
+    except _DAMAGE as problem:
+        raise ModelFileError(
+            f"{os.fspath(path)} cannot be read as a file of weights: {problem}. Expected a state "
+            "dictionary of float32 and int64 tensors in torch's older (not zipped) layout; install "
+            "the weights again or convert the network to ONNX."
+        ) from problem
+
+
+def _read(stream: BinaryIO, size: int) -> dict[str, NDArray[Any]]:
+    reader = _TensorUnpickler(stream, size)
+    if reader.load() != _MAGIC or _TensorUnpickler(stream, size).load() != _PROTOCOL:
+        raise ValueError("it does not begin with torch's magic number")
+    if not dict(_TensorUnpickler(stream, size).load()).get("little_endian"):
+        raise ValueError("its numbers are not little-endian")
+    body = _TensorUnpickler(stream, size)
+    state = body.load()
+    keys = _TensorUnpickler(stream, size).load()
+    _fill(body.storages, keys, stream)
+    return _only_tensors(state)
+
+
+def _fill(storages: Mapping[str, NDArray[Any]], keys: Any, stream: BinaryIO) -> None:
+    """Read the raw numbers behind the pickles into the storages that the tensors look at."""
+    if sorted(keys) != sorted(storages):
+        raise ValueError("its list of storages does not match its tensors")
+    for key in keys:
+        storage = storages[key]
+        count = int.from_bytes(stream.read(8), "little")
+        raw = stream.read(storage.nbytes)
+        if count != storage.size or len(raw) != storage.nbytes:
+            raise ValueError(f"storage {key} is cut short")
+        storage[:] = np.frombuffer(raw, dtype=storage.dtype)
+
+
+def _only_tensors(state: Any) -> dict[str, NDArray[Any]]:
+    if not isinstance(state, dict):
+        raise ValueError(f"it holds a {type(state).__name__} where a dictionary was expected")
+    for name, tensor in state.items():
+        if not isinstance(name, str) or not isinstance(tensor, np.ndarray):
+            raise ValueError(f"its entry {name!r} is not a tensor")
+    return dict(state)
+
+
+class _TensorUnpickler(pickle.Unpickler):
+    """An unpickler that can build numbers, strings, plain containers and tensors, no more."""
+
+    def __init__(self, stream: BinaryIO, size: int) -> None:
+        super().__init__(stream)
+        self.storages: dict[str, NDArray[Any]] = {}
+        self._size = size
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Answer the four names a state dictionary needs and refuse the rest."""
+        if (module, name) == ("collections", "OrderedDict"):
+            return OrderedDict
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return _view_as_tensor
+        if module == "torch" and name in _STORAGE_TYPES:
+            return _StorageType(name)
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is no tensor")
+
+    def persistent_load(self, pid: Any) -> NDArray[Any]:
+        """Reserve room for a storage; its numbers stand behind the pickle and come later."""
+        kind, storage_type, key, _location, count = pid[:5]
+        if kind != "storage" or not isinstance(storage_type, _StorageType):
+            raise pickle.UnpicklingError(f"it refers to a {kind!r}, which is no storage")
+        if not 0 <= count * storage_type.dtype.itemsize <= self._size:
+            raise pickle.UnpicklingError(f"storage {key} claims {count} numbers, more than it has")
+        if key not in self.storages:
+            self.storages[key] = np.zeros(count, dtype=storage_type.dtype)
+        return self.storages[key]
+
+
+class _StorageType:
+    """What stands for ``torch.FloatStorage`` and its like: a number format with a name."""
+
+    def __init__(self, name: str) -> None:
+        self.dtype = _STORAGE_TYPES[name]
+
+
+def _view_as_tensor(
+    storage: NDArray[Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any
+) -> NDArray[Any]:
+    """View a storage as a tensor; a view that would leave the storage is refused."""
+    if len(shape) != len(strides) or min((offset, *shape, *strides)) < 0:
+        raise pickle.UnpicklingError(f"a tensor has shape {shape} and strides {strides}")
+    reach = sum((length - 1) * step for length, step in zip(shape, strides, strict=True))
+    if 0 not in shape and offset + reach >= storage.size:
+        raise pickle.UnpicklingError(f"a tensor of shape {shape} reaches beyond its storage")
+    in_bytes = [step * storage.itemsize for step in strides]
+    return np.lib.stride_tricks.as_strided(storage[offset:], shape, in_bytes, writeable=False)
+
+
+# §§ main efficientnet
+
 
 # Raised whenever the graph or its preprocessing changes what comes out.
 _GRAPH_PROTOCOL = 1

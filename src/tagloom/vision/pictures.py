@@ -10,20 +10,87 @@ What a picture looks like is decided here once and for all:
 """
 
 import io
+import os
+import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tagloom.errors import TagloomError
-from tagloom.vision.extras import import_extra
-from tagloom.vision.signatures import HEIC_FORMAT, picture_format
+from tagloom.errors import InvalidInputError, TagloomError, import_extra
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+# §§ signatures
+# Tell pictures from other files by their first bytes and by their names.
+
+
+HEIC_FORMAT = "HEIC"
+SIGNATURE_LENGTH = 16
+_STARTS = (
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"\x89PNG\r\n\x1a\n", "PNG"),
+    (b"GIF87a", "GIF"),
+    (b"GIF89a", "GIF"),
+    (b"II*\x00", "TIFF"),
+    (b"MM\x00*", "TIFF"),
+    (b"II+\x00", "TIFF"),
+    (b"MM\x00+", "TIFF"),
+)
+_HEIC_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
+_SUFFIXES = {
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".jpe": "JPEG",
+    ".jfif": "JPEG",
+    ".png": "PNG",
+    ".apng": "PNG",
+    ".webp": "WEBP",
+    ".gif": "GIF",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".bmp": "BMP",
+    ".heic": HEIC_FORMAT,
+    ".heif": HEIC_FORMAT,
+}
+
+
+def picture_format(start: bytes) -> str | None:
+    """Name the format of a file that begins with these bytes, None if it is no picture.
+
+    >>> picture_format(b"GIF89a...")
+    'GIF'
+    """
+    for signature, kind in _STARTS:
+        if start.startswith(signature):
+            return kind
+    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
+        return "WEBP"
+    if start[4:8] == b"ftyp" and start[8:12] in _HEIC_BRANDS:
+        return HEIC_FORMAT
+    # Two letters say little, so the reserved zeros of the header are asked for as well.
+    if start[:2] == b"BM" and len(start) >= 10 and start[6:10] == b"\x00\x00\x00\x00":
+        return "BMP"
+    return None
+
+
+def named_format(name: str) -> str | None:
+    """Name the format that a file's ending promises, None if it promises no picture.
+
+    >>> named_format("holiday/IMG_1.JPG")
+    'JPEG'
+    """
+    return _SUFFIXES.get(PurePath(name).suffix.lower())
+
+
+# §§ main pictures
+
 
 MAX_PIXELS = 89_478_485
 # Raised whenever the same file comes to give other pixels.
@@ -178,3 +245,100 @@ def _reason(problem: Exception, content: bytes) -> str:
     if "truncated" in detail.lower():
         return f"it is a {kind} that is cut short"
     return f"it is a damaged {kind} ({type(problem).__name__}: {detail})"
+
+
+# §§ discover
+# Find the pictures in a folder, and account for everything else.
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Something that was left out, and why."""
+
+    item: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What lies in a folder; every entry is in exactly one of the three lists.
+
+    Attributes
+    ----------
+    pictures
+        Files that look like pictures by their name or by their first bytes.
+    others
+        Files that look like none.
+    skipped
+        What could not even be looked at.
+    """
+
+    pictures: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+def find_pictures(folder: str | os.PathLike[str]) -> Found:
+    """Walk a folder and all folders in it.
+
+    Items are paths relative to the folder, with forward slashes, in the order of their characters.
+    Links to files are followed, links to folders are not: they may lead in circles.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        state = "is not a folder" if root.exists() else "does not exist"
+        raise InvalidInputError(f"{root} {state}. Expected a folder with pictures.")
+    found = Found()
+    for item, entry in _walk(str(root), "", found.skipped):
+        _sort_in(found, item, entry)
+    found.pictures.sort()
+    found.others.sort()
+    found.skipped.sort(key=lambda skipped: skipped.item)
+    return found
+
+
+def _walk(folder: str, prefix: str, skipped: list[Skipped]) -> Iterator[tuple[str, str]]:
+    """Yield item and path of everything that is not a folder, without recursion."""
+    pending = [(folder, prefix)]
+    while pending:
+        here, prefix = pending.pop()
+        try:
+            with os.scandir(here) as entries:
+                listed = list(entries)
+        except OSError as problem:
+            skipped.append(Skipped(prefix or ".", f"the folder cannot be read: {_cause(problem)}"))
+            continue
+        for entry in listed:
+            item = prefix + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                pending.append((entry.path, item + "/"))
+            else:
+                yield item, entry.path
+
+
+def _sort_in(found: Found, item: str, path: str) -> None:
+    try:
+        kind = os.stat(path).st_mode
+        if stat.S_ISDIR(kind):
+            reason = "it is a link to a folder; links to folders are not followed"
+            found.skipped.append(Skipped(item, reason))
+        elif not stat.S_ISREG(kind):
+            # Opening a pipe would wait for somebody to write to it.
+            found.skipped.append(Skipped(item, "it is not a regular file"))
+        elif _looks_like_picture(item, path):
+            found.pictures.append(item)
+        else:
+            found.others.append(item)
+    except OSError as problem:
+        found.skipped.append(Skipped(item, f"it cannot be read: {_cause(problem)}"))
+
+
+def _looks_like_picture(item: str, path: str) -> bool:
+    if named_format(item) is not None:
+        return True
+    with open(path, "rb") as stream:
+        return picture_format(stream.read(SIGNATURE_LENGTH)) is not None
+
+
+def _cause(problem: OSError) -> str:
+    return problem.strerror or type(problem).__name__

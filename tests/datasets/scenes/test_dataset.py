@@ -40,8 +40,8 @@ def test_fewer_scenes_are_the_first_of_more(dataset, folder):
 
 
 def test_split_does_not_follow_the_kinds_of_scene():
-    from tagloom.datasets.scenes.composing import KINDS, compose
     from tagloom.datasets.scenes.dataset import _lot
+    from tagloom.datasets.scenes.drawing import KINDS, compose
 
     kinds, lots = [], []
     for number in range(150):

@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 
 from tagloom.datasets.scenes import LABELS, draw_scene
 from tagloom.datasets.scenes.canvas import HEIGHT, Canvas
-from tagloom.datasets.scenes.composing import KINDS, compose
-from tagloom.datasets.scenes.drawing import draw_visible
-from tagloom.datasets.scenes.lights import light_of
-from tagloom.datasets.scenes.plan import Part
+from tagloom.datasets.scenes.drawing import KINDS, compose, draw_visible
+from tagloom.datasets.scenes.plan import Part, light_of
 from tagloom.errors import InvalidInputError
 from tagloom.vision import MissingExtraError
 

@@ -2,7 +2,7 @@ import numpy as np
 from PIL import Image
 
 from tagloom.datasets.scenes import LABELS, draw_scene
-from tagloom.datasets.scenes.sheet import SHOWN, contact_sheet, main
+from tagloom.datasets.scenes.drawing import SHOWN, contact_sheet, main
 
 
 def test_scenes_stand_in_rows():

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from tagloom.datasets.scenes import LABELS, draw_scene, write_scenes
-from tagloom.datasets.scenes import writing as module
+from tagloom.datasets.scenes import dataset as module
 from tagloom.errors import InvalidInputError
 
 

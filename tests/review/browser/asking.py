@@ -7,7 +7,7 @@ HOSTILE_TAG = "<script>alert('tag')</script>"
 
 
 def is_real():
-    parts = ("starlette", "uvicorn", "tagloom.review.serving")
+    parts = ("starlette", "uvicorn", "tagloom.review.server")
     return all(find_spec(name) is not None for name in parts)
 
 

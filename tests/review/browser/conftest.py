@@ -27,7 +27,7 @@ def driver():
 def run_folder(tmp_path_factory):
     """A run on a few scenes of which half the tags are known; names are as bad as they can be."""
     from tagloom.completion.options import Options
-    from tagloom.completion.run import complete
+    from tagloom.completion.pipeline import complete
     from tagloom.datasets.scenes import write_scenes
 
     home = tmp_path_factory.mktemp("browsed")

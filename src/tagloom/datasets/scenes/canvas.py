@@ -1,17 +1,216 @@
 """What a scene is drawn on: a picture at twice its size, and a map of what is visible where."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.datasets.scenes.colours import Colour, Light, whole
-from tagloom.datasets.scenes.textures import Tile, cut
-
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+# §§ colours
+# Colours: mixing, varying, and the light that falls on a scene.
+
+
+Colour = tuple[float, float, float]
+Whole = tuple[int, int, int]
+
+WHITE: Colour = (255, 255, 255)
+BLACK: Colour = (0, 0, 0)
+
+
+def mix(one: Colour, other: Colour, share: float) -> Colour:
+    """Go from one colour towards the other by a share of the way.
+
+    >>> mix((0, 0, 0), (200, 100, 50), 0.5)
+    (100.0, 50.0, 25.0)
+    """
+    rest = 1.0 - share
+    return (
+        one[0] * rest + other[0] * share,
+        one[1] * rest + other[1] * share,
+        one[2] * rest + other[2] * share,
+    )
+
+
+def lighter(colour: Colour, share: float = 0.2) -> Colour:
+    """Go towards white."""
+    return mix(colour, WHITE, share)
+
+
+def darker(colour: Colour, share: float = 0.2) -> Colour:
+    """Go towards a dark blue, as shadows do."""
+    return mix(colour, (18, 22, 48), share)
+
+
+def whole(colour: Colour) -> Whole:
+    """Round to what a picture can hold."""
+    red, green, blue = colour
+    return _byte(red), _byte(green), _byte(blue)
+
+
+def _byte(value: float) -> int:
+    return 0 if value < 0 else 255 if value > 255 else round(value)
+
+
+def pick(rng: np.random.Generator, colours: tuple[Colour, ...], spread: float = 12) -> Colour:
+    """Choose one of the colours and shift it a little."""
+    red, green, blue = colours[int(rng.integers(len(colours)))]
+    shift, tint = rng.uniform(-spread, spread), rng.uniform(-spread / 2, spread / 2)
+    return red + shift + tint, green + shift, blue + shift - tint
+
+
+@dataclass(frozen=True)
+class Light:
+    """The light of a scene: what it does to colours, and the sky it comes from.
+
+    Attributes
+    ----------
+    zenith, horizon
+        Colours of the sky at the top and at the bottom.
+    ambient
+        What each channel of a lit colour is multiplied by.
+    haze
+        What far things fade to.
+    side
+        -1 or 1: whether the light comes from the left or the right.
+    sun
+        Where the brightest place of the sky lies, in shares of width and height.
+    glow
+        The colour there.
+    night
+        Whether lamps are lit.
+    """
+
+    zenith: Colour
+    horizon: Colour
+    ambient: Colour
+    haze: Colour
+    side: int
+    sun: tuple[float, float]
+    glow: Colour
+    night: bool = False
+
+    def tone(self, colour: Colour, far: float = 0.0) -> Colour:
+        """Show a colour in this light, seen from afar by a share of the way to the haze."""
+        red, green, blue = self.ambient
+        lit = (colour[0] * red, colour[1] * green, colour[2] * blue)
+        return mix(lit, self.haze, far)
+
+
+# §§ textures
+# Grey tiles of noise, made once for all scenes: clouds, grain, ground and ripples.
+
+
+Field = npt.NDArray[np.float64]
+
+# The tiles are the same for every scene; scenes differ in what they cut from them.
+_SEED = 20
+_SIDE = 512
+
+
+def smooth_noise(rng: np.random.Generator, shape: tuple[int, int], cells: int) -> Field:
+    """Return noise in [0, 1] whose hills are as wide as the picture's width over `cells`."""
+    from PIL import Image
+
+    rows, columns = shape
+    coarse = rng.uniform(size=(max(2, cells * rows // columns), max(2, cells)))
+    picture = Image.fromarray(coarse.astype(np.float32))
+    grown = picture.resize((columns, rows), Image.Resampling.BICUBIC)
+    return np.asarray(grown, dtype=np.float64)
+
+
+def layered_noise(rng: np.random.Generator, shape: tuple[int, int], cells: int, n: int) -> Field:
+    """Add noises, each twice as fine and six tenths as strong; stretched to [0, 1]."""
+    total = sum(0.6**i * smooth_noise(rng, shape, cells * 2**i) for i in range(n))
+    field = np.asarray(total, dtype=np.float64)
+    low, high = float(field.min()), float(field.max())
+    stretched: Field = (field - low) / max(high - low, 1e-9)
+    return stretched
+
+
+def as_grey(field: Field) -> "Image":
+    """Turn numbers in [0, 1] into a grey picture."""
+    from PIL import Image
+
+    return Image.fromarray(np.rint(np.clip(field, 0, 1) * 255).astype(np.uint8))
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A grey picture to cut from; `lying` if its upper edge is the horizon."""
+
+    image: "Image"
+    lying: bool = False
+
+
+def _lying(field: Field, stretch: float) -> Field:
+    """Lay a texture on the ground: rows crowd towards the horizon, which is the upper edge."""
+    side = _SIDE
+    rows = np.arange(side) / side
+    depth = 1.0 / (rows + 0.09)
+    v = (depth * 55).astype(np.int64) % side
+    across = (np.arange(side) - side / 2)[None, :] * depth[:, None] * stretch
+    u = (across + side / 2).astype(np.int64) % side
+    return field[v[:, None], u]
+
+
+@cache
+def grain() -> Tile:
+    """Fine grain, the same in all directions."""
+    return Tile(as_grey(layered_noise(np.random.default_rng(_SEED), (_SIDE, _SIDE), 48, 3)))
+
+
+@cache
+def billows() -> Tile:
+    """Large soft noise."""
+    return Tile(as_grey(layered_noise(np.random.default_rng(_SEED + 1), (_SIDE, _SIDE), 5, 5)))
+
+
+@cache
+def ground() -> Tile:
+    """Tufts and stones on level ground, seen in perspective."""
+    rng = np.random.default_rng(_SEED + 2)
+    flat = 0.55 * layered_noise(rng, (_SIDE, _SIDE), 40, 3) + 0.45 * rng.uniform(
+        size=(_SIDE, _SIDE)
+    )
+    patches = layered_noise(rng, (_SIDE, _SIDE), 4, 3)
+    return Tile(as_grey(_stretched(0.6 * _lying(flat, 0.12) + 0.4 * patches)), lying=True)
+
+
+@cache
+def ripples() -> Tile:
+    """Waves on level water, seen in perspective."""
+    rng = np.random.default_rng(_SEED + 3)
+    flat = layered_noise(rng, (_SIDE, _SIDE), 24, 3)
+    crests = np.abs(flat - 0.5) * 2
+    return Tile(as_grey(_stretched(1 - _lying(crests, 0.05) ** 0.7)), lying=True)
+
+
+def _stretched(field: Field) -> Field:
+    low, high = (float(value) for value in np.quantile(field, [0.01, 0.99]))
+    return np.clip((field - low) / (high - low), 0, 1)
+
+
+def cut(tile: Tile, rng: np.random.Generator, size: tuple[int, int], share: float = 0.6) -> "Image":
+    """Cut a random piece of that share of a tile's width, and stretch it to a size."""
+    from PIL import Image
+
+    image = tile.image
+    wide = max(1, int(image.width * share))
+    high = image.height if tile.lying else min(image.height, max(1, wide * size[1] // size[0]))
+    left = int(rng.integers(0, image.width - wide + 1))
+    top = int(rng.integers(0, image.height - high + 1))
+    box = (left, top, left + wide, top + high)
+    piece = image.resize(size, Image.Resampling.BILINEAR, box=box)
+    return piece.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if rng.uniform() < 0.5 else piece
+
+
+# §§ main canvas
+
 
 Points = Sequence[tuple[float, float]] | npt.NDArray[np.float64]
 Box = tuple[float, float, float, float]
@@ -205,3 +404,101 @@ def _soft_disc() -> "Image":
     distance = np.hypot(axis[:, None], axis[None, :])
     weight = np.clip(1 - distance, 0, 1) ** 1.5
     return Image.fromarray(np.rint(weight * 255).astype(np.uint8))
+
+
+# §§ pen
+# A pen that draws a thing in its own measure: 1 high, standing on its foot, light included.
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a thing stands.
+
+    Attributes
+    ----------
+    x, y
+        Its foot, on the canvas.
+    size
+        Its height.
+    far
+        The share of haze between it and the eye.
+    flip
+        Whether it is mirrored.
+    """
+
+    x: float
+    y: float
+    size: float
+    far: float = 0.0
+    flip: bool = False
+
+
+class Pen:
+    """Draws at a spot: x from left to right, y upwards from the foot, in heights of the thing."""
+
+    def __init__(self, canvas: Canvas, spot: Spot) -> None:
+        self.canvas = canvas
+        self.spot = spot
+        self._sign = -1.0 if spot.flip else 1.0
+
+    @property
+    def side(self) -> float:
+        """Where the light comes from, in the thing's own directions."""
+        return self.canvas.light.side * self._sign
+
+    def tone(self, colour: Colour) -> Colour:
+        """Show a colour in the light of the scene."""
+        return self.canvas.light.tone(colour, self.spot.far)
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Return the place on the canvas."""
+        spot = self.spot
+        return spot.x + self._sign * x * spot.size, spot.y - y * spot.size
+
+    def poly(self, points: Sequence[tuple[float, float]], colour: Colour) -> None:
+        """Fill a polygon."""
+        self.canvas.polygon([self.at(x, y) for x, y in points], self.tone(colour))
+
+    def oval(self, x: float, y: float, wide: float, high: float, colour: Colour) -> None:
+        """Fill an ellipse with this centre and these half axes."""
+        self.bare_oval(x, y, wide, high, self.tone(colour))
+
+    def bare_oval(self, x: float, y: float, wide: float, high: float, colour: Colour) -> None:
+        """Fill an ellipse with a colour that shines by itself."""
+        centre_x, centre_y = self.at(x, y)
+        wide, high = wide * self.spot.size, high * self.spot.size
+        box = (centre_x - wide, centre_y - high, centre_x + wide, centre_y + high)
+        self.canvas.ellipse(box, colour)
+
+    def box(
+        self, x: tuple[float, float], y: tuple[float, float], colour: Colour, round_by: float = 0
+    ) -> None:
+        """Fill a rectangle from x to x and from y to y."""
+        self.bare_box(x, y, self.tone(colour), round_by)
+
+    def bare_box(
+        self, x: tuple[float, float], y: tuple[float, float], colour: Colour, round_by: float = 0
+    ) -> None:
+        """Fill a rectangle with a colour that shines by itself."""
+        (one, low), (other, high) = self.at(x[0], y[0]), self.at(x[1], y[1])
+        box = (min(one, other), high, max(one, other), low)
+        self.canvas.rectangle(box, colour, round_by * self.spot.size)
+
+    def line(self, points: Sequence[tuple[float, float]], colour: Colour, width: float) -> None:
+        """Draw a line; its width is in heights of the thing."""
+        places = [self.at(x, y) for x, y in points]
+        self.canvas.line(places, self.tone(colour), width * self.spot.size)
+
+    def shadow(self, wide: float, high: float = 0.06, strength: float = 0.55, x: float = 0) -> None:
+        """Throw a soft shadow of that half width around the foot."""
+        size = self.spot.size
+        place, foot = self.at(x, 0)
+        weight = strength * (1 - self.spot.far)
+        self.canvas.shadow(place, foot, wide * size, high * size, weight)
+
+    def glow(self, x: float, y: float, reach: float, colour: Colour, strength: float) -> None:
+        """Let light spread softly around a place."""
+        centre_x, centre_y = self.at(x, y)
+        reach *= self.spot.size
+        box = (centre_x - reach, centre_y - reach, centre_x + reach, centre_y + reach)
+        self.canvas.blur(box, colour, strength)

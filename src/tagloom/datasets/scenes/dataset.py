@@ -1,18 +1,251 @@
 """Generated scenes as a data set."""
 
+import csv
+import json
 import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tagloom.checks import check_number, check_whole
 from tagloom.datasets.base import Dataset
-from tagloom.datasets.scenes.drawing import DRAWING_VERSION
-from tagloom.datasets.scenes.labels import LABELS
-from tagloom.datasets.scenes.writing import read_tags, scene_name, write_scenes
+from tagloom.datasets.scenes.drawing import DRAWING_VERSION, draw_scene
 from tagloom.errors import InvalidInputError
+from tagloom.io import user_cache, written_whole
 from tagloom.labels import PartialLabels
-from tagloom.vision.places import user_cache
+from tagloom.progress import progress_bar
+from tagloom.validation import check_number, check_whole
+
+# §§ labels
+# The labels of generated scenes.
+
+
+# In the order of the columns of the truth.
+LABELS: tuple[str, ...] = (
+    "balloon",
+    "bird",
+    "boat",
+    "book",
+    "bridge",
+    "bus",
+    "cactus",
+    "car",
+    "cat",
+    "chair",
+    "cloud",
+    "dog",
+    "fish",
+    "flower",
+    "grass",
+    "house",
+    "lamp",
+    "lighthouse",
+    "moon",
+    "mountain",
+    "palm",
+    "person",
+    "rain",
+    "rainbow",
+    "sand",
+    "sheep",
+    "sky",
+    "skyscraper",
+    "snow",
+    "sofa",
+    "stars",
+    "street",
+    "sun",
+    "table",
+    "tree",
+    "umbrella",
+    "water",
+)
+
+
+# §§ writing
+# Scenes on disk: pictures, a table of labels, and a note of what the folder is.
+
+
+LABELS_FILE = "labels.csv"
+MANIFEST_FILE = "scenes.json"
+_QUALITY = 90
+# Names of files have room for a few more; a larger number is a slip of the finger.
+_MOST = 1_000_000
+# Fewer pictures than this are drawn before a second process would have started.
+_WORTH_PROCESSES = 150
+# What a kill can cost: scenes whose pictures are there but are not in the table yet.
+_SCENES_PER_TABLE = 200
+
+Tags = dict[str, frozenset[str]]
+
+
+def write_scenes(
+    folder: str | os.PathLike[str],
+    n: int,
+    random_state: int = 0,
+    show_progress: bool = False,
+) -> Path:
+    """Write the first `n` scenes of a series into a folder, with the truth about them.
+
+    The folder gets one JPEG file a scene, ``labels.csv`` (a row for each picture, a column for
+    each label: 1 present, 0 absent) and ``scenes.json``, which says of which series it is. What
+    an interrupted run has drawn stays and is not drawn again, and a folder can be asked for more
+    scenes later. Nothing that was not written by this function is ever replaced.
+
+    Parameters
+    ----------
+    folder
+        Made if it does not exist. One that holds files which are not scenes of this series is
+        refused.
+    n
+        How many scenes; a folder that holds more of them keeps them.
+    random_state
+        Which series, as in `draw_scene`.
+    show_progress
+        Draw a bar on a terminal's standard error.
+
+    Returns
+    -------
+    Path
+        The folder.
+    """
+    check_whole("n", n, at_least=1)
+    if n > _MOST:
+        raise InvalidInputError(f"n must be at most {_MOST:,} scenes; got {n:,}.")
+    check_whole("random_state", random_state, at_least=0)
+    place = Path(folder)
+    _claim(place, {"drawing": DRAWING_VERSION, "random_state": int(random_state)})
+    tags = read_tags(place)
+    missing = [i for i in range(n) if not _is_done(place, tags, i)]
+    if missing:
+        _draw_missing(place, missing, int(random_state), tags, show_progress)
+    return place
+
+
+def scene_name(number: int) -> str:
+    """Return the file name of a scene.
+
+    >>> scene_name(7)
+    'scene-00007.jpg'
+    """
+    return f"scene-{number:05}.jpg"
+
+
+def read_tags(folder: Path) -> Tags:
+    """Read the table of labels; empty if there is none yet."""
+    path = folder / LABELS_FILE
+    if not path.exists():
+        return {}
+    try:
+        with path.open(newline="", encoding="utf-8") as opened:
+            rows = [row for row in csv.reader(opened) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInputError(f"{path} is damaged: {error}. Remove it to draw anew.") from None
+    if not rows or tuple(rows[0]) != ("picture", *LABELS):
+        raise InvalidInputError(f"The first row of {path} must be 'picture' and the labels.")
+    return {row[0]: _present(row, path) for row in rows[1:]}
+
+
+def _present(row: list[str], path: Path) -> frozenset[str]:
+    if len(row) != len(LABELS) + 1 or not set(row[1:]) <= {"0", "1"}:
+        raise InvalidInputError(
+            f"The row {row[0]!r} of {path} must hold {len(LABELS)} cells of 0 or 1 after the name."
+        )
+    return frozenset(label for label, cell in zip(LABELS, row[1:], strict=True) if cell == "1")
+
+
+def _is_done(folder: Path, tags: Tags, number: int) -> bool:
+    name = scene_name(number)
+    return name in tags and (folder / name).exists()
+
+
+def _claim(folder: Path, series: dict[str, int]) -> None:
+    """Make the folder ours, or refuse it because it is something else's."""
+    manifest = folder / MANIFEST_FILE
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInputError(f"{folder} is a file: scenes need a folder.")
+    if manifest.exists():
+        _check_series(manifest, series)
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise InvalidInputError(
+            f"{folder} holds files but no {MANIFEST_FILE}: it was not made by write_scenes. "
+            "Name an empty folder or one that does not exist."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    with written_whole(manifest) as part:
+        part.write_text(json.dumps({"scenes": series}, indent=2) + "\n", encoding="utf-8")
+
+
+def _check_series(manifest: Path, series: dict[str, int]) -> None:
+    try:
+        found: Any = json.loads(manifest.read_text(encoding="utf-8"))["scenes"]
+    except (ValueError, KeyError, TypeError):
+        raise InvalidInputError(f"{manifest} is damaged or not a note of write_scenes.") from None
+    if found != series:
+        raise InvalidInputError(
+            f"{manifest.parent} holds scenes of another series: expected {series}, found {found}. "
+            "Name another folder, or delete that one to draw it anew."
+        )
+
+
+def _draw_missing(
+    folder: Path, missing: list[int], random_state: int, tags: Tags, show_progress: bool
+) -> None:
+    """Draw scenes and add them to the table, which is written now and then and at the end."""
+    bar = progress_bar(len(missing), "drawing", show=show_progress, unit="scenes")
+    try:
+        with bar as advance, _written(folder, missing, random_state) as finished:
+            for count, (name, labels) in enumerate(finished, 1):
+                tags[name] = labels
+                advance()
+                if count % _SCENES_PER_TABLE == 0:
+                    _write_tags(folder, tags)
+    finally:
+        _write_tags(folder, tags)
+
+
+def _write_tags(folder: Path, tags: Tags) -> None:
+    # Somebody else may be drawing into the same folder: what they have entered stays.
+    tags = read_tags(folder) | tags
+    with (
+        written_whole(folder / LABELS_FILE) as part,
+        part.open("w", newline="", encoding="utf-8") as opened,
+    ):
+        table = csv.writer(opened, lineterminator="\n")
+        table.writerow(["picture", *LABELS])
+        for name in sorted(tags):
+            table.writerow([name, *(int(label in tags[name]) for label in LABELS)])
+
+
+@contextmanager
+def _written(
+    folder: Path, numbers: list[int], random_state: int
+) -> Iterator[Iterator[tuple[str, frozenset[str]]]]:
+    """Draw scenes into the folder, in several processes if there are many."""
+    if len(numbers) < _WORTH_PROCESSES:
+        yield (_write_scene(folder, number, random_state) for number in numbers)
+        return
+    from joblib import Parallel, delayed
+
+    workers = Parallel(n_jobs=-1, batch_size=16, return_as="generator")
+    tasks = (delayed(_write_scene)(folder, number, random_state) for number in numbers)
+    with closing(workers(tasks)) as finished:
+        yield finished
+
+
+def _write_scene(folder: Path, number: int, random_state: int) -> tuple[str, frozenset[str]]:
+    scene = draw_scene(number, random_state)
+    name = scene_name(number)
+    with written_whole(folder / name) as part:
+        scene.image.save(part, format="JPEG", quality=_QUALITY)
+    return name, scene.labels
+
+
+# §§ main dataset
+
 
 _DEFAULT_SCENES = 1000
 # Far above the numbers of parts, which name the other streams of a scene.

@@ -1,21 +1,76 @@
 """One scene: planned, drawn, and named after what is visible in it."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tagloom.checks import check_whole
-from tagloom.datasets.scenes.canvas import HEIGHT, Canvas
-from tagloom.datasets.scenes.colours import Light
-from tagloom.datasets.scenes.composing import compose
-from tagloom.datasets.scenes.plan import Part
-from tagloom.errors import InvalidInputError
-from tagloom.vision.extras import import_extra
+from tagloom.datasets.scenes import indoors, outdoors
+from tagloom.datasets.scenes.canvas import HEIGHT, Canvas, Light
+from tagloom.datasets.scenes.plan import Part, Plan
+from tagloom.errors import InvalidInputError, import_extra
+from tagloom.io import written_whole
+from tagloom.validation import check_whole
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+# §§ composing
+# Which kinds of scene there are, how often, and at which hours.
+
+
+_OUTDOORS = {"day": 0.4, "morning": 0.15, "evening": 0.2, "grey": 0.15, "night": 0.1}
+_CITY = {"day": 0.2, "morning": 0.05, "evening": 0.15, "grey": 0.2, "night": 0.4}
+_SHADE = {"day": 0.6, "morning": 0.15, "evening": 0.15, "grey": 0.1}
+_INDOORS = {"day": 0.5, "morning": 0.2, "lamplight": 0.3}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of scene: how it is composed, how often it comes, at which hours."""
+
+    compose: Callable[[Plan], None]
+    weight: float
+    hours: dict[str, float]
+
+
+KINDS: dict[str, Kind] = {
+    "beach": Kind(outdoors.beach, 0.07, _OUTDOORS),
+    "harbour": Kind(outdoors.harbour, 0.06, _OUTDOORS),
+    "river": Kind(outdoors.river, 0.06, _OUTDOORS),
+    "reef": Kind(outdoors.reef, 0.08, {"day": 1.0}),
+    "mountains": Kind(outdoors.highlands, 0.06, _OUTDOORS),
+    "meadow": Kind(outdoors.meadow, 0.07, _OUTDOORS),
+    "winter": Kind(outdoors.winter, 0.05, {**_OUTDOORS, "night": 0.3}),
+    "desert": Kind(outdoors.desert, 0.05, {"day": 0.4, "evening": 0.35, "night": 0.25}),
+    "forest": Kind(outdoors.forest, 0.09, _SHADE),
+    "street": Kind(outdoors.street, 0.07, {**_OUTDOORS, "grey": 0.35}),
+    "city": Kind(outdoors.city, 0.05, _CITY),
+    "garden": Kind(outdoors.garden, 0.09, _SHADE),
+    "living room": Kind(indoors.living_room, 0.11, _INDOORS),
+    "dining room": Kind(indoors.dining_room, 0.1, _INDOORS),
+    "study": Kind(indoors.study, 0.07, _INDOORS),
+}
+
+
+def _drawn(rng: np.random.Generator, weights: dict[str, float]) -> str:
+    shares = np.array(list(weights.values()))
+    return list(weights)[int(rng.choice(len(shares), p=shares / shares.sum()))]
+
+
+def compose(rng: np.random.Generator, width: float) -> tuple[str, Plan]:
+    """Draw a kind of scene and its hour, and plan it."""
+    name = _drawn(rng, {name: kind.weight for name, kind in KINDS.items()})
+    plan = Plan(rng, _drawn(rng, KINDS[name].hours), width)
+    KINDS[name].compose(plan)
+    return name, plan
+
+
+# §§ main drawing
+
 
 # Raised whenever the same numbers come to give another picture or other labels.
 DRAWING_VERSION = 1
@@ -129,3 +184,52 @@ def _check_size(size: tuple[int, int]) -> None:
             f"A side of a scene must be at most {_GREATEST_RATIO} times the other; "
             f"got {size[0]} x {size[1]}."
         )
+
+
+# §§ sheet
+# Many scenes on one sheet; ``python -m tagloom.datasets.scenes.drawing scenes.png`` makes one.
+
+
+# Scenes of series 0 of every kind and hour.
+SHOWN: tuple[int, ...] = (2, 6, 9, 13, 20, 33, 38, 43, 57, 59, 77, 86)
+SHOWN += (89, 90, 92, 94, 8, 10, 31, 98, 107, 21, 95, 72)
+
+
+def contact_sheet(
+    numbers: Sequence[int] = SHOWN,
+    random_state: int = 0,
+    *,
+    columns: int = 6,
+    size: tuple[int, int] = (192, 144),
+    gap: int = 4,
+) -> "Image":
+    """Lay scenes out in rows on white.
+
+    >>> contact_sheet([0, 1, 2], columns=2, size=(64, 48), gap=4).size
+    (140, 108)
+    """
+    import_extra("PIL.Image", purpose="Drawing scenes")
+    from PIL import Image
+
+    wide, high = size[0] + gap, size[1] + gap
+    rows = -(-len(numbers) // columns)
+    sheet = Image.new("RGB", (columns * wide + gap, rows * high + gap), "white")
+    for place, number in enumerate(numbers):
+        # Drawn at the usual size: what is visible must not depend on how it is shown.
+        scene = draw_scene(number, random_state).image.resize(size, Image.Resampling.LANCZOS)
+        sheet.paste(scene, (gap + place % columns * wide, gap + place // columns * high))
+    return sheet
+
+
+def main(path: str) -> None:
+    """Write a sheet as a PNG file with a palette of 256 colours, which keeps it small."""
+    from PIL import Image
+
+    sheet = contact_sheet()
+    few = sheet.quantize(palette=sheet.quantize(256, kmeans=2), dither=Image.Dither.FLOYDSTEINBERG)
+    with written_whole(Path(path)) as part:
+        few.save(part, format="PNG", optimize=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from tagloom.datasets.scenes.canvas import Canvas
-from tagloom.datasets.scenes.colours import Colour, darker, lighter, mix, pick
-from tagloom.datasets.scenes.pen import Pen, Spot
+from tagloom.datasets.scenes.canvas import Canvas, Colour, Pen, Spot, darker, lighter, mix, pick
 
 _LEAVES: tuple[Colour, ...] = ((70, 128, 58), (96, 146, 60), (58, 112, 66), (118, 150, 62))
 _AUTUMN: tuple[Colour, ...] = ((206, 122, 46), (190, 84, 48), (222, 164, 60), (150, 130, 56))

@@ -1,0 +1,163 @@
+"""Finished tags in the formats of other programs."""
+
+import csv
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tagloom.completion.answers import Place, decided
+from tagloom.completion.model import CompletionModel
+from tagloom.completion.options import read_record
+from tagloom.completion.outputs import MODEL, SUGGESTIONS
+from tagloom.completion.suggestions import COLUMNS, TagState
+from tagloom.errors import InvalidInputError
+from tagloom.formats import (
+    Annotation,
+    Annotations,
+    Remark,
+    write_coco,
+    write_fiftyone,
+    write_jsonl,
+    write_label_studio,
+    write_long_csv,
+)
+from tagloom.formats.metadata.sidecars import SidecarPlan, plan_sidecars
+from tagloom.labels import PartialLabels
+from tagloom.validation import check_choice
+
+JOURNAL = "sidecars.journal"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written, and what the format could not hold."""
+
+    files: list[Path]
+    n_images: int
+    n_tags: int
+    lost: list[Remark] = field(default_factory=list)
+
+
+def finished_tags(
+    out: Path, *, states: Collection[str] = ("known", "suggested"), at_least: float = 0.0
+) -> Annotations:
+    """Return the tags of a finished run: people's as theirs, ours with their probability.
+
+    What people have denied is said as well. A doubtful tag is still a person's. What was accepted
+    in a review is known, and what was rejected is denied.
+    """
+    for state in states:
+        check_choice("state", state, ("known", "suggested"))
+    read_record(out)
+    # A model holds what people have said of every label; the table holds what we say.
+    model = CompletionModel.load(out / MODEL)
+    said = model.said
+    items = [str(item) for item in said.items or ()]
+    review, there = decided(out), set(items)
+    judged = {(one.image, one.tag) for one in review}
+    overruled = judged | review.undecided
+    annotations: list[Annotation] = []
+    if "known" in states:
+        listed = _listed(said, items)
+        annotations += [one for one in listed if (one.image, one.tag) not in overruled]
+        annotations += [one for one in review if one.image in there]
+    if "suggested" in states:
+        suggested = _suggested(out, model, review.undecided)
+        ours = [one for one in suggested if (one.image, one.tag) not in judged]
+        annotations += [one for one in ours if (one.confidence or 0) >= at_least]
+    return Annotations.of(annotations, images=items, tags=map(str, said.labels))
+
+
+def _listed(said: PartialLabels, items: list[str]) -> list[Annotation]:
+    entries = said.entries()
+    return [
+        Annotation(items[row], str(said.labels[column]), bool(present))
+        for row, column, present in zip(entries.rows, entries.columns, entries.present, strict=True)
+    ]
+
+
+def _suggested(out: Path, model: CompletionModel, undecided: Collection[Place]) -> list[Annotation]:
+    """Return what the table suggests, and what it would had it not learned what was taken back."""
+    path = out / SUGGESTIONS
+    least = dict(zip(map(str, model.tagger.classes_), model.thresholds, strict=True))
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = csv.DictReader(stream)
+        if tuple(rows.fieldnames or ()) != COLUMNS:
+            raise InvalidInputError(
+                f"{path}: expected the columns {', '.join(COLUMNS)}; found {rows.fieldnames}."
+            )
+        return [
+            Annotation(row["image"], row["tag"], True, float(row["probability"]))
+            for row in rows
+            if row["state"] == TagState.SUGGESTED.text
+            or (
+                (row["image"], row["tag"]) in undecided
+                and float(row["probability"] or "nan") >= least.get(row["tag"], math.inf)
+            )
+        ]
+
+
+def export(annotations: Annotations, form: str, to: Path, photos: Path) -> Exported:
+    """Write tags in a format, all but sidecars, which `planned_sidecars` plans."""
+    check_choice("to", form, tuple(_WRITERS))
+    files, lost = _WRITERS[form](annotations, to, photos)
+    return Exported(files, len(annotations.images), len(annotations), lost)
+
+
+def planned_sidecars(annotations: Annotations, photos: Path) -> SidecarPlan:
+    """Plan to add all present tags to the sidecars of their pictures."""
+    tags: dict[str, list[str]] = {}
+    for one in annotations:
+        if one.present:
+            tags.setdefault(one.image, []).append(one.tag)
+    return plan_sidecars(photos, tags)
+
+
+Written = tuple[list[Path], list[Remark]]
+
+
+def _csv(annotations: Annotations, to: Path, photos: Path) -> Written:
+    write_long_csv(annotations, to)
+    return [to], []
+
+
+def _jsonl(annotations: Annotations, to: Path, photos: Path) -> Written:
+    write_jsonl(annotations, to)
+    return [to], []
+
+
+def _coco(annotations: Annotations, to: Path, photos: Path) -> Written:
+    return [to], write_coco(annotations, to, pictures=_if_there(photos))
+
+
+def _fiftyone(annotations: Annotations, to: Path, photos: Path) -> Written:
+    to.mkdir(parents=True, exist_ok=True)
+    lost = write_fiftyone(annotations, to, pictures=_if_there(photos))
+    return sorted(to.glob("*.json")), lost
+
+
+def _label_studio(annotations: Annotations, to: Path, photos: Path) -> Written:
+    return [to, write_label_studio(annotations, to)], []
+
+
+def _if_there(photos: Path) -> Path | None:
+    return photos if photos.is_dir() else None
+
+
+_WRITERS: dict[str, Callable[[Annotations, Path, Path], Written]] = {
+    "csv": _csv,
+    "jsonl": _jsonl,
+    "coco": _coco,
+    "fiftyone": _fiftyone,
+    "label-studio": _label_studio,
+}
+FORMS: dict[str, Any] = {
+    "csv": "tags.csv",
+    "jsonl": "tags.jsonl",
+    "coco": "coco.json",
+    "fiftyone": "fiftyone",
+    "label-studio": "label-studio.json",
+}
+"""Where each form is written in the folder of a run, if no other place is named."""

@@ -1,0 +1,1 @@
+"""Files that annotation programs exchange."""

@@ -1,0 +1,247 @@
+"""JSON from strangers: what is wrong is said with the file and the place inside it."""
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any, NoReturn
+from xml.etree import ElementTree
+
+from tagloom.errors import InvalidInputError
+from tagloom.formats.annotations import Gathering, Remark
+from tagloom.io import written_whole
+
+# §§ main json
+
+
+_HEAD = 16_384
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    type(None): "null",
+}
+
+
+def load_json(path: Path) -> Any:
+    """Return what a JSON file holds; the same key twice in one object is refused."""
+    try:
+        return json.loads(path.read_bytes(), object_pairs_hook=_once_each)
+    except json.JSONDecodeError as problem:
+        raise InvalidInputError(
+            f"{path}, line {problem.lineno}, column {problem.colno}: expected JSON, found what is "
+            f"none ({problem.msg}). Export the file again."
+        ) from problem
+    except _RepeatedKeyError as problem:
+        raise InvalidInputError(
+            f"{path}: the key {problem.args[0]!r} stands twice in one object, so that one of its "
+            "values would be lost. Keep one of them."
+        ) from problem
+    except RecursionError as problem:
+        raise InvalidInputError(
+            f"{path}: lists or objects are nested too deeply to be read. Check where the file "
+            "comes from."
+        ) from problem
+    except OSError as problem:
+        raise InvalidInputError(f"{path} cannot be read: {problem.strerror}.") from problem
+    except ValueError as problem:
+        raise InvalidInputError(
+            f"{path} cannot be read as JSON in UTF-8: {problem}. Save the file as UTF-8."
+        ) from problem
+
+
+def save_json(content: Any, path: Path) -> None:
+    """Write JSON whole or not at all; plain ASCII, for some readers take the system's encoding."""
+    with written_whole(path) as part, part.open("w", encoding="ascii", newline="\n") as stream:
+        json.dump(content, stream, indent=1, allow_nan=False)
+        stream.write("\n")
+
+
+def head_of(path: Path) -> str:
+    """Return the beginning of a file for a cheap look at it; empty where there is none."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_HEAD).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "ignore")
+    except (OSError, ValueError):
+        return ""
+
+
+class Place:
+    """A value inside a JSON file, which knows where it stands.
+
+    >>> Place([{"id": "x"}], Path("a.json")).items()[0].field("id").where
+    'a.json: [0].id'
+    """
+
+    __slots__ = ("_above", "_step", "path", "value")
+
+    def __init__(
+        self, value: Any, path: Path, above: "Place | None" = None, step: str | int = ""
+    ) -> None:
+        self.value = value
+        self.path = path
+        self._above = above
+        self._step = step
+
+    @property
+    def inside(self) -> str:
+        """The place inside the file, spelt out only when it is asked for: most never are."""
+        above = "" if self._above is None else self._above.inside
+        step = f"[{self._step}]" if isinstance(self._step, int) else self._step
+        return f"{above}{step}".removeprefix(".")
+
+    @property
+    def where(self) -> str:
+        """The file and the place inside it."""
+        return f"{self.path}: {self.inside or 'the whole file'}"
+
+    def refuse(self, expected: str) -> NoReturn:
+        """Say what was expected here and what was found."""
+        raise InvalidInputError(
+            f"{self.where}: expected {expected}, found {_shown(self.value)}. Correct the file or "
+            "export it again."
+        )
+
+    def has(self, key: str) -> bool:
+        """Say whether this is an object in which the key has a value other than null."""
+        return isinstance(self.value, dict) and self.value.get(key) is not None
+
+    def field(self, key: str) -> "Place":
+        """Return what an object has under a key; None where it has nothing."""
+        if not isinstance(self.value, dict):
+            self.refuse("an object")
+        return Place(self.value.get(key), self.path, self, f".{key}")
+
+    def fields(self) -> list[tuple[str, "Place"]]:
+        """Return the keys of an object with what they hold."""
+        if not isinstance(self.value, dict):
+            self.refuse("an object")
+        return [
+            (_encodable(key, self), Place(value, self.path, self, f"[{json.dumps(key)}]"))
+            for key, value in self.value.items()
+        ]
+
+    def items(self) -> list["Place"]:
+        """Return the members of a list."""
+        if not isinstance(self.value, list):
+            self.refuse("a list")
+        return [Place(member, self.path, self, number) for number, member in enumerate(self.value)]
+
+    def listed(self, key: str) -> list["Place"]:
+        """Return the members of the list under a key; none where the key is missing or null."""
+        return self.field(key).items() if self.has(key) else []
+
+    def text(self) -> str:
+        """Return a text that is not empty."""
+        if not isinstance(self.value, str) or not self.value:
+            self.refuse("a text that is not empty")
+        return _encodable(self.value, self)
+
+    def identity(self) -> int | str:
+        """Return a whole number or a text, by which other places refer to this one."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | str):
+            self.refuse("a whole number or a text as id")
+        return self.value
+
+    def probability(self) -> float | None:
+        """Return a number in [0, 1]; None where a number is none such; refuse anything else."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            self.refuse("a number from 0 to 1")
+        fits = math.isfinite(self.value) if isinstance(self.value, float) else True
+        return float(self.value) if fits and 0 <= self.value <= 1 else None
+
+
+class _RepeatedKeyError(Exception):
+    pass
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        raise _RepeatedKeyError(Counter(key for key, _ in pairs).most_common(1)[0][0])
+    return table
+
+
+def _encodable(text: str, place: Place) -> str:
+    # JSON can spell half of a surrogate pair, which no file name and no UTF-8 file can hold.
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            place.refuse("a text that can be written in UTF-8")
+    return text
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict | list) or value is None:
+        return _KINDS[type(value)]
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+# §§ plain_xml
+# XML from strangers, read as a tree; entities can be neither declared nor expanded.
+
+
+class _NoDoctype(ElementTree.TreeBuilder):
+    """Builds a tree, unless entities might be declared: they expand without bound or read files."""
+
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
+        raise _DoctypeError
+
+
+class _DoctypeError(Exception):
+    pass
+
+
+def read_xml(path: Path) -> ElementTree.Element:
+    """Return the root of an XML file that declares no document type."""
+    parser = ElementTree.XMLParser(target=_NoDoctype())
+    try:
+        parser.feed(path.read_bytes())
+        return parser.close()
+    except _DoctypeError as problem:
+        raise InvalidInputError(
+            f"{path} declares a document type, through which entities could be expanded. Remove "
+            "the DOCTYPE."
+        ) from problem
+    except ElementTree.ParseError as problem:
+        raise InvalidInputError(f"{path}: expected XML, found {problem}.") from problem
+    except OSError as problem:
+        raise InvalidInputError(f"{path} cannot be read: {problem.strerror}.") from problem
+    except (ValueError, LookupError) as problem:
+        raise InvalidInputError(f"{path} cannot be read as XML: {problem}.") from problem
+
+
+# §§ tally
+# Count what is odd by kind: a thousand dangling ids get one remark, not a thousand.
+
+
+class Tally:
+    """Counts remarks of one kind, and keeps the first place of each."""
+
+    def __init__(self) -> None:
+        self._count: Counter[str] = Counter()
+        self._first: dict[str, str] = {}
+
+    def add(self, where: str, what: str) -> None:
+        """Count one more of this kind."""
+        self._count[what] += 1
+        self._first.setdefault(what, where)
+
+    def remarks(self) -> list[Remark]:
+        """Return one remark for each kind, with how often it was met."""
+        return [
+            Remark(_places(self._first[what], count), what) for what, count in self._count.items()
+        ]
+
+    def into(self, gathering: Gathering) -> None:
+        """Hand all remarks over."""
+        gathering.remarks.extend(self.remarks())
+
+
+def _places(first: str, count: int) -> str:
+    return first if count == 1 else f"{first} and {count - 1:,} more"

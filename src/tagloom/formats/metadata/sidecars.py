@@ -1,0 +1,297 @@
+"""XMP sidecars of a folder: reading them, and planning what tags would change in them."""
+
+import hashlib
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from tagloom.errors import InvalidInputError
+from tagloom.formats.annotations import Annotation, Gathering, Reading, Remark
+from tagloom.formats.metadata.xmp import read_packet, writable
+from tagloom.formats.metadata.xmp_merge import merge_packet, new_packet
+from tagloom.vision import Found, find_pictures
+
+# §§ sidecar_places
+# Which sidecar belongs to which picture, and whether it may be written.
+
+
+LARGEST_SIDECAR = 16 * 2**20
+# A raw picture or a film keeps its notes in IMG.xmp too, beside an IMG.jpg of the same moment.
+_TWINS = re.compile(
+    r"\.(3fr|arw|avi|cr[23w]|dng|erf|kdc|mef|mos|mov|mp4|mrw|nef|nrw|orf|pef|raf|raw|rw2|sr[2fw]|x3f)",
+    re.IGNORECASE,
+)
+
+
+class Belonging(NamedTuple):
+    """The sidecar of a picture.
+
+    Attributes
+    ----------
+    existing : str or None
+        The sidecar that is there, relative to the folder.
+    to_write : str
+        The one to write: `existing`, or else the picture's name with ".xmp".
+    remark : str
+        What is odd about it; empty as a rule.
+    """
+
+    existing: str | None
+    to_write: str
+    remark: str
+
+
+class SidecarPlaces:
+    """Finds the sidecars of the pictures in a folder.
+
+    `IMG.jpg.xmp` goes before `IMG.xmp`; `IMG.xmp` counts only where no second picture, raw picture
+    or film is called `IMG`.
+    """
+
+    def __init__(self, found: Found) -> None:
+        self.pictures = frozenset(found.pictures)
+        self.sidecars: dict[str, str] = {}
+        for item in sorted(found.others, reverse=True):
+            if is_sidecar(item):
+                # In sorted order ".XMP" comes first; ".xmp", the usual, is to win.
+                self.sidecars.setdefault(item[:-4], item)
+        self._sharing: dict[str, list[str]] = defaultdict(list)
+        for item in found.pictures:
+            self._sharing[_stem(item)].append(item)
+        for item in found.others:
+            if _TWINS.fullmatch(PurePosixPath(item).suffix):
+                self._sharing[_stem(item)].append(item)
+
+    def of(self, image: str) -> Belonging:
+        """Return the sidecar of a picture."""
+        usual = f"{image}.xmp"
+        stem = _stem(image)
+        long = self.sidecars.get(image)
+        short = self.sidecars.get(stem) if stem != image else None
+        sharing = [other for other in self._sharing.get(stem, ()) if other != image]
+        if long and short and not sharing:
+            return Belonging(long, long, f"{short} is there as well: only {long} is used")
+        if long or not short:
+            return Belonging(long, long or usual, "")
+        if sharing:
+            remark = f"{short} may belong to {sharing[0]} as well: it is not used, {usual} would be"
+            return Belonging(None, usual, remark)
+        return Belonging(short, short, "")
+
+    def orphans(self) -> list[str]:
+        """Return the sidecars that belong to no picture."""
+        stems = {_stem(image) for image in self.pictures}
+        return sorted(
+            item
+            for named, item in self.sidecars.items()
+            if named not in self.pictures and named not in stems
+        )
+
+
+def is_sidecar(item: str) -> bool:
+    """Tell whether a file is a sidecar by its name."""
+    name = item.rpartition("/")[2].lower()
+    return name.endswith(".xmp") and name != ".xmp"
+
+
+def _stem(item: str) -> str:
+    return item.removesuffix(PurePosixPath(item).suffix)
+
+
+def why_outside(folder: Path, item: str) -> str:
+    """Say why a relative path may not be written in a folder; empty if it may."""
+    steps = item.split("/")
+    if "\0" in item or any(step in ("", ".", "..") for step in steps) or Path(item).is_absolute():
+        return "it is no plain path inside the folder"
+    if os.sep != "/" and os.sep in item:
+        return "steps of a path are separated by forward slashes"
+    if not is_sidecar(item):
+        return "it is no sidecar by its name"
+    target = folder / item
+    if not target.parent.resolve().is_relative_to(folder.resolve()):
+        return "a link leads out of the folder"
+    if target.is_symlink():
+        return "it is a link; links are neither followed nor replaced"
+    if target.exists() and not target.is_file():
+        return "it is not a regular file"
+    return ""
+
+
+def sidecar_bytes(path: Path) -> bytes | None:
+    """Return what a sidecar holds, None if it is not there; refuse what is too large to be one."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(LARGEST_SIDECAR + 1)
+    except FileNotFoundError:
+        return None
+    if len(data) > LARGEST_SIDECAR:
+        raise InvalidInputError(
+            f"{path} is larger than {LARGEST_SIDECAR // 2**20} MiB, which no sidecar should be."
+        )
+    return data
+
+
+def chosen(found: Found, pictures: Iterable[str] | None) -> list[str]:
+    """Return the pictures that were asked for, all if none were named."""
+    return list(found.pictures if pictures is None else dict.fromkeys(pictures))
+
+
+# §§ main sidecars
+
+
+@dataclass(frozen=True)
+class SidecarChange:
+    """What would become of one sidecar.
+
+    Attributes
+    ----------
+    image, path : str
+        The picture and its sidecar, relative to the folder.
+    tags : tuple of str
+        All that were asked for.
+    added : tuple of str
+        Those that no field has yet. May be empty: then tags that stand in one field only are
+        written to the others.
+    before : str or None
+        The SHA-256 of the sidecar as it is, None if it would be created.
+    """
+
+    image: str
+    path: str
+    tags: tuple[str, ...]
+    added: tuple[str, ...]
+    before: str | None
+
+    def merged(self, data: bytes | None) -> bytes:
+        """Return the sidecar with the tags, given what it holds now."""
+        return new_packet(self.tags) if data is None else merge_packet(data, self.tags, self.path)
+
+
+@dataclass(frozen=True)
+class SidecarPlan:
+    """What would be written, and what not; iterates over its changes.
+
+    Attributes
+    ----------
+    folder : Path
+    changes : list of SidecarChange
+    refused : list of Remark
+        Pictures whose tags would not be written, and why.
+    remarks : list of Remark
+    """
+
+    folder: Path
+    changes: list[SidecarChange] = field(default_factory=list)
+    refused: list[Remark] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[SidecarChange]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+
+def has_sidecars(folder: str | os.PathLike[str]) -> bool:
+    """Tell whether a picture in the folder has a sidecar."""
+    places = SidecarPlaces(find_pictures(folder))
+    return any(places.of(image).existing for image in places.pictures)
+
+
+def read_sidecars(folder: str | os.PathLike[str], pictures: Iterable[str] | None = None) -> Reading:
+    """Read the tags of pictures from the sidecars beside them.
+
+    Parameters
+    ----------
+    folder : path
+    pictures : iterable of str, optional
+        Names relative to the folder; all pictures in it by default.
+    """
+    root = Path(folder)
+    found = find_pictures(root)
+    places = SidecarPlaces(found)
+    gathering = Gathering()
+    for image in chosen(found, pictures):
+        gathering.images.setdefault(image)
+        belonging = places.of(image)
+        if belonging.remark:
+            gathering.note(image, belonging.remark)
+        if belonging.existing:
+            _read_one(root, image, belonging.existing, gathering)
+    if pictures is None:
+        for item in places.orphans():
+            gathering.note(item, "no picture belongs to this sidecar: not read")
+    return gathering.finish(root, "XMP sidecars", can_say_absent=False)
+
+
+def _read_one(root: Path, image: str, item: str, gathering: Gathering) -> None:
+    try:
+        data = sidecar_bytes(root / item)
+        tags = [] if data is None else read_packet(data, item).tags()
+    except (OSError, InvalidInputError) as problem:
+        gathering.note(item, f"not read: {problem}")
+        return
+    for tag in tags:
+        gathering.add(Annotation(image, tag), item)
+
+
+def plan_sidecars(folder: str | os.PathLike[str], tags: Mapping[str, Sequence[str]]) -> SidecarPlan:
+    """Say what adding tags to pictures would change; nothing is written.
+
+    Parameters
+    ----------
+    folder : path
+    tags : mapping of str to sequence of str
+        For pictures, named relative to the folder, the tags to add.
+    """
+    root = Path(folder)
+    places = SidecarPlaces(find_pictures(root))
+    plan = SidecarPlan(root)
+    for image, wanted in tags.items():
+        if isinstance(wanted, str):
+            raise InvalidInputError(f"The tags of {image} are one text. Expected a list of tags.")
+        if wanted:
+            _plan_one(plan, places, image, wanted)
+    return plan
+
+
+def _plan_one(plan: SidecarPlan, places: SidecarPlaces, image: str, wanted: Sequence[str]) -> None:
+    if image not in places.pictures:
+        plan.refused.append(Remark(image, "there is no such picture in the folder"))
+        return
+    belonging = places.of(image)
+    reason = why_outside(plan.folder, belonging.to_write)
+    if belonging.to_write in places.pictures:
+        reason = "its sidecar's name is that of a picture"
+    if reason:
+        plan.refused.append(Remark(belonging.to_write, f"not written: {reason}"))
+        return
+    if belonging.remark:
+        plan.remarks.append(Remark(image, belonging.remark))
+    try:
+        change = _change(plan.folder, image, belonging.to_write, wanted)
+    except (OSError, InvalidInputError) as problem:
+        plan.refused.append(Remark(belonging.to_write, f"not written: {problem}"))
+        return
+    if change is not None:
+        plan.changes.append(change)
+
+
+def _change(root: Path, image: str, item: str, wanted: Sequence[str]) -> SidecarChange | None:
+    cleaned = tuple(dict.fromkeys(writable(tag) for tag in wanted))
+    data = sidecar_bytes(root / item)
+    if data is None:
+        return SidecarChange(image, item, cleaned, cleaned, None)
+    known = set(read_packet(data, item).tags())
+    added = tuple(tag for tag in cleaned if tag not in known)
+    change = SidecarChange(image, item, cleaned, added, sha256_of(data))
+    return None if change.merged(data) == data else change
+
+
+def sha256_of(data: bytes | None) -> str | None:
+    """Return the SHA-256 of a file's bytes, None where there is no file."""
+    return None if data is None else hashlib.sha256(data).hexdigest()

@@ -1,0 +1,212 @@
+"""Write tables and JSON lines that any program can read, and that read back as they were."""
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tagloom.errors import InvalidInputError
+from tagloom.formats.annotations import Annotation, Annotations
+from tagloom.formats.tables import jsonl
+from tagloom.formats.tables.csv import PICTURE, plain
+from tagloom.io import written_whole
+
+Target = str | os.PathLike[str]
+# Cells with any usual separator are quoted, so that no reader can take one for another.
+_SPECIAL = frozenset(',;\t|"\r\n')
+_BETWEEN_TAGS = ";"
+
+
+def write_long_csv(annotations: Annotations, path: Target) -> int:
+    """Write `image,tag,state,probability`; everything can be said.
+
+    A row without state leaves picture and tag open, a row without tag names a picture of which
+    nothing is said, and a row without picture a tag that is on none. `probability` is blank where
+    a person said it.
+
+    Returns
+    -------
+    int
+        How many annotations the form cannot hold: 0.
+    """
+    said = list(annotations)
+    rows = [[one.image, one.tag, str(int(one.present)), _number(one.confidence)] for one in said]
+    rows += [[image, tag, "", ""] for image, tag in sorted(annotations.undecided)]
+    silent = set(annotations.images) - {row[0] for row in rows}
+    unused = set(annotations.tags) - {row[1] for row in rows}
+    rows += [[image, "", "", ""] for image in sorted(silent)]
+    rows += [["", tag, "", ""] for tag in sorted(unused)]
+    _write_rows(annotations, path, ["image", "tag", "state", "probability"], rows)
+    return 0
+
+
+def write_wide_csv(annotations: Annotations, path: Target) -> int:
+    """Write a row for each picture and a column for each tag, with 1, 0 or nothing.
+
+    What is left open on purpose is -1, which readers take for uncertain. What a machine suggests
+    cannot be said and is left out. There must be a tag.
+
+    Returns
+    -------
+    int
+        How many annotations were left out.
+    """
+    if not annotations.tags:
+        raise InvalidInputError(
+            f"{os.fspath(path)}: a wide table needs a column for at least one tag, and there is "
+            "none. Write a long table instead."
+        )
+    column = {tag: place for place, tag in enumerate(annotations.tags)}
+    people = annotations.said_by_people()
+    rows = {image: [image, *[""] * len(column)] for image in annotations.images}
+    for one in people:
+        rows[one.image][column[one.tag] + 1] = str(int(one.present))
+    for image, tag in annotations.undecided:
+        rows[image][column[tag] + 1] = "-1"
+    header = [_picture_title(annotations.tags), *annotations.tags]
+    _write_rows(annotations, path, header, rows.values())
+    return len(annotations) - len(people)
+
+
+def write_tag_list_csv(annotations: Annotations, path: Target) -> int:
+    """Write `file_name,tags` with the tags that people say are present.
+
+    Absences, suggestions of machines, what is left open and tags that are on no picture cannot be
+    said and are left out. Tags stand apart by `;`, or in lists in brackets where a tag holds a
+    separator itself.
+
+    Returns
+    -------
+    int
+        How many annotations were left out.
+    """
+    table = {
+        image: [one.tag for one in said if _is_certain(one)]
+        for image, said in annotations.by_image().items()
+    }
+    tags = {tag for listed in table.values() for tag in listed}
+    needs_lists = any(set(tag) & _SPECIAL or tag.startswith("[") for tag in tags)
+    rows = [[image, _joined(listed, needs_lists)] for image, listed in table.items()]
+    _write_rows(annotations, path, ["file_name", "tags"], rows)
+    return len(annotations) - sum(map(len, table.values()))
+
+
+def write_jsonl(annotations: Annotations, path: Target) -> int:
+    """Write an object for each picture; everything can be said.
+
+    Beside `file_name` and `tags` there are `absent`, `unknown` (left open), `suggested` and
+    `suggested_absent` where there is something to list, and `vocabulary` for tags on no picture.
+
+    Returns
+    -------
+    int
+        How many annotations the form cannot hold: 0.
+    """
+    _check_names(annotations, os.fspath(path))
+    by_image = {image: _object(image, said) for image, said in annotations.by_image().items()}
+    for image, tag in sorted(annotations.undecided):
+        by_image[image].setdefault(jsonl.UNKNOWN, []).append(tag)
+    lines = list(by_image.values())
+    used = {one.tag for one in annotations} | {tag for _, tag in annotations.undecided}
+    unused = sorted(set(annotations.tags) - used)
+    if unused:
+        # Readers of other programs expect a picture on every line: where there is one, it says it.
+        lines = lines or [{}]
+        lines[0][jsonl.VOCABULARY] = unused
+    _write(path, [f"{_json(line)}\n" for line in lines])
+    return 0
+
+
+def _object(image: str, said: Iterable[Annotation]) -> dict[str, Any]:
+    line: dict[str, Any] = {"file_name": image, "tags": []}
+    for one in said:
+        if one.confidence is None:
+            line.setdefault("tags" if one.present else jsonl.ABSENT, []).append(one.tag)
+        else:
+            key = jsonl.SUGGESTED if one.present else jsonl.NOT_SUGGESTED
+            line.setdefault(key, {})[one.tag] = one.confidence
+    return line
+
+
+def _json(given: Any) -> str:
+    text = json.dumps(given, ensure_ascii=False)
+    # Names of files need not be Unicode; what UTF-8 cannot write, JSON can.
+    return text if _is_unicode(text) else json.dumps(given)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_certain(one: Annotation) -> bool:
+    return one.present and one.confidence is None
+
+
+def _joined(tags: Sequence[str], in_brackets: bool) -> str:
+    if in_brackets and tags:
+        return json.dumps(tags, ensure_ascii=False, separators=(",", ":"))
+    return _BETWEEN_TAGS.join(tags)
+
+
+def _number(confidence: float | None) -> str:
+    return "" if confidence is None else repr(confidence)
+
+
+def _picture_title(tags: Iterable[str]) -> str:
+    """Return a name for the column of pictures that no tag has."""
+    taken = {plain(tag) for tag in tags}
+    free = next((name for name in PICTURE if name not in taken), None)
+    if free is None:
+        raise InvalidInputError(
+            f"A wide table cannot tell its pictures from its tags where all of {PICTURE} are tags. "
+            "Write a long table instead."
+        )
+    return free
+
+
+def _write_rows(
+    annotations: Annotations, path: Target, header: list[str], rows: Iterable[list[str]]
+) -> None:
+    place = os.fspath(path)
+    _check_names(annotations, place)
+    # Where the header needs quotation marks at all, all of it gets them: a half quoted header
+    # could be read with another separator.
+    marked = any(_SPECIAL & set(name) for name in header)
+    first = ",".join(_quoted(name) if marked else _cell(name) for name in header)
+    lines = [first, *(",".join(map(_cell, row)) for row in rows)]
+    for name in (*annotations.images, *annotations.tags):
+        if "\0" in name or not _is_unicode(name):
+            raise InvalidInputError(
+                f"{place}: {name!r} cannot be written in a table of text. Write JSON lines "
+                "instead, or rename it."
+            )
+    _write(path, [f"{line}\n" for line in lines])
+
+
+def _check_names(annotations: Annotations, place: str) -> None:
+    for kind, names in (("picture", annotations.images), ("tag", annotations.tags)):
+        blank = [name for name in names if not name.strip()]
+        if blank:
+            raise InvalidInputError(
+                f"{place}: the name {blank[0]!r} of a {kind} is blank, and cannot be written. "
+                "Give it a name or leave it out."
+            )
+
+
+def _cell(text: str) -> str:
+    return _quoted(text) if _SPECIAL & set(text) or text != text.strip() else text
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _write(path: Target, lines: Iterable[str]) -> None:
+    with written_whole(path) as part:
+        Path(part).write_text("".join(lines), encoding="utf-8", newline="")

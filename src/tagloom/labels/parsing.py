@@ -1,0 +1,728 @@
+"""Label tables that have a value in every cell: arrays, data frames, and what looks like them."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from tagloom.errors import InvalidInputError
+from tagloom.labels.storage import (
+    ABSENT,
+    PRESENT,
+    UNKNOWN,
+    Cells,
+    Codes,
+    Flags,
+    Floats,
+    FrameLike,
+    Positions,
+    State,
+    Store,
+    TableLike,
+    cell_keys,
+    is_frame,
+    store_cells,
+    store_table,
+)
+
+# §§ names
+# Names of items and labels: checked once, then used to say where something is wrong.
+
+
+_PLAIN = (np.integer, np.floating, np.str_, np.bool_)
+_SHOWN = 5
+
+
+def is_missing(value: object) -> bool:
+    """Say whether `value` is None, NaN, NaT or pandas' NA."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def is_hashable(value: object) -> bool:
+    """Say whether `value` can be a name; a tuple that holds a list only looks as if it could."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def listed(names: Sequence[object], shown: int = _SHOWN) -> str:
+    """Write the first few names and say how many more there are."""
+    text = ", ".join(repr(name) for name in names[:shown])
+    more = len(names) - shown
+    return f"{text} and {more:,} more" if more > 0 else text
+
+
+def checked_names(
+    names: Iterable[Hashable], kind: str, expected: int | None
+) -> tuple[Hashable, ...]:
+    """Return `names` as a tuple of plain Python values, or say what is wrong with them."""
+    if isinstance(names, str | bytes):
+        raise InvalidInputError(
+            f"The {kind} names must be a list of names, found the single string {names!r}. "
+            f"Write [{names!r}] for one name."
+        )
+    plain = tuple(name.item() if isinstance(name, _PLAIN) else name for name in names)
+    if expected is not None and len(plain) != expected:
+        raise InvalidInputError(
+            f"Expected {expected:,} {kind} names, one for each {kind}, found {len(plain):,}."
+        )
+    _refuse_missing(plain, kind)
+    _refuse_repeated(plain, kind)
+    return plain
+
+
+def _refuse_missing(names: tuple[Hashable, ...], kind: str) -> None:
+    for position, name in enumerate(names):
+        if is_missing(name):
+            raise InvalidInputError(
+                f"The {kind} name at position {position} is missing ({name!r}). "
+                f"Every {kind} needs a name, or leave all of them out."
+            )
+
+
+def _refuse_repeated(names: tuple[Hashable, ...], kind: str) -> None:
+    try:
+        if len(set(names)) == len(names):
+            return
+    except TypeError as error:
+        raise InvalidInputError(f"The {kind} names must be hashable: {error}.") from None
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    raise InvalidInputError(
+        f"The {kind} names must differ, but {len(repeated):,} occur more than once: "
+        f"{listed(repeated)}. Rename or merge them."
+    )
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of the labels and, where they have any, of the items."""
+
+    labels: tuple[Hashable, ...]
+    items: tuple[Hashable, ...] | None
+
+    @classmethod
+    def checked(
+        cls,
+        shape: tuple[int, int],
+        labels: Iterable[Hashable] | None,
+        items: Iterable[Hashable] | None,
+    ) -> "Names":
+        """Check the names against `shape`; labels without names are numbered."""
+        n_items, n_labels = shape
+        return cls(
+            tuple(range(n_labels)) if labels is None else checked_names(labels, "label", n_labels),
+            None if items is None else checked_names(items, "item", n_items),
+        )
+
+    def row(self, row: int) -> str:
+        """Say which row, with the item's name where it has one."""
+        return f"row {row}" if self.items is None else f"row {row} (item {self.items[row]!r})"
+
+    def cell(self, row: int, column: int) -> str:
+        """Say which cell, for a message."""
+        return f"{self.row(row)}, column {column} (label {self.labels[column]!r})"
+
+    def same_as(self, other: "Names") -> bool:
+        """Compare; items without names are named by their positions."""
+        if self.labels != other.labels:
+            return False
+        if self.items is None or other.items is None:
+            given = other.items if self.items is None else self.items
+            return given is None or given == tuple(range(len(given)))
+        return self.items == other.items
+
+
+# §§ values
+# Cells and weights as people write them, turned into codes or refused with the place.
+
+
+_REFUSED = -2
+_HINTS: dict[Hashable, str] = {
+    -1: " tagloom codes unknown as NaN; -1 is not a label state: "
+    "replace -1 by NaN (unknown) or 0 (absent).",
+    2: " If the values count how often a label was given, pass `Y > 0`; "
+    "if they are class numbers, use one column for each class.",
+}
+
+
+def as_array(values: TableLike, what: str) -> NDArray[Any]:
+    """Return `values` as an array, masked or not."""
+    if isinstance(values, np.ma.MaskedArray):
+        return values
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InvalidInputError(
+            f"{what} must be a table whose rows all have the same length; these rows differ."
+        ) from None
+
+
+def table_codes(values: NDArray[Any], names: Names) -> Codes:
+    """Code every cell of a two-dimensional array."""
+    data = np.ma.getdata(values)
+    if data.dtype.kind == "O":
+        codes: Codes = np.frompyfunc(_object_code, 1, 1)(data).astype(np.int8)
+    elif data.dtype.kind in "biuf":
+        codes = _number_codes(data)
+    else:
+        raise InvalidInputError(
+            f"Labels must be numbers or booleans (1 present, 0 absent, NaN unknown); "
+            f"found an array of type {data.dtype}. Convert it first."
+        )
+    codes[np.ma.getmaskarray(values)] = UNKNOWN
+    _refuse_values(codes == _REFUSED, data, names)
+    return codes
+
+
+def _number_codes(data: NDArray[Any]) -> Codes:
+    codes = np.full(data.shape, _REFUSED, dtype=np.int8)
+    codes[data == 0] = ABSENT
+    codes[data == 1] = PRESENT
+    if data.dtype.kind == "f":
+        codes[np.isnan(data)] = UNKNOWN
+    return codes
+
+
+def _object_code(value: object) -> int:
+    if is_missing(value):
+        return UNKNOWN
+    if isinstance(value, bool | int | float | np.number | np.bool_):
+        if value == 1:
+            return PRESENT
+        if value == 0:
+            return ABSENT
+    return _REFUSED
+
+
+def _refuse_values(refused: Flags, data: NDArray[Any], names: Names) -> None:
+    if not refused.any():
+        return
+    row, column = (int(place[0]) for place in np.nonzero(refused))
+    value = data[row, column]
+    found = value.item() if isinstance(value, np.generic) else value
+    hint = _HINTS.get(found, "") if is_hashable(found) else ""
+    raise InvalidInputError(
+        f"A label must be 1 (present), 0 (absent) or NaN (unknown); found {found!r} at "
+        f"{names.cell(row, column)}, and {np.count_nonzero(refused):,} such values in all.{hint}"
+    )
+
+
+def table_weights(weights: ArrayLike, codes: Codes, names: Names) -> Floats:
+    """Check the weights of a table's known cells; those of unknown cells become 0."""
+    given = _numbers(weights)
+    if given.shape != codes.shape:
+        raise InvalidInputError(
+            f"The weights must have the shape of the labels, {codes.shape}; found {given.shape}."
+        )
+    known = codes != UNKNOWN
+    bad = known & ~_usable(given)
+    if bad.any():
+        row, column = (int(place[0]) for place in np.nonzero(bad))
+        _refuse_weight(given[row, column], names.cell(row, column), np.count_nonzero(bad))
+    return np.where(known, given, 0.0)
+
+
+def entry_weights(
+    weights: ArrayLike | None, rows: Positions, columns: Positions, names: Names
+) -> Floats | None:
+    """Check one weight for each entry, or a single weight for all of them."""
+    if weights is None:
+        return None
+    given = _numbers(weights)
+    if given.shape not in {(), rows.shape}:
+        raise InvalidInputError(
+            f"Expected {len(rows):,} weights, one for each entry; found shape {given.shape}."
+        )
+    full = np.broadcast_to(given, rows.shape)
+    bad = np.flatnonzero(~_usable(full))
+    if len(bad):
+        first = int(bad[0])
+        cell = names.cell(int(rows[first]), int(columns[first]))
+        _refuse_weight(full[first], cell, len(bad))
+    return full
+
+
+def _usable(weights: Floats) -> Flags:
+    return np.isfinite(weights) & (weights > 0)
+
+
+def _refuse_weight(weight: float, cell: str, count: int | np.integer[Any]) -> NoReturn:
+    raise InvalidInputError(
+        f"The weight of a known entry must be finite and greater than 0; found {float(weight)!r} "
+        f"at {cell}, and {count:,} such weights in all. To leave an entry out, make it unknown."
+    )
+
+
+def _numbers(weights: ArrayLike) -> Floats:
+    try:
+        return np.array(np.ma.filled(weights, np.nan), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError("The weights must be numbers, one for each entry.") from None
+
+
+def is_weight(value: object) -> bool:
+    """Say whether `value` is a number in (0, 1]; True is no number here."""
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
+        return False
+    return bool(0 < value <= 1)
+
+
+def two_dimensional(shape: tuple[int, ...], what: str) -> tuple[int, int]:
+    """Return the shape of a table, or say that this is none."""
+    if len(shape) != 2:
+        raise InvalidInputError(
+            f"{what} must have two dimensions, items x labels; found {len(shape)} (shape {shape})."
+        )
+    return shape[0], shape[1]
+
+
+# §§ main reading
+
+
+class Parts(NamedTuple):
+    """What a reader hands over: what is known, and of whom."""
+
+    store: Store
+    names: Names
+
+
+def read_array(
+    Y: TableLike,
+    labels: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None,
+    weights: ArrayLike | None,
+) -> Parts:
+    """Read a table in which NaN, None, NA and masked cells are unknown."""
+    refuse_sparse(Y)
+    if is_frame(Y):
+        raise InvalidInputError(
+            "from_array would lose the names of a data frame: use PartialLabels.from_frame."
+        )
+    refuse_tags(Y)
+    values = as_array(Y, "The labels")
+    names = Names.checked(two_dimensional(values.shape, "The labels"), labels, items)
+    return _read_table(values, names, weights)
+
+
+def read_frame(frame: FrameLike, weights: Any) -> Parts:
+    """Read a data frame: its index names the items, its columns the labels."""
+    if not is_frame(frame):
+        raise InvalidInputError(
+            f"from_frame expects a data frame, found {type(frame).__name__}. "
+            "Use from_array for arrays and lists."
+        )
+    values = _frame_values(frame)
+    names = Names.checked(values.shape, _plain(frame.columns), _plain(frame.index))
+    if is_frame(weights):
+        _refuse_other_names(frame, weights)
+        weights = _frame_values(weights)
+    return _read_table(values, names, weights)
+
+
+def _read_table(values: NDArray[Any], names: Names, weights: ArrayLike | None) -> Parts:
+    codes = table_codes(values, names)
+    checked = None if weights is None else table_weights(weights, codes, names)
+    return Parts(store_table(codes, checked), names)
+
+
+def _frame_values(frame: Any) -> NDArray[Any]:
+    # Nullable columns would arrive as slow Python objects; numbers can say NaN themselves.
+    # Text columns must stay text: as numbers, "1" would pass unnoticed.
+    if all(getattr(dtype, "kind", "O") in "biuf" for dtype in frame.dtypes):
+        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(frame.to_numpy(dtype=object))
+
+
+def _plain(index: Any) -> list[Hashable]:
+    return list(index.tolist())
+
+
+def _refuse_other_names(frame: FrameLike, weights: FrameLike) -> None:
+    for kind, of_labels, of_weights in (
+        ("columns", frame.columns, weights.columns),
+        ("index", frame.index, weights.index),
+    ):
+        if _plain(of_labels) != _plain(of_weights):
+            raise InvalidInputError(
+                f"The weights must have the same {kind} as the labels, in the same order. "
+                "Align them with weights.reindex_like(labels)."
+            )
+
+
+def refuse_sparse(Y: object) -> None:
+    """Refuse a sparse matrix that comes without a mask."""
+    if sparse.issparse(Y):
+        raise InvalidInputError(
+            "A sparse matrix alone does not say what is known, because a zero that is not stored "
+            "could be absent or unknown. Give a mask through PartialLabels.from_sparse(Y, mask)."
+        )
+
+
+def refuse_tags(Y: object) -> None:
+    """Refuse lists of tags, of which nobody said what an unlisted tag means."""
+    if isinstance(Y, Mapping) or (isinstance(Y, list | tuple) and any(map(_is_tag_list, Y))):
+        raise InvalidInputError(
+            "Expected a table of labels, found lists of tags. Read them with "
+            "PartialLabels.from_tags(tags, unlisted=...), where `unlisted` says whether a tag "
+            'that is not listed is "unknown" or "absent".'
+        )
+
+
+def _is_tag_list(row: object) -> bool:
+    if isinstance(row, set | frozenset):
+        return True
+    return isinstance(row, str) or (
+        isinstance(row, list | tuple) and len(row) > 0 and isinstance(row[0], str)
+    )
+
+
+# §§ reading_entries
+# Single known entries, given by their positions.
+
+
+_ENTRIES_SHOWN = 3
+
+
+def read_entries(
+    rows: ArrayLike,
+    columns: ArrayLike,
+    present: ArrayLike,
+    shape: tuple[int, int],
+    weights: ArrayLike | None,
+    labels: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None,
+    unlisted_weight: float,
+) -> Parts:
+    """Read entries in any order; what is given twice must be given alike."""
+    shape = checked_shape(shape)
+    names = Names.checked(shape, labels, items)
+    background = _checked_background(unlisted_weight)
+    r, c = checked_positions(rows, columns, shape)
+    codes = _checked_present(present, len(r))
+    cells = Cells(r, c, codes, entry_weights(weights, r, c, names)).sorted(shape[1])
+    return Parts(store_cells(_merged(cells, names), shape, background), names)
+
+
+def _checked_background(weight: float) -> float:
+    if is_weight(weight) or (weight == 0 and weight is not False):
+        return float(weight)
+    raise InvalidInputError(
+        "`unlisted_weight` must be 0 (what is not listed is unknown) or a weight in (0, 1] "
+        f"(it is absent with that weight). Got {weight!r} instead."
+    )
+
+
+def checked_shape(shape: Any) -> tuple[int, int]:
+    """Return the shape of a table whose cells can be numbered."""
+    if (
+        not isinstance(shape, tuple | list)
+        or len(shape) != 2
+        or not all(isinstance(size, int | np.integer) and size >= 0 for size in shape)
+    ):
+        raise InvalidInputError(
+            f"`shape` must be two numbers, (items, labels). Got {shape!r} instead."
+        )
+    n_items, n_labels = int(shape[0]), int(shape[1])
+    if n_labels > np.iinfo(np.int32).max or n_items * n_labels > np.iinfo(np.int64).max:
+        raise InvalidInputError(f"A table of {n_items:,} x {n_labels:,} is too large.")
+    return n_items, n_labels
+
+
+def checked_positions(
+    rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int]
+) -> tuple[Positions, Positions]:
+    """Return positions of cells, or name the first that lies outside the table."""
+    pair = []
+    for kind, given, size in (("row", rows, shape[0]), ("column", columns, shape[1])):
+        positions = as_array(given, f"The {kind}s")
+        if positions.ndim != 1 or (positions.size and positions.dtype.kind not in "iu"):
+            raise InvalidInputError(
+                f"The {kind}s must be a list of whole numbers; found type {positions.dtype} "
+                f"and shape {positions.shape}."
+            )
+        outside = np.flatnonzero((positions < 0) | (positions >= size))
+        if len(outside):
+            raise InvalidInputError(
+                f"Entry {outside[0]} has {kind} {positions[outside[0]]}, but the {kind}s of this "
+                f"table go from 0 to {size - 1}; {len(outside):,} entries lie outside."
+            )
+        pair.append(positions.astype(np.int64))
+    if len(pair[0]) != len(pair[1]):
+        raise InvalidInputError(
+            f"Every entry needs a row and a column; found {len(pair[0]):,} rows and "
+            f"{len(pair[1]):,} columns."
+        )
+    return pair[0], pair[1]
+
+
+def _checked_present(present: ArrayLike, n_entries: int) -> Codes:
+    given = as_array(present, "`present`")
+    if given.shape not in {(), (n_entries,)}:
+        raise InvalidInputError(
+            f"Expected {n_entries:,} values in `present`, one for each entry; "
+            f"found shape {given.shape}."
+        )
+    bad = np.flatnonzero((given != 0) & (given != 1))
+    if len(bad):
+        raise InvalidInputError(
+            f"`present` must be True or False (1 or 0); found {given.ravel()[bad[0]]!r} for entry "
+            f"{bad[0]}, and {len(bad):,} such values in all. Leave unknown entries out; over an "
+            "absent background, hide them with with_hidden."
+        )
+    return np.broadcast_to(given.astype(np.int8), (n_entries,))
+
+
+def _merged(cells: Cells, names: Names) -> Cells:
+    keys = cell_keys(cells.rows, cells.columns, len(names.labels))
+    repeated = np.zeros(len(keys), dtype=bool)
+    repeated[1:] = keys[1:] == keys[:-1]
+    if not repeated.any():
+        return cells
+    weights = cells.full_weights()
+    differs = cells.codes[1:] != cells.codes[:-1]
+    differs |= weights[1:] != weights[:-1]
+    _refuse_contradictions(np.flatnonzero(repeated[1:] & differs), keys, cells, names)
+    return cells.pick(~repeated)
+
+
+def _refuse_contradictions(at: Positions, keys: Positions, cells: Cells, names: Names) -> None:
+    if not len(at):
+        return
+    at = at[np.unique(keys[at], return_index=True)[1]]
+    weights = cells.full_weights()
+
+    def said(entry: int) -> str:
+        return f"{State(cells.codes[entry]).name.lower()} (weight {weights[entry]:g})"
+
+    shown = [
+        f"{names.cell(int(cells.rows[i]), int(cells.columns[i]))} is {said(i)} and {said(i + 1)}"
+        for i in at[:_ENTRIES_SHOWN]
+    ]
+    raise InvalidInputError(
+        f"{len(at):,} entries are given more than once and contradict themselves: "
+        f"{'; '.join(shown)}{'; ...' if len(at) > _ENTRIES_SHOWN else ''}. Decide which one holds."
+    )
+
+
+# §§ reading_sparse
+# Sparse matrices of presences with a mask of what is known.
+
+
+def read_sparse(
+    Y: Any,
+    mask: Any,
+    labels: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None,
+    weights: Any,
+) -> Parts:
+    """Read presences from a sparse matrix and what is known from its mask."""
+    if not _is_sparse(Y):
+        raise InvalidInputError(
+            f"from_sparse expects a scipy sparse matrix, found {type(Y).__name__}. "
+            "Use from_array for arrays, with NaN where unknown."
+        )
+    shape = checked_shape(two_dimensional(Y.shape, "The labels"))
+    names = Names.checked(shape, labels, items)
+    known = _true_keys(mask, shape, "The mask", names)
+    present = _true_keys(Y, shape, "The labels", names)
+    codes = _member(known, present).astype(np.int8)
+    _refuse_outside(present[~_member(present, known)], names)
+    rows, columns = _places(known, shape)
+    given = _looked_up(weights, known, shape)
+    cells = Cells(rows, columns, codes, entry_weights(given, rows, columns, names))
+    return Parts(store_cells(cells, shape, 0.0), names)
+
+
+def _is_sparse(value: object) -> bool:
+    return bool(sparse.issparse(value))
+
+
+def _true_keys(matrix: Any, shape: tuple[int, int], what: str, names: Names) -> Positions:
+    table = _coordinates(matrix, shape, what)
+    rows, columns = table.row.astype(np.int64), table.col.astype(np.int64)
+    bad = np.flatnonzero(~(np.isfinite(table.data) & (table.data >= 0)))
+    if len(bad):
+        raise InvalidInputError(
+            f"{what} must hold True or False (1 or 0); found {table.data[bad[0]].item()!r} at "
+            f"{names.cell(int(rows[bad[0]]), int(columns[bad[0]]))}, and {len(bad):,} such values "
+            "in all. What is unknown is left out of the mask."
+        )
+    true = table.data != 0
+    return np.unique(cell_keys(rows[true], columns[true], shape[1]))
+
+
+def _member(keys: Positions, among: Positions) -> Flags:
+    return np.isin(keys, among, assume_unique=True)
+
+
+def _places(keys: Positions, shape: tuple[int, int]) -> tuple[Positions, Positions]:
+    rows, columns = np.divmod(keys, max(shape[1], 1))
+    return rows, columns
+
+
+def _refuse_outside(keys: Positions, names: Names) -> None:
+    if len(keys):
+        row, column = divmod(int(keys[0]), len(names.labels))
+        raise InvalidInputError(
+            f"The matrix has a nonzero outside the mask at {names.cell(row, column)}, and "
+            f"{len(keys):,} such entries in all: an entry cannot be present and unknown. "
+            "Add it to the mask or remove it."
+        )
+
+
+def _looked_up(weights: Any, known: Positions, shape: tuple[int, int]) -> Floats | None:
+    if weights is None:
+        return None
+    # Through compressed rows, so that what is stored twice is added up and sorted.
+    table = _coordinates(weights, shape, "The weights").tocsr()
+    table.sum_duplicates()
+    stored = table.tocoo()
+    keys = cell_keys(stored.row.astype(np.int64), stored.col.astype(np.int64), shape[1])
+    found = np.zeros(len(known))
+    found[_member(known, keys)] = stored.data[_member(keys, known)]
+    return found
+
+
+def _coordinates(matrix: Any, shape: tuple[int, int], what: str) -> Any:
+    given: Any = matrix if _is_sparse(matrix) else as_array(matrix, what)
+    if given.shape != shape or given.dtype.kind not in "biuf":
+        raise InvalidInputError(
+            f"{what} must be numbers or booleans in the shape of the labels, {shape}; "
+            f"found type {given.dtype} and shape {given.shape}."
+        )
+    return given.tocoo() if _is_sparse(given) else sparse.coo_array(given)
+
+
+# §§ reading_tags
+# Lists of tags, one for each item: only presences are listed.
+
+
+_CHOICES = (
+    '`unlisted` says what a tag means that is not listed: "unknown" (nobody looked), "absent" '
+    "(the lists are complete), or a weight in (0, 1] (absent, but only so much to be trusted)."
+)
+
+
+def read_tags(tags: Any, unlisted: object, labels: Iterable[Hashable] | None) -> Parts:
+    """Read lists of tags; a mapping names the items."""
+    background = unlisted_weight(unlisted)
+    given = _TagLists.of(tags)
+    label_names = given.sorted_names() if labels is None else checked_names(labels, "label", None)
+    shape = (len(given.lengths), len(label_names))
+    names = Names.checked(shape, label_names, given.items)
+    rows = np.repeat(np.arange(shape[0]), np.asarray(given.lengths, dtype=np.int64))
+    keys = np.unique(cell_keys(rows, given.columns(names), shape[1]))
+    r, c = np.divmod(keys, max(shape[1], 1))
+    cells = Cells(r, c, np.full(len(keys), PRESENT, dtype=np.int8), None)
+    return Parts(store_cells(cells, shape, background), names)
+
+
+def unlisted_weight(unlisted: object) -> float:
+    """Return the weight with which an unlisted tag is absent; 0 where it is unknown."""
+    if isinstance(unlisted, str) and unlisted in {"unknown", "absent"}:
+        return 1.0 if unlisted == "absent" else 0.0
+    if is_weight(unlisted):
+        return float(cast(float, unlisted))
+    found = "It was not given." if unlisted is None else f"Got {unlisted!r} instead."
+    raise InvalidInputError(f"{_CHOICES} {found}")
+
+
+@dataclass(frozen=True)
+class _TagLists:
+    """All tags in one list, and how many of them each item has."""
+
+    items: Sequence[Hashable] | None
+    flat: list[Hashable]
+    lengths: list[int]
+
+    @classmethod
+    def of(cls, tags: Any) -> "_TagLists":
+        if isinstance(tags, str | bytes) or not isinstance(tags, Iterable):
+            raise InvalidInputError(
+                f"Expected a list of tags for each item, or a mapping from items to their tags; "
+                f"found {tags!r}."
+            )
+        if is_frame(tags):
+            raise InvalidInputError(
+                "Expected lists of tags, found a whole data frame: pass the column that holds "
+                'them, such as frame["tags"].'
+            )
+        items, lists = _split(tags)
+        flat: list[Hashable] = []
+        lengths = []
+        for position, given in enumerate(lists):
+            own = _tag_list(given, position if items is None else items[position])
+            flat.extend(own)
+            lengths.append(len(own))
+        return cls(items, flat, lengths)
+
+    def sorted_names(self) -> list[Hashable]:
+        try:
+            names = set(self.flat)
+        except TypeError:
+            self._refuse_first(lambda tag: not is_hashable(tag))
+            raise
+        if any(map(is_missing, names)):
+            self._refuse_first(is_missing)
+        try:
+            return sorted(names)  # type: ignore[type-var]
+        except TypeError:
+            raise InvalidInputError(
+                "The tags are of different types and have no common order: give `labels`."
+            ) from None
+
+    def columns(self, names: Names) -> Positions:
+        column = {label: position for position, label in enumerate(names.labels)}
+        try:
+            return np.fromiter((column[tag] for tag in self.flat), np.int64, len(self.flat))
+        except (KeyError, TypeError):
+            known = frozenset(column)
+            self._refuse_first(lambda tag: not is_hashable(tag) or tag not in known, names)
+            raise
+
+    def _refuse_first(self, wrong: Callable[[object], bool], names: Names | None = None) -> None:
+        places = [place for place, tag in enumerate(self.flat) if wrong(tag)]
+        row = int(np.searchsorted(np.cumsum(self.lengths), places[0], side="right"))
+        item = f"item {row}" if self.items is None else f"item {self.items[row]!r}"
+        expected = (
+            "a tag must be a name"
+            if names is None
+            else f"it is not among the given labels: {listed(names.labels)}"
+        )
+        raise InvalidInputError(
+            f"The tag {self.flat[places[0]]!r} of {item} cannot be used: {expected}. "
+            f"{len(places):,} tags are concerned. Correct them or add them to `labels`."
+        )
+
+
+def _split(tags: Any) -> tuple[Sequence[Hashable] | None, list[Any]]:
+    if isinstance(tags, Mapping):
+        return list(tags.keys()), list(tags.values())
+    if hasattr(tags, "index") and hasattr(tags, "to_numpy"):
+        # A pandas Series: iterating over it would lose the names of the items.
+        return list(tags.index), list(tags)
+    return None, list(tags)
+
+
+def _tag_list(given: Any, item: Hashable) -> list[Hashable]:
+    if isinstance(given, str | bytes):
+        raise InvalidInputError(
+            f"Item {item!r} has the single string {given!r} where a list of tags is expected. "
+            f"Write [{given!r}] for one tag, or split the string."
+        )
+    if not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"Item {item!r} has {given!r} where a list of tags is expected. "
+            "Write [] for an item without tags."
+        )
+    return list(given)

@@ -1,0 +1,431 @@
+"""The choice between the two stores, and whether two of them say the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeGuard, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# §§ types
+# The words of the package: a state, the known entries, the counts.
+
+
+Codes = NDArray[np.int8]
+Positions = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+# Lists that mix numbers and None are arrays to us, though not to numpy.
+TableLike = ArrayLike | Sequence[Sequence[object]]
+_T = TypeVar("_T", bound=np.generic)
+
+
+class State(IntEnum):
+    """What is known of one (item, label)."""
+
+    ABSENT = 0
+    PRESENT = 1
+    UNKNOWN = -1
+
+
+# A numpy array compared with an IntEnum member goes through Python objects: plain integers do not.
+ABSENT, PRESENT, UNKNOWN = int(State.ABSENT), int(State.PRESENT), int(State.UNKNOWN)
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Known entries in row-major order, each (row, column) once.
+
+    Attributes
+    ----------
+    rows, columns : ndarray of int64
+        Where the entry is.
+    present : ndarray of bool
+        True where the item has the label, False where it is known not to have it.
+    weights : ndarray of float64
+        How much the entry counts, greater than 0.
+    """
+
+    rows: Positions
+    columns: Positions
+    present: Flags
+    weights: Floats
+
+
+class Counts(NamedTuple):
+    """How many items have each label, have it not, or are unknown: one number per label."""
+
+    present: Positions
+    absent: Positions
+    unknown: Positions
+
+
+class FrameLike(Protocol):
+    """What a data frame must offer to be read; pandas need not be installed to ask."""
+
+    @property
+    def index(self) -> Any:
+        """Names of the rows."""
+
+    @property
+    def columns(self) -> Any:
+        """Names of the columns."""
+
+    def to_numpy(self, *args: Any, **kwargs: Any) -> Any:
+        """Give the values as an array."""
+
+
+def is_frame(value: object) -> TypeGuard[FrameLike]:
+    """Say whether `value` looks like a data frame."""
+    return all(hasattr(value, name) for name in ("columns", "index", "to_numpy"))
+
+
+def frozen(array: NDArray[_T]) -> NDArray[_T]:
+    """Forbid writing into `array`, which must belong to the caller."""
+    array.flags.writeable = False
+    return array
+
+
+# §§ cells
+# Single cells in row-major order: the form in which stores are built, filtered and compared.
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Cells of a table, each at most once, sorted by row and then by column.
+
+    `weights` is None where every known cell weighs 1; an unknown cell weighs 0.
+    """
+
+    rows: Positions
+    columns: Positions
+    codes: Codes
+    weights: Floats | None
+
+    def pick(self, chosen: Flags | Positions) -> "Cells":
+        """Return the chosen cells in the chosen order."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return Cells(self.rows[chosen], self.columns[chosen], self.codes[chosen], weights)
+
+    def sorted(self, n_labels: int) -> "Cells":
+        """Return the cells in row-major order."""
+        keys = cell_keys(self.rows, self.columns, n_labels)
+        if np.all(keys[1:] > keys[:-1]):
+            return self
+        return self.pick(np.argsort(keys, kind="stable"))
+
+    def without_background(self, background: float) -> "Cells":
+        """Leave out what the background says already, and weights that say nothing."""
+        same = self.codes == (ABSENT if background else UNKNOWN)
+        if background:
+            same &= self.full_weights() == background
+        cells = self.pick(~same) if same.any() else self
+        if cells.weights is not None and weigh_one(cells.codes, cells.weights):
+            return Cells(cells.rows, cells.columns, cells.codes, None)
+        return cells
+
+    def full_weights(self) -> Floats:
+        """Return the weights with nothing left out: 1 where none was given, 0 where unknown."""
+        if self.weights is not None:
+            return self.weights
+        return np.asarray(self.codes != UNKNOWN, dtype=np.float64)
+
+
+def cell_keys(rows: Positions, columns: Positions, n_labels: int) -> Positions:
+    """Return the number of each cell, counted row by row."""
+    return rows * np.int64(n_labels) + columns
+
+
+def weigh_one(codes: Codes, weights: Floats) -> bool:
+    """Say whether every known entry has weight 1 (an unknown one has weight 0)."""
+    return bool(np.array_equal(weights, codes != UNKNOWN))
+
+
+# §§ dense
+# The dense store: a code for every cell.
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Codes of all cells, and their weights unless all known ones weigh 1."""
+
+    codes: Codes
+    weights: Floats | None
+
+    is_sparse: ClassVar[bool] = False
+    background: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        frozen(self.codes)
+        if self.weights is not None:
+            frozen(self.weights)
+
+    @classmethod
+    def from_cells(cls, cells: Cells, shape: tuple[int, int]) -> "Dense":
+        """Lay the cells out; all others are unknown."""
+        codes = np.full(shape, UNKNOWN, dtype=np.int8)
+        codes[cells.rows, cells.columns] = cells.codes
+        if cells.weights is None:
+            return cls(codes, None)
+        weights = np.zeros(shape)
+        weights[cells.rows, cells.columns] = cells.weights
+        return cls(codes, weights)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of items and labels."""
+        return self.codes.shape[0], self.codes.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.codes.nbytes + (0 if self.weights is None else self.weights.nbytes)
+
+    def cells(self) -> Cells:
+        """Return the known cells."""
+        rows, columns = np.nonzero(self.codes != UNKNOWN)
+        weights = None if self.weights is None else self.weights[rows, columns]
+        return Cells(rows, columns, self.codes[rows, columns], weights)
+
+    def block(self, start: int, stop: int) -> tuple[Codes, Floats | None]:
+        """Return views of some rows."""
+        # A view is frozen anew, because a copied or unpickled store forgets that it was.
+        codes = frozen(self.codes[start:stop])
+        if self.weights is None or weigh_one(codes, self.weights[start:stop]):
+            return codes, None
+        return codes, frozen(self.weights[start:stop])
+
+    def take(self, rows: Positions) -> "Dense":
+        """Return the store of these rows."""
+        return Dense(self.codes[rows], None if self.weights is None else self.weights[rows])
+
+    def select(self, columns: Positions) -> "Dense":
+        """Return the store of these columns."""
+        weights = None if self.weights is None else self.weights[:, columns]
+        return Dense(self.codes[:, columns], weights)
+
+    def hide(self, rows: Positions, columns: Positions) -> "Dense":
+        """Return the store with these cells unknown."""
+        codes = self.codes.copy()
+        codes[rows, columns] = UNKNOWN
+        if self.weights is None:
+            return Dense(codes, None)
+        weights = self.weights.copy()
+        weights[rows, columns] = 0.0
+        return Dense(codes, weights)
+
+    def counts(self) -> Counts:
+        """Count the states of each label."""
+        present = np.count_nonzero(self.codes == PRESENT, axis=0).astype(np.int64)
+        absent = np.count_nonzero(self.codes == ABSENT, axis=0).astype(np.int64)
+        return Counts(present, absent, self.shape[0] - present - absent)
+
+
+# §§ sparse
+# The sparse store: only the cells that differ from a background, row by row.
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """Compressed rows of cells over a background.
+
+    With ``background == 0`` a cell that is not stored is unknown; with ``background == w > 0``
+    it is absent with weight w, and an unknown cell is stored as such.
+    """
+
+    n_labels: int
+    background: float
+    indptr: Positions
+    indices: np.ndarray[tuple[int], np.dtype[np.int32]]
+    codes: Codes
+    weights: Floats | None
+
+    is_sparse: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for array in (self.indptr, self.indices, self.codes, self.weights):
+            if array is not None:
+                array.flags.writeable = False
+
+    @classmethod
+    def from_cells(cls, cells: Cells, shape: tuple[int, int], background: float) -> "Sparse":
+        """Store sorted cells, leaving out those that the background says already."""
+        cells = cells.without_background(background)
+        weights = None if cells.weights is None else cells.weights.astype(np.float64)
+        return cls(
+            shape[1],
+            background,
+            _pointers(np.bincount(cells.rows, minlength=shape[0])),
+            cells.columns.astype(np.int32),
+            cells.codes.astype(np.int8),
+            weights,
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of items and labels."""
+        return len(self.indptr) - 1, self.n_labels
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        arrays = (self.indptr, self.indices, self.codes, self.weights)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    def cells(self) -> Cells:
+        """Return the stored cells."""
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        return Cells(rows, self.indices.astype(np.int64), self.codes, self.weights)
+
+    def block(self, start: int, stop: int) -> tuple[Codes, Floats | None]:
+        """Return some rows with the background filled in."""
+        stored = slice(self.indptr[start], self.indptr[stop])
+        rows = np.repeat(np.arange(stop - start), np.diff(self.indptr[start : stop + 1]))
+        columns = self.indices[stored]
+        shape = (stop - start, self.n_labels)
+        codes = np.full(shape, ABSENT if self.background else UNKNOWN, dtype=np.int8)
+        codes[rows, columns] = self.codes[stored]
+        if self.weights is None and self.background in (0.0, 1.0):
+            return frozen(codes), None
+        weights = np.full(shape, self.background)
+        if self.weights is None:
+            weights[rows, columns] = self.codes[stored] != UNKNOWN
+        else:
+            weights[rows, columns] = self.weights[stored]
+        return frozen(codes), None if weigh_one(codes, weights) else frozen(weights)
+
+    def take(self, rows: Positions) -> "Sparse":
+        """Return the store of these rows."""
+        lengths = np.diff(self.indptr)[rows]
+        indptr = _pointers(lengths)
+        stored = np.repeat(self.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        weights = None if self.weights is None else self.weights[stored]
+        return Sparse(
+            self.n_labels,
+            self.background,
+            indptr,
+            self.indices[stored],
+            self.codes[stored],
+            weights,
+        )
+
+    def select(self, columns: Positions) -> "Sparse":
+        """Return the store of these columns."""
+        new_column = np.full(self.n_labels, -1, dtype=np.int64)
+        new_column[columns] = np.arange(len(columns))
+        cells = self.cells()
+        kept = cells.pick(new_column[cells.columns] >= 0)
+        moved = Cells(kept.rows, new_column[kept.columns], kept.codes, kept.weights)
+        shape = (self.shape[0], len(columns))
+        return Sparse.from_cells(moved.sorted(len(columns)), shape, self.background)
+
+    def hide(self, rows: Positions, columns: Positions) -> "Sparse":
+        """Return the store with these cells unknown, over whatever background."""
+        cells = self.cells()
+        keys = cell_keys(cells.rows, cells.columns, self.n_labels)
+        hidden = _sorted_once(cell_keys(rows, columns, self.n_labels))
+        kept = cells.pick(~np.isin(keys, hidden))
+        if self.background:
+            kept = _with_unknown(kept, hidden, self.n_labels)
+        return Sparse.from_cells(kept, self.shape, self.background)
+
+    def counts(self) -> Counts:
+        """Count the states of each label."""
+
+        def stored(code: int) -> Positions:
+            return np.bincount(self.indices[self.codes == code], minlength=self.n_labels)
+
+        n_items, present = self.shape[0], stored(PRESENT)
+        if self.background:
+            unknown = stored(UNKNOWN)
+            return Counts(present, n_items - present - unknown, unknown)
+        absent = stored(ABSENT)
+        return Counts(present, absent, n_items - present - absent)
+
+
+def _pointers(lengths: Positions) -> Positions:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def _with_unknown(cells: Cells, hidden: Positions, n_labels: int) -> Cells:
+    rows, columns = np.divmod(hidden, max(n_labels, 1))
+    unknown = np.full(len(hidden), UNKNOWN, dtype=np.int8)
+    return Cells(
+        np.concatenate([cells.rows, rows]),
+        np.concatenate([cells.columns, columns]),
+        np.concatenate([cells.codes, unknown]),
+        np.concatenate([cells.full_weights(), np.zeros(len(hidden))]),
+    ).sorted(n_labels)
+
+
+def _sorted_once(keys: Positions) -> Positions:
+    """Return the keys sorted, each once; most come so, and looking is much cheaper than sorting."""
+    return keys if bool((keys[1:] > keys[:-1]).all()) else np.unique(keys)
+
+
+# §§ main store
+
+
+Store = Dense | Sparse
+
+# Rows compared at a time are chosen so that a block stays around this many cells.
+_BLOCK_CELLS = 4_000_000
+
+
+def store_cells(cells: Cells, shape: tuple[int, int], background: float) -> Store:
+    """Keep sorted cells in the smaller store; over an absent background always sparse."""
+    cells = cells.without_background(background)
+    if background or _sparse_is_smaller(len(cells.rows), shape, cells.weights is not None):
+        return Sparse.from_cells(cells, shape, background)
+    return Dense.from_cells(cells, shape)
+
+
+def store_table(codes: Codes, weights: Floats | None) -> Store:
+    """Keep a whole table, which now belongs to the store, in the smaller store."""
+    if weights is not None and weigh_one(codes, weights):
+        weights = None
+    dense = Dense(codes, weights)
+    n_known = int(np.count_nonzero(codes != UNKNOWN))
+    if _sparse_is_smaller(n_known, dense.shape, weights is not None):
+        return Sparse.from_cells(dense.cells(), dense.shape, 0.0)
+    return dense
+
+
+def _sparse_is_smaller(n_stored: int, shape: tuple[int, int], weighted: bool) -> bool:
+    n_items, n_labels = shape
+    weight = 8 if weighted else 0
+    return 8 * (n_items + 1) + n_stored * (5 + weight) < n_items * n_labels * (1 + weight)
+
+
+def same_content(one: Store, other: Store) -> bool:
+    """Say whether both give every cell the same state and weight."""
+    if one.shape != other.shape or not all(map(np.array_equal, one.counts(), other.counts())):
+        return False
+    if isinstance(one, Sparse) and isinstance(other, Sparse) and one.background == other.background:
+        return _same_stored(one, other)
+    n_items, n_labels = one.shape
+    step = max(1, _BLOCK_CELLS // max(1, n_labels))
+    return all(
+        _same_block(one, other, start, min(start + step, n_items))
+        for start in range(0, n_items, step)
+    )
+
+
+def _same_stored(one: Sparse, other: Sparse) -> bool:
+    return (
+        np.array_equal(one.indptr, other.indptr)
+        and np.array_equal(one.indices, other.indices)
+        and np.array_equal(one.codes, other.codes)
+        and np.array_equal(one.cells().full_weights(), other.cells().full_weights())
+    )
+
+
+def _same_block(one: Store, other: Store, start: int, stop: int) -> bool:
+    codes, weights = one.block(start, stop)
+    other_codes, other_weights = other.block(start, stop)
+    if not np.array_equal(codes, other_codes):
+        return False
+    if weights is None or other_weights is None:
+        return weights is other_weights
+    return np.array_equal(weights, other_weights)

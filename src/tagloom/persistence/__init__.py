@@ -1,0 +1,1 @@
+"""Model files: the container and its codecs."""

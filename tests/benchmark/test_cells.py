@@ -1,0 +1,108 @@
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from toy_sets import make_dataset, small
+
+from tagloom.benchmark.cell import (
+    PeakMemory,
+    as_text,
+    digest_of,
+    examples,
+    fingerprint,
+    per_label,
+    quality,
+)
+from tagloom.benchmark.methods import Method
+from tagloom.benchmark.plan import plan_benchmark
+from tagloom.benchmark.run import run_plan
+from tagloom.benchmark.summary import write_tables
+from tagloom.datasets.base import Dataset
+from tagloom.labels import PartialLabels
+
+TRUTH = PartialLabels.from_array(
+    [[1, 0, 0], [0, 1, 0], [1, 1, 0]], labels=["a", "b", "never"], items=["x", "y", "z"]
+)
+SCORES = np.array([[0.9, 0.1, 0.5], [0.2, 0.8, 0.5], [0.7, 0.6, 0.5]])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak")
+def test_peak_memory_is_that_of_the_block_even_when_freed():
+    before = np.ones(16 << 20)
+    del before
+    with PeakMemory() as memory:
+        held = np.ones(8 << 20)
+        del held
+    assert 63 <= memory.mib < 100
+    with PeakMemory() as nothing:
+        pass
+    assert nothing.mib < 8
+
+
+def test_labels_without_test_presence_are_left_out_and_counted():
+    found = quality(TRUTH, SCORES)
+    assert found["map"] == 1
+    assert found["map_voc11"] == 1
+    assert found["n_labels_scored"] == 2
+    assert found["n_labels_left_out"] == 1
+    rows = per_label(TRUTH, SCORES)
+    assert [row["n_test_presences"] for row in rows] == [2, 2, 0]
+    assert np.isnan(rows[2]["ap"])
+
+
+def test_examples_are_picked_by_the_seed_and_best_first():
+    found = examples(TRUTH, SCORES, seed=0)
+    assert [one["item"] for one in found] == ["x", "y", "z"]
+    assert found[0]["top"] == [["a", 0.9], ["never", 0.5], ["b", 0.1]]
+    dataset = make_dataset()
+    scores = np.random.default_rng(0).normal(size=dataset.truth.shape)
+    first, same, other = (examples(dataset.truth, scores, seed) for seed in (1, 1, 2))
+    assert len(first) == 12
+    assert first == same
+    assert first != other
+
+
+def test_an_undefined_precision_is_an_empty_field(tmp_path):
+    dataset = make_dataset()
+    states = dataset.truth.to_array()
+    states[dataset.test, 3] = 0
+    truth = PartialLabels.from_array(states, labels=dataset.truth.labels, items=dataset.truth.items)
+    lacking = type(dataset)(
+        "lacking", truth, dataset.training, dataset.test, features=dataset.features
+    )
+    rates = Method("rates", "Rates", "toy_learners:Rates")
+    plan = plan_benchmark(small(tmp_path, rates=(0.5,), repeats=1), lacking, [rates])
+    assert run_plan(plan) == {}
+    tables = write_tables(plan)
+    assert tables.results["n_labels_left_out"].item() == 1
+    assert (tmp_path / "labels.csv").read_text().splitlines()[-1].endswith(",cat,,0")
+    assert pd.read_parquet(tmp_path / "labels.parquet")["ap"].isna().tolist() == [False] * 3 + [
+        True
+    ]
+
+
+def test_complaints_of_a_learner_are_kept_with_its_cell(tmp_path):
+    method = Method("complaining", "", "toy_learners:Complaining")
+    plan = plan_benchmark(small(tmp_path, rates=(0.5,), repeats=1), make_dataset(), [method])
+    assert run_plan(plan) == {}
+    (path,) = (tmp_path / "cells").iterdir()
+    assert json.loads(path.read_text())["warnings"] == ["this took long"]
+
+
+def test_a_fingerprint_tells_sets_apart():
+    same = {fingerprint(make_dataset()), fingerprint(make_dataset())}
+    assert len(same) == 1
+    others = [make_dataset(seed=1), make_dataset(flip_test=True), make_dataset(n_concepts=0)]
+    assert len(same | {fingerprint(one) for one in others}) == 4
+    tags = {"x": ["sea"], "y": ["sky"]}
+    truths = [PartialLabels.from_tags(tags, unlisted=unlisted) for unlisted in ("absent", 0.5)]
+    truths.append(truths[0].with_hidden([0], [1]))
+    assert len({fingerprint(Dataset("toy", truth, [0], [1])) for truth in truths}) == 3
+
+
+def test_text_holds_numbers_of_numpy_and_no_nan():
+    facts = {"a": np.float32(0.5), "b": [np.int64(3), float("nan")], "c": np.arange(2), "d": None}
+    assert json.loads(as_text(facts)) == {"a": 0.5, "b": [3, None], "c": [0, 1], "d": None}
+    assert digest_of(a=1, b=2) == digest_of(b=2, a=1) != digest_of(a=1, b=3)

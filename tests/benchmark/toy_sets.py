@@ -1,0 +1,42 @@
+"""A data set that is learned in no time, and the methods that learn it."""
+
+import numpy as np
+
+from tagloom.benchmark.config import Benchmark
+from tagloom.benchmark.methods import Method
+from tagloom.datasets.base import Dataset
+from tagloom.labels import PartialLabels
+from tagloom.vision import Features
+
+RIDGE = Method("ridge", "Ridge", "toy_learners:Ridge")
+RATES = Method("rates", "Rates", "toy_learners:Rates")
+GRAPH = Method(
+    "graph",
+    "APG-Graph (paper)",
+    "tagloom.models:APGGraph",
+    {"ridge": 0.0},
+    not_searched=("ridge",),
+    needs_graph=True,
+)
+
+
+def make_dataset(*, n_concepts=6, n_visual=8, flip_test=False, seed=0):
+    """Sixty items of four labels that a linear rule decides, two thirds of them to train on."""
+    rng = np.random.default_rng(seed)
+    visual = rng.normal(size=(60, n_visual))
+    present = visual @ rng.normal(size=(n_visual, 4)) + 0.3 * rng.normal(size=(60, 4)) > 0.5
+    order = rng.permutation(60)
+    training, test = order[:40], order[40:]
+    if flip_test:
+        present[test] = ~present[test]
+    posteriors = rng.dirichlet(np.ones(n_concepts), size=60) if n_concepts else np.empty((60, 0))
+    items = [f"item-{i}" for i in range(60)]
+    concepts = [f"concept-{i}" for i in range(n_concepts)]
+    truth = PartialLabels.from_array(present, labels=["sky", "sea", "sun", "cat"], items=items)
+    features = Features(items, visual, posteriors, concepts)
+    return Dataset("toy", truth, training, test, features=features)
+
+
+def small(out, **changes):
+    """Return a benchmark of two rates and two seeds in this very process."""
+    return Benchmark(**{"rates": (0.3, 0.6), "repeats": 2, "out": out, "jobs": 1} | changes)

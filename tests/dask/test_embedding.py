@@ -1,0 +1,75 @@
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+from toy_backbone import MeanColour, second_version
+
+from tagloom.dask import ParquetItems, cluster_embed
+from tagloom.dask import embedding as embedding_task
+from tagloom.dask.blocks import array_of
+from tagloom.errors import InvalidInputError
+from tagloom.vision import embed
+
+
+@pytest.fixture
+def pictures(tmp_path, rng):
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for place in range(7):
+        pixels = rng.integers(0, 256, (20, 30, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{place}.png")
+    (folder / "8.png").write_bytes((folder / "6.png").read_bytes())
+    (folder / "9.png").write_bytes(b"\x89PNG\r\n\x1a\n and nothing more")
+    return folder
+
+
+def _embed(client, pictures, make=MeanColour):
+    return cluster_embed(
+        pictures, pictures.parent / "out", make, pictures_per_partition=4, client=client
+    )
+
+
+def test_features_are_those_of_embedding_here_and_bad_pictures_are_listed(client, pictures):
+    done = _embed(client, pictures)
+    expected = embed(pictures, MeanColour(), cache=pictures.parent / "cache").features()
+    table = pq.read_table(done.folder)
+    assert table["item"].to_pylist() == expected.items
+    np.testing.assert_array_equal(array_of(ParquetItems(done.folder)).compute(), expected.visual)
+    posteriors = array_of(ParquetItems(done.folder, features="posteriors")).compute()
+    np.testing.assert_array_equal(posteriors, expected.posteriors)
+    assert done.n_embedded == 8
+    assert [one.item for one in done.skipped] == ["9.png"]
+
+
+def test_the_network_is_loaded_once_for_all_tasks(client, pictures, monkeypatch):
+    made = []
+
+    def choose(names):
+        made.append(names)
+        return MeanColour(version=3)
+
+    monkeypatch.setattr(embedding_task, "choose_backbone", choose)
+    _embed(client, pictures, ["some network"])
+    assert made == [("some network",)]
+
+
+def test_finished_partitions_are_not_done_again(client, pictures):
+    first = _embed(client, pictures)
+    (first.folder / "part-00001.parquet").unlink()
+    calls = MeanColour.calls
+    again = _embed(client, pictures)
+    assert again.n_resumed == 2
+    assert MeanColour.calls - calls == 3
+    assert again.skipped == first.skipped
+    assert again.n_embedded == first.n_embedded
+
+
+def test_another_network_does_all_again(client, pictures):
+    _embed(client, pictures)
+    assert _embed(client, pictures, second_version).n_resumed == 0
+
+
+def test_files_of_another_run_are_refused(client, pictures):
+    _embed(client, pictures)
+    with pytest.raises(InvalidInputError, match="no part of this run"):
+        cluster_embed(pictures, pictures.parent / "out", MeanColour, items=["1.png"], client=client)

@@ -1,0 +1,59 @@
+import dask.array as da
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tagloom.dask import GraphBlocks, cluster_graph, cluster_neighbours, row_blocks
+from tagloom.dask.objective import congruence
+from tagloom.dask.pca import moments_of
+from tagloom.errors import InvalidInputError
+from tagloom.graph import laplacian, semantic_graph
+from tagloom.neighbors import nearest_neighbours
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(90, 4))
+    X[40:44] = X[3]  # equal rows in two partitions
+    X[70] = 0
+    return X
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_neighbours_are_those_of_the_search_in_memory(client, rows, metric):
+    expected = nearest_neighbours(rows, 5, metric=metric)
+    blocks = da.from_array(rows, chunks=((37, 3, 50), 4))
+    found = cluster_neighbours(blocks, 5, metric=metric, client=client)
+    np.testing.assert_array_equal(found.indices.compute(), expected.indices)
+    np.testing.assert_allclose(found.distances.compute(), expected.distances, atol=1e-12)
+
+
+@pytest.mark.parametrize("symmetrize", ["max", "mean", "min"])
+@pytest.mark.parametrize("weight", ["dot", "cosine"])
+def test_graph_is_that_in_memory(client, rows, weight, symmetrize):
+    expected = semantic_graph(rows, 4, weight=weight, symmetrize=symmetrize)
+    blocks = da.from_array(rows, chunks=((37, 3, 50), 4))
+    found = cluster_graph(blocks, 4, weight=weight, symmetrize=symmetrize, client=client)
+    np.testing.assert_allclose(found.to_matrix().toarray(), expected.toarray(), atol=1e-12)
+
+
+def test_congruence_is_x_l_x_with_columns_far_from_zero(client, rows):
+    W = semantic_graph(rows, 4)
+    X = rows + 1e5
+    blocks = row_blocks(da.from_array(X, chunks=(25, 4)))
+    graph = GraphBlocks.from_matrix(W, blocks.sizes)
+    found = congruence(blocks, graph, moments_of(blocks, client).mean, client)
+    expected = rows.T @ laplacian(sparse.csr_array(W)).toarray() @ rows
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+def test_a_graph_in_other_partitions_is_refused(client, rows):
+    blocks = row_blocks(da.from_array(rows, chunks=(45, 4)))
+    graph = GraphBlocks.from_matrix(semantic_graph(rows, 4), (30, 60))
+    with pytest.raises(InvalidInputError, match="partitions of X"):
+        congruence(blocks, graph, np.zeros(4), client)
+
+
+def test_as_many_neighbours_as_rows_are_refused(client, rows):
+    with pytest.raises(InvalidInputError, match="from 1 to 89"):
+        cluster_neighbours(da.from_array(rows, chunks=(45, 4)), 90, client=client)
