@@ -106,7 +106,7 @@ def main() -> None:
     features, labels = collection(given.items, given.labels)
     started = time.perf_counter()
 
-    def say(step: str, facts: dict[str, Any]) -> None:
+    def say(step: str, metadata: dict[str, Any]) -> None:
         print(f"{time.perf_counter() - started:7.1f} s  {peak():.2f} GiB  before/at {step}")
 
     with tempfile.TemporaryDirectory() as name:

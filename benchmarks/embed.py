@@ -78,9 +78,9 @@ def pick(folder: Path, into: Path, count: int) -> None:
         )
 
 
-def bare_single(backbone: EfficientNetLite, pixels: list[NDArray[np.uint8]]) -> None:
+def bare_single(encoder: EfficientNetLite, pixels: list[NDArray[np.uint8]]) -> None:
     with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(backbone.describe, pixels))
+        list(pool.map(encoder.describe, pixels))
 
 
 def bare_batches() -> Callable[[list[NDArray[np.uint8]]], None]:
@@ -107,17 +107,17 @@ def timed(work: Callable[[], object]) -> NDArray[np.float64]:
 
 
 def rounds(folder: Path, count: int) -> Rates:
-    backbone = EfficientNetLite()
+    encoder = EfficientNetLite()
     items = find_pictures(folder).pictures
     raw = [(folder / item).read_bytes() for item in items]
-    pixels = [backbone.prepare(decode(one, needed=backbone.side_needed)) for one in raw]
+    pixels = [encoder.prepare(decode(one, needed=encoder.side_needed)) for one in raw]
     batches = bare_batches()
     rates: Rates = {"bare, per picture": [], "bare, batches": [], "embed": []}
     for number in range(count + 1):
         with tempfile.TemporaryDirectory() as cache:
             work: list[tuple[str, Callable[[], object]]] = [
-                ("bare, per picture", lambda: bare_single(backbone, pixels)),
-                ("embed", lambda cache=cache: embed(folder, backbone, cache=cache)),
+                ("bare, per picture", lambda: bare_single(encoder, pixels)),
+                ("embed", lambda cache=cache: embed(folder, encoder, cache=cache)),
                 ("bare, batches", lambda: batches(pixels)),
             ]
             turn = number % len(work)

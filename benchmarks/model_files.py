@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tagloom import APGDiffusion, APGGraph, PartialLabels, SemanticTagger
+from tagloom import APGGraph, PartialLabels, SemanticDiffusion, SemanticTagger
 from tagloom.labels import hide_per_class
-from tagloom.models import read_facts
+from tagloom.models import read_metadata
 from tagloom.persistence.container import read_model
 from tagloom.vision import Features
 
@@ -39,7 +39,7 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 def report(tagger: SemanticTagger, path: Path) -> None:
     writing, _ = timed(lambda: tagger.save(path))
     reading, loaded = timed(lambda: SemanticTagger.load(path))
-    inspecting, header = timed(lambda: read_facts(path))
+    inspecting, header = timed(lambda: read_metadata(path))
     same = np.array_equal(loaded.scores(), tagger.scores())
     print(
         f"{type(tagger.learner_).__name__}: {header.n_features} features, "
@@ -59,7 +59,7 @@ def main() -> None:
     given = parser.parse_args()
     features, known = collection(given.items, given.labels)
     learners = (
-        APGDiffusion(on_unlearnable="ignore"),
+        SemanticDiffusion(on_unlearnable="ignore"),
         APGGraph(10.0, ridge=1.0, tol=1e-2, on_unlearnable="ignore"),
     )
     with tempfile.TemporaryDirectory() as folder:

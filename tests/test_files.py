@@ -3,14 +3,14 @@ import os
 import pytest
 
 from tagloom.errors import UnwritableFileError
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 
 
 def test_replaces_whole_and_keeps_permissions(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
     path.chmod(0o640)
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
@@ -20,7 +20,7 @@ def test_replaces_whole_and_keeps_permissions(tmp_path):
 def test_new_file_follows_the_umask(tmp_path):
     before = os.umask(0o027)
     try:
-        with written_whole(tmp_path / "a") as part:
+        with atomic_write(tmp_path / "a") as part:
             part.write_text("x")
     finally:
         os.umask(before)
@@ -33,7 +33,7 @@ def test_unfinished_writing_leaves_no_trace(tmp_path, stop):
     path.write_text("old")
 
     def write_half():
-        with written_whole(path) as part:
+        with atomic_write(path) as part:
             part.write_text("half")
             raise stop
 
@@ -44,8 +44,8 @@ def test_unfinished_writing_leaves_no_trace(tmp_path, stop):
 
 
 def test_folders_and_missing_folders_are_said_by_name(tmp_path):
-    with pytest.raises(UnwritableFileError, match="is a folder"), written_whole(tmp_path):
+    with pytest.raises(UnwritableFileError, match="is a folder"), atomic_write(tmp_path):
         pass
     nowhere = tmp_path / "gone" / "a"
-    with pytest.raises(UnwritableFileError, match="does not exist"), written_whole(nowhere):
+    with pytest.raises(UnwritableFileError, match="does not exist"), atomic_write(nowhere):
         pass

@@ -7,14 +7,14 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from tagloom.labels import PartialLabels as PartialLabels
-    from tagloom.models import APGDiffusion as APGDiffusion
     from tagloom.models import APGGraph as APGGraph
     from tagloom.models import BinaryRelevance as BinaryRelevance
     from tagloom.models import FastTag as FastTag
+    from tagloom.models import KNeighborsTagger as KNeighborsTagger
     from tagloom.models import LabelPropagation as LabelPropagation
     from tagloom.models import LeastSquares as LeastSquares
     from tagloom.models import Maxide as Maxide
-    from tagloom.models import NeighbourTagger as NeighbourTagger
+    from tagloom.models import SemanticDiffusion as SemanticDiffusion
     from tagloom.models import regularization_path as regularization_path
     from tagloom.models import tune as tune
     from tagloom.tagger import SemanticTagger as SemanticTagger
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 # Names are fetched on first use: `import tagloom` costs nothing, and the program's --help needs
 # none of the numerical libraries.
 _HOME = {
-    "APGDiffusion": "tagloom.models",
+    "SemanticDiffusion": "tagloom.models",
     "APGGraph": "tagloom.models",
     "BinaryRelevance": "tagloom.models",
     "FastTag": "tagloom.models",
     "LabelPropagation": "tagloom.models",
     "LeastSquares": "tagloom.models",
     "Maxide": "tagloom.models",
-    "NeighbourTagger": "tagloom.models",
+    "KNeighborsTagger": "tagloom.models",
     "PartialLabels": "tagloom.labels",
     "SemanticTagger": "tagloom.tagger",
     "regularization_path": "tagloom.models",
@@ -37,15 +37,15 @@ _HOME = {
 }
 
 __all__ = [
-    "APGDiffusion",
     "APGGraph",
     "BinaryRelevance",
     "FastTag",
+    "KNeighborsTagger",
     "LabelPropagation",
     "LeastSquares",
     "Maxide",
-    "NeighbourTagger",
     "PartialLabels",
+    "SemanticDiffusion",
     "SemanticTagger",
     "__version__",
     "regularization_path",

@@ -42,7 +42,7 @@ def heading(title: str) -> Markup:
     return Markup(f"<h3>{escape(title)}</h3>")
 
 
-def facts(pairs: Mapping[str, object]) -> Markup:
+def metadata(pairs: Mapping[str, object]) -> Markup:
     """Return names and values below each other."""
     rows = (f"<dt>{escape(name)}</dt><dd>{markup(value)}</dd>" for name, value in pairs.items())
     return Markup(f"<dl>{''.join(rows)}</dl>")

@@ -17,7 +17,7 @@ _UMASK = threading.Lock()
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `path`; what is written there takes the name `path` at the end.
 
     An error or an interrupt inside the block leaves whatever stood at `path` untouched and removes

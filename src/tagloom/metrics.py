@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, as_partial_labels
-from tagloom.validation import check_choice, check_whole
+from tagloom.validation import check_choice, check_integer
 
 # §§ scores
 # Scores that can be judged: numbers, finite, one for each (item, label).
@@ -395,7 +395,7 @@ def top_labels(scores: npt.ArrayLike, k: int = 5) -> npt.NDArray[np.int64]:
 
 def _suggested(scores: Scores, k: int) -> Flags:
     """Mark the k highest scores of each row; ties at the k-th place go to the first columns."""
-    check_whole("k", k, at_least=1)
+    check_integer("k", k, at_least=1)
     n_labels = scores.shape[1]
     if k >= n_labels:
         return np.ones(scores.shape, dtype=bool)
@@ -438,7 +438,7 @@ def squared_error(truth: Any, scores: npt.ArrayLike) -> float:
 Array = npt.NDArray[Any]
 
 
-def comparisons_won(known: PartialLabels, scores: Array) -> npt.NDArray[np.float64]:
+def roc_auc(known: PartialLabels, scores: Array) -> npt.NDArray[np.float64]:
     """Return for each label how often a presence has a higher score than what is absent.
 
     The area under the ROC curve; an equal score is half a win. NaN where there is nothing to

@@ -9,14 +9,14 @@ import numpy as np
 from tagloom.errors import InvalidInputError
 
 
-def is_whole(given: Any) -> bool:
+def is_integer(given: Any) -> bool:
     """Say whether this is a whole number; True is none."""
     return isinstance(given, numbers.Integral) and not isinstance(given, bool | np.bool_)
 
 
-def check_whole(name: str, given: Any, *, at_least: int) -> None:
+def check_integer(name: str, given: Any, *, at_least: int) -> None:
     """Refuse what is not a whole number of that size."""
-    if not is_whole(given) or given < at_least:
+    if not is_integer(given) or given < at_least:
         raise InvalidInputError(
             f"{name} must be a whole number of at least {at_least}; got {given!r}."
         )

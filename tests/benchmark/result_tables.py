@@ -8,8 +8,8 @@ import pandas as pd
 QUALITY = {
     "maxide": (0.30, 0.02),
     "fasttag": (0.25, 0.05),
-    "apg-graph-paper": (0.31, 0.02),
-    "apg-graph": (0.33, 0.01),
+    "apg-graph": (0.31, 0.02),
+    "semantic-diffusion": (0.33, 0.01),
     "descriptor-both": (0.20, 0.02),
 }
 # What a seed adds for all methods, and for ours on top of that.
@@ -23,7 +23,7 @@ def results_table(*, methods=tuple(QUALITY), rates=(0.1, 0.2), n_seeds=3, datase
         start, growth = QUALITY[method]
         for step, rate in enumerate(rates):
             for seed in range(n_seeds):
-                own = OWN[seed] if method == "apg-graph" else 0.0
+                own = OWN[seed] if method == "semantic-diffusion" else 0.0
                 value = start + growth * step + SHARED[seed] + own
                 rows.append(_cell(dataset, method, rate, seed, value))
     return pd.DataFrame(rows)

@@ -103,6 +103,11 @@ def test_a_fingerprint_tells_sets_apart():
 
 
 def test_text_holds_numbers_of_numpy_and_no_nan():
-    facts = {"a": np.float32(0.5), "b": [np.int64(3), float("nan")], "c": np.arange(2), "d": None}
-    assert json.loads(as_text(facts)) == {"a": 0.5, "b": [3, None], "c": [0, 1], "d": None}
+    metadata = {
+        "a": np.float32(0.5),
+        "b": [np.int64(3), float("nan")],
+        "c": np.arange(2),
+        "d": None,
+    }
+    assert json.loads(as_text(metadata)) == {"a": 0.5, "b": [3, None], "c": [0, 1], "d": None}
     assert digest_of(a=1, b=2) == digest_of(b=2, a=1) != digest_of(a=1, b=3)

@@ -18,7 +18,7 @@ LABELS = ["sky", "sea", "樹", "boat & co"]
 TRUTH = [[1, 0, 1, np.nan], [1, 1, 0, 0], [0, 1, 0, 1], [1, 1, 0, 0]]
 EXAMPLES = {
     method: [{"item": "a.png", "top": [["sky", 0.9], ["sea", 0.5], ["boat & co", 0.1]]}]
-    for method in ("maxide", "apg-graph")
+    for method in ("maxide", "semantic-diffusion")
 }
 
 
@@ -42,7 +42,7 @@ def names(paths):
 
 def test_every_figure_is_written_as_png_and_svg(dataset, tmp_path):
     written = write_figures(tmp_path / "out" / "figures", results_table(), dataset, EXAMPLES)
-    stems = ["map", "descriptors", "examples-apg-graph", "examples-maxide", "neighbours"]
+    stems = ["map", "descriptors", "examples-semantic-diffusion", "examples-maxide", "neighbours"]
     assert names(written) == [f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")]
     for path in written[::2]:
         with Image.open(path) as picture:
@@ -61,13 +61,13 @@ def test_the_same_tables_give_the_same_bytes(dataset, tmp_path):
 def test_a_set_of_numbers_gets_curves_only(tmp_path):
     truth = PartialLabels.from_array([[1], [0]], items=["x", "y"])
     numbers = Dataset("numbers", truth, training=[0], test=[1])
-    results = results_table(methods=["maxide", "apg-graph"], n_seeds=1)
+    results = results_table(methods=["maxide", "semantic-diffusion"], n_seeds=1)
     examples = {"maxide": [{"item": "x", "top": [["0", 1.0]]}]}
     assert names(write_figures(tmp_path, results, numbers, examples)) == ["map.png", "map.svg"]
     assert names(write_figures(tmp_path, results)) == ["map.png", "map.svg"]
 
 
-def test_pictures_without_features_have_no_neighbours(dataset, tmp_path):
+def test_pictures_without_features_have_no_neighbors(dataset, tmp_path):
     bare = Dataset("toy", dataset.truth, [1, 2, 3], [0], folder=dataset.folder)
     written = write_figures(tmp_path, results_table(rates=[0.1]), bare, EXAMPLES)
     assert "neighbours.png" not in names(written)

@@ -80,7 +80,7 @@ def test_semantic_features_and_descriptors_agree():
     assert X.training.shape == (40, 8 + S.training.shape[1])
 
 
-def test_a_set_without_concepts_is_described_by_neighbours_alone():
+def test_a_set_without_concepts_is_described_by_neighbors_alone():
     dataset = make_dataset(n_concepts=0)
     known = hidden(dataset.truth.take(dataset.training), "per-class", 0.5, 0)
     assert semantic_descriptors(*split_features(dataset), known).training.shape == (40, 4)

@@ -51,7 +51,7 @@ def dataset():
 
 LABELS = {
     "maxide": {"sea": 0.9, "sky": 0.2, EVIL: 0.5, "none": None},
-    "apg-graph": {"sea": 0.7, "sky": 0.6, EVIL: 0.5, "none": None},
+    "semantic-diffusion": {"sea": 0.7, "sky": 0.6, EVIL: 0.5, "none": None},
 }
 
 
@@ -131,7 +131,7 @@ def test_verdicts_count_every_rate_once():
     nan = float("nan")
     differences = pd.DataFrame(
         {
-            "method": "apg-graph",
+            "method": "semantic-diffusion",
             "mean": [0.1, -0.1, 0.0, 0.1],
             "low": [0.05, -0.2, -0.1, nan],
             "high": [0.2, -0.05, 0.1, nan],

@@ -18,7 +18,7 @@ def printed(results, width=120):
 
 def of_ours(differences):
     """Return the one row of APG-Graph."""
-    (row,) = differences[differences["method"] == "apg-graph"].to_dict("records")
+    (row,) = differences[differences["method"] == "semantic-diffusion"].to_dict("records")
     return row
 
 
@@ -33,7 +33,7 @@ def test_summary_gives_mean_spread_and_number_of_seeds():
 def test_methods_stand_in_the_order_of_the_tables_whatever_order_they_came_in():
     shuffled = results_table().sample(frac=1.0, random_state=0)
     methods = list(dict.fromkeys(summarise(shuffled)["method"]))
-    assert methods == ["maxide", "fasttag", "apg-graph-paper", "apg-graph", "descriptor-both"]
+    assert methods == ["maxide", "fasttag", "apg-graph", "semantic-diffusion", "descriptor-both"]
 
 
 def test_a_cell_without_a_value_is_not_counted():
@@ -45,7 +45,7 @@ def test_a_cell_without_a_value_is_not_counted():
 def test_the_best_baseline_is_chosen_at_each_rate_and_is_never_ours_nor_a_descriptor():
     results = results_table(rates=(0.1, 0.2, 0.3, 0.4))
     differences = paired_differences(results)
-    ours = differences[differences["method"] == "apg-graph"]
+    ours = differences[differences["method"] == "semantic-diffusion"]
     assert ours["baseline"].tolist() == ["maxide", "maxide", "fasttag", "fasttag"]
 
 
@@ -53,7 +53,7 @@ def test_the_interval_is_that_of_the_paired_t_test():
     results = results_table(rates=[0.1])
     row = of_ours(paired_differences(results))
     values = {name: part["map"].to_numpy() for name, part in results.groupby("method")}
-    expected = ttest_rel(values["apg-graph"], values["maxide"]).confidence_interval(0.95)
+    expected = ttest_rel(values["semantic-diffusion"], values["maxide"]).confidence_interval(0.95)
     assert row["mean"] == pytest.approx(0.031)
     assert (row["low"], row["high"]) == (pytest.approx(expected.low), pytest.approx(expected.high))
     # What all methods share by seed cancels: unpaired, the interval would be ten times as wide.
@@ -62,7 +62,7 @@ def test_the_interval_is_that_of_the_paired_t_test():
 
 def test_only_seeds_that_both_have_are_compared():
     results = results_table(rates=[0.1])
-    missing = (results["method"] == "apg-graph") & (results["seed"] == 1)
+    missing = (results["method"] == "semantic-diffusion") & (results["seed"] == 1)
     row = of_ours(paired_differences(results[~missing]))
     assert row["n"] == 2
     assert row["mean"] == pytest.approx(0.03 + (0.001 + 0.003) / 2)
@@ -76,12 +76,12 @@ def test_one_seed_gives_a_difference_without_an_interval():
 
 
 def test_what_is_not_named_as_ours_is_a_baseline():
-    row = of_ours(paired_differences(results_table(rates=[0.1]), ours=["apg-graph"]))
-    assert row["baseline"] == "apg-graph-paper"
+    row = of_ours(paired_differences(results_table(rates=[0.1]), ours=["semantic-diffusion"]))
+    assert row["baseline"] == "apg-graph"
 
 
 def test_without_a_baseline_there_is_no_difference():
-    results = results_table(methods=["apg-graph"])
+    results = results_table(methods=["semantic-diffusion"])
     assert paired_differences(results).empty
     assert best_baseline(results) is None
     assert "33.1 ± 1.8" in printed(results)
@@ -89,7 +89,7 @@ def test_without_a_baseline_there_is_no_difference():
 
 def test_a_result_against_us_is_printed_like_any_other():
     results = results_table()
-    results.loc[results["method"] == "apg-graph", "map"] -= 0.1
+    results.loc[results["method"] == "semantic-diffusion", "map"] -= 0.1
     text = printed(results)
     assert "−6.9 [−7.4, −6.4], n=3" in text
     assert text.index("FastTag") < text.index("APG-Graph")

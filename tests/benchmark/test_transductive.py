@@ -49,7 +49,7 @@ def seen_by(method):
 
 
 def test_who_sees_unlabelled_items_is_who_uses_a_graph():
-    assert set(SEEING) == {"propagation", "apg-graph-paper", "apg-graph"}
+    assert set(SEEING) == {"propagation", "apg-graph", "semantic-diffusion"}
 
 
 @pytest.mark.parametrize("features", ["visual", "semantic"])

@@ -30,7 +30,7 @@ class Ridge(PartialLabelLearner):
             self.coef_[:, j] = np.linalg.solve(A, rows[at].T @ (weights[at, j] * truth[at, j]))
         return self
 
-    def search_space(self, X, Y, graph=None):
+    def default_param_grid(self, X, Y, graph=None):
         return [{"ridge": [0.1, 1.0, 10.0]}]
 
     def _scores(self, X):
@@ -46,7 +46,7 @@ class Rates(PartialLabelLearner):
         self.rates_ = counts.present / np.maximum(1, counts.present + counts.absent)
         return self
 
-    def search_space(self, X, Y, graph=None):
+    def default_param_grid(self, X, Y, graph=None):
         return []
 
     def _scores(self, X):

@@ -16,7 +16,7 @@ from tagloom.labels import PartialLabels
 from tagloom.vision import Features
 
 runner = CliRunner()
-QUICK = ["--methods", "apg-graph-paper", "--repeats", "1", "--rates", "0.5", "--jobs", "1"]
+QUICK = ["--methods", "apg-graph", "--repeats", "1", "--rates", "0.5", "--jobs", "1"]
 
 
 def toy_dataset():
@@ -44,7 +44,7 @@ def test_json_is_all_that_stands_on_standard_output(tmp_path):
     assert account["cells"] == 1
     assert account["finished_before"] == 0
     assert account["failed"] == []
-    assert account["map"][0]["method"] == "apg-graph-paper"
+    assert account["map"][0]["method"] == "apg-graph"
     assert 0 < account["map"][0]["mean"] <= 1
     assert all(Path(path).is_file() for path in account["files"])
     assert "30 training and 10 test items, 3 labels" in answer.stderr
@@ -80,7 +80,7 @@ def test_failed_cells_are_told_and_end_in_exit_code_1(tmp_path, monkeypatch):
     answer = runner.invoke(app, command)
     assert answer.exit_code == 1
     assert "1 of 1 cells failed" in answer.stderr
-    assert "apg-graph-paper, per-class, rate 0.5, seed 0: RuntimeError: no luck" in answer.stderr
+    assert "apg-graph, per-class, rate 0.5, seed 0: RuntimeError: no luck" in answer.stderr
     machine = runner.invoke(app, [*command, "--json"])
     assert machine.exit_code == 1
     assert json.loads(machine.stdout)["failed"][0]["error"] == "RuntimeError: no luck"
@@ -88,7 +88,7 @@ def test_failed_cells_are_told_and_end_in_exit_code_1(tmp_path, monkeypatch):
 
 def test_flags_win_over_the_file(tmp_path):
     path = tmp_path / "benchmark.toml"
-    path.write_text('rates = [0.2]\nmethods = ["apg-graph-paper"]\nrepeats = 1\nfigures = false\n')
+    path.write_text('rates = [0.2]\nmethods = ["apg-graph"]\nrepeats = 1\nfigures = false\n')
     out = tmp_path / "out"
     command = ["benchmark", "--config", str(path), "--rates", "0.5,0.7", "--out", str(out)]
     answer = runner.invoke(app, [*command, "--jobs", "1", "--json"])
@@ -124,7 +124,7 @@ def test_methods_are_listed():
     assert "least-squares" in answer.stdout
     assert answer.stdout.strip().splitlines()[-1].endswith("APG-Graph  (ours)")
     listed = json.loads(runner.invoke(app, ["benchmark", "--list-methods", "--json"]).stdout)
-    assert [one["name"] for one in listed if one["ours"]] == ["apg-graph-paper", "apg-graph"]
+    assert [one["name"] for one in listed if one["ours"]] == ["apg-graph", "semantic-diffusion"]
 
 
 SCRIPT = """
@@ -150,7 +150,7 @@ if __name__ == "__main__":
 def test_an_interrupt_keeps_what_is_finished_and_says_so(tmp_path, jobs):
     out, script = tmp_path / "out", tmp_path / "script.py"
     here = Path(__file__).parent
-    toys = here.parent / "experiments"
+    toys = here.parent / "benchmark"
     script.write_text(SCRIPT.format(here=str(here), toys=str(toys), jobs=jobs, out=str(out)))
     started = subprocess.Popen(
         [sys.executable, str(script)], stderr=subprocess.PIPE, text=True, start_new_session=True

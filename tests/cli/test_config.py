@@ -22,7 +22,7 @@ def test_every_flag_can_stand_in_the_file(collection, finished, tagloom, write):
         f"out = {json.dumps(str(finished))}\n"
         f"cache = {json.dumps(str(collection.cache))}\n"
         "minutes = 0\nfolds = 2\nleast-pictures = 3\nwhole = false\njson = true\n"
-        'backbone = "lite0"\n'
+        'encoder = "lite0"\n'
     )
     answer = tagloom("complete", "--config", config)
     assert answer.code == 0, answer.err

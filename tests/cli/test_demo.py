@@ -48,20 +48,20 @@ def test_a_second_run_keeps_pictures_and_gives_the_same_figures(shown):
     out, text = shown
     picture = out / "pictures-60-of-series-0" / "scene-00000.jpg"
     drawn = picture.stat().st_mtime_ns
-    facts = json.loads(run("--pictures", 60, "--keep", 0.4, "--out", out, "--json").output)
+    metadata = json.loads(run("--pictures", 60, "--keep", 0.4, "--out", out, "--json").output)
     assert picture.stat().st_mtime_ns == drawn
-    for learner in facts["learners"].values():
+    for learner in metadata["learners"].values():
         assert f"{learner['mAP of hidden tags']:.3f}" in text
 
 
 def test_figures_are_those_of_the_suggestions_on_disk(shown):
     out, _ = shown
-    facts = json.loads(run("--pictures", 60, "--keep", 0.4, "--out", out, "--json").output)
+    metadata = json.loads(run("--pictures", 60, "--keep", 0.4, "--out", out, "--json").output)
     truth = read_tags(out / "pictures-60-of-series-0")
     with (out / "result" / "suggestions.csv").open(encoding="utf-8", newline="") as opened:
         made = [row for row in csv.DictReader(opened) if row["state"] == "suggested"]
     right = [row["tag"] in truth[row["image"]] for row in made]
-    ours = facts["learners"]["tagloom"]
+    ours = metadata["learners"]["tagloom"]
     assert ours["suggestions"] == len(made)
     np.testing.assert_allclose(ours["precision of suggestions"], np.mean(right))
 

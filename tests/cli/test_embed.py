@@ -49,11 +49,11 @@ def test_a_second_run_says_that_there_is_nothing_to_do(folder, tmp_path):
     np.testing.assert_allclose(features.posteriors.sum(axis=1), 1, rtol=1e-5)
 
 
-def test_backbones_and_views_have_entries_of_their_own(folder):
+def test_encoders_and_views_have_entries_of_their_own(folder):
     run(folder)
     assert json.loads(run(folder, "--whole", "--json").output)["embedded"] == 3
-    both = json.loads(run(folder, "--backbone", "lite0", "--backbone", "lite1", "--json").output)
-    assert both["backbone"] == "efficientnet-lite0+efficientnet-lite1"
+    both = json.loads(run(folder, "--encoder", "lite0", "--encoder", "lite1", "--json").output)
+    assert both["encoder"] == "efficientnet-lite0+efficientnet-lite1"
     assert both["embedded"] == 3
 
 
@@ -83,8 +83,8 @@ def test_mistakes_are_noticed_before_the_work(folder, tmp_path):
         run(tmp_path / "gone")
     with pytest.raises(InvalidInputError, match="must be a file in a folder that exists"):
         run(folder, "--out", tmp_path / "gone" / "out.npz")
-    with pytest.raises(InvalidInputError, match="no backbone 'vgg'"):
-        run(folder, "--backbone", "vgg")
+    with pytest.raises(InvalidInputError, match="no encoder 'vgg'"):
+        run(folder, "--encoder", "vgg")
     assert run(folder, "--workers", "0").exit_code == 2
 
 

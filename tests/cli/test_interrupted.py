@@ -77,7 +77,7 @@ def _check_same(unbroken, folders):
         assert (out / name).read_bytes() == (unbroken / name).read_bytes()
     # The same content may stand in another order in the file.
     mine, theirs = (read_model(folder / "model.tagloom", KIND) for folder in (out, unbroken))
-    assert mine.facts == theirs.facts
+    assert mine.metadata == theirs.metadata
     assert mine.arrays.keys() == theirs.arrays.keys()
     for name, array in mine.arrays.items():
         np.testing.assert_array_equal(array, theirs.arrays[name])

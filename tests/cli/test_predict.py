@@ -74,7 +74,7 @@ def test_a_file_of_unknown_form_is_refused_before_any_work(finished_run, tagloom
         assert words in answer.err
 
 
-def test_the_backbone_of_the_run_looks_at_new_pictures(collection, tagloom, tmp_path):
+def test_the_encoder_of_the_run_looks_at_new_pictures(collection, tagloom, tmp_path):
     answer = collection.complete(tmp_path / "out", "--whole")
     assert answer.code == 0, answer.err
     folder = tmp_path / "one"

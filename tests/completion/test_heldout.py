@@ -4,7 +4,7 @@ from sklearn.metrics import roc_auc_score
 
 from tagloom.completion.fit import held_out_scores
 from tagloom.labels import PartialLabels, State
-from tagloom.models import APGDiffusion
+from tagloom.models import SemanticDiffusion
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Features
 
@@ -67,7 +67,7 @@ def test_of_pictures_that_tell_nothing_nothing_is_foretold(local):
     known = PartialLabels.from_array(truth, items=features.items)
 
     def scores(number, training):
-        return SemanticTagger(APGDiffusion(ridge=0.1)).fit(features, training).scores()
+        return SemanticTagger(SemanticDiffusion(ridge=0.1)).fit(features, training).scores()
 
     final = scores(0, known)
     H = held_out_scores(known, final, scores, n_splits=4)

@@ -76,7 +76,7 @@ def test_pictures_without_a_usable_name_are_skipped_and_told(scenes, tmp_path):
     pictures = look_at(tmp_path, None, scenes / "cache", show_progress=False)
     assert pictures.features.items == ["0.jpg"]
     assert sorted(one.name for one in pictures.skipped) == ["?.jpg", "broken.jpg"]
-    assert pictures.backbone is not None
+    assert pictures.encoder is not None
 
 
 def test_a_folder_without_pictures_is_refused(tmp_path):

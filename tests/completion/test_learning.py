@@ -7,7 +7,7 @@ from tagloom.completion.inputs import said_of
 from tagloom.completion.options import Options
 from tagloom.completion.training_labels import teach
 from tagloom.formats import read_tags
-from tagloom.models import APGDiffusion
+from tagloom.models import SemanticDiffusion
 from tagloom.tagger import SemanticTagger
 
 OPTIONS = Options(least_pictures=2, folds=3)
@@ -20,7 +20,7 @@ def taught(collection):
 
 
 def learned(collection, taught, work, ridge):
-    tagger = SemanticTagger(APGDiffusion(ridge=ridge)).fit(collection.features, taught.known)
+    tagger = SemanticTagger(SemanticDiffusion(ridge=ridge)).fit(collection.features, taught.known)
     return measured(tagger, collection.features, taught, OPTIONS, work, show_progress=False)
 
 

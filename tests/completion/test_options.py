@@ -38,7 +38,7 @@ def test_an_option_that_cannot_be_meant_is_refused_by_name(wrong):
 
 def test_options_survive_json():
     options = Options(unlisted="0.25", precision=0.9, completeness=1.0, minutes=0, seed=7)
-    assert Options.of(json.loads(json.dumps(options.facts()))) == options
+    assert Options.of(json.loads(json.dumps(options.metadata()))) == options
 
 
 @pytest.mark.parametrize(

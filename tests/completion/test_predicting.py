@@ -4,7 +4,7 @@ import pytest
 from tagloom.completion.model import CompletionModel, predict_folder, write_predictions
 from tagloom.errors import InvalidInputError
 from tagloom.formats import read_tags
-from tagloom.vision import choose_backbone
+from tagloom.vision import load_encoder
 
 
 def test_new_pictures_are_tagged_by_probability(finished):
@@ -22,17 +22,17 @@ def test_new_pictures_are_tagged_by_probability(finished):
     assert len(every.table) == P.size
 
 
-def test_pictures_must_be_seen_by_the_backbone_that_saw_the_others(finished):
+def test_pictures_must_be_seen_by_the_encoder_that_saw_the_others(finished):
     scenes, done = finished
     seen_by = CompletionModel.load(done.out / "model.tagloom").tagger._seen_by
     assert seen_by["name"] == "efficientnet-lite0"
     try:
-        choose_backbone(["lite1"])
+        load_encoder(["lite1"])
     except Exception as missing:
-        pytest.skip(f"no other backbone here: {missing}")
+        pytest.skip(f"no other encoder here: {missing}")
     with pytest.raises(InvalidInputError, match="lite0"):
         predict_folder(
-            done.out / "model.tagloom", scenes / "photos", backbone=["lite1"],
+            done.out / "model.tagloom", scenes / "photos", encoder=["lite1"],
             cache=scenes / "cache",
         )  # fmt: skip
 

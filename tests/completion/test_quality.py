@@ -6,7 +6,7 @@ import pytest
 from tagloom.completion.calibration import Calibration
 from tagloom.completion.result import Bin, calibration_error, label_qualities, reliability
 from tagloom.labels import PartialLabels
-from tagloom.metrics import comparisons_won
+from tagloom.metrics import roc_auc
 
 
 def with_completeness(c):
@@ -63,7 +63,7 @@ def test_comparisons_are_those_of_the_roc_curve():
     truth = (rng.random((40, 3)) < 0.4).astype(float)
     truth[:, 2] = 1
     scores = rng.random((40, 3)).round(1)
-    won = comparisons_won(PartialLabels.from_array(truth), scores)
+    won = roc_auc(PartialLabels.from_array(truth), scores)
     expected = [roc_auc_score(truth[:, j], scores[:, j]) for j in range(2)]
     np.testing.assert_allclose(won[:2], expected)
     assert np.isnan(won[2])

@@ -21,11 +21,11 @@ def test_a_digest_tells_shapes_types_and_values_apart():
 
 @settings(max_examples=15)
 @given(st.dictionaries(st.text(), st.integers() | st.text() | st.none(), max_size=4))
-def test_a_record_is_read_as_it_was_written(tmp_path_factory, facts):
+def test_a_record_is_read_as_it_was_written(tmp_path_factory, metadata):
     out = tmp_path_factory.mktemp("record")
-    write_record(out, {"facts": facts})
+    write_record(out, {"metadata": metadata})
     record = read_record(out)
-    assert record["facts"] == facts
+    assert record["metadata"] == metadata
     assert "numpy" in record["packages"]
 
 

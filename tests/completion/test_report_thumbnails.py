@@ -60,8 +60,8 @@ def test_unchanged_pictures_keep_their_thumbnails(photos, tmp_path):
     first = write_thumbnails(photos, ["a.png", "b.png"], folder)
     for digest in first:
         thumbnail_path(folder, digest).write_bytes(b"as it was")
-    facts = (photos / "b.png").stat()
-    os.utime(photos / "b.png", ns=(facts.st_atime_ns, facts.st_mtime_ns + 10**9))
+    metadata = (photos / "b.png").stat()
+    os.utime(photos / "b.png", ns=(metadata.st_atime_ns, metadata.st_mtime_ns + 10**9))
     second = write_thumbnails(photos, ["a.png", "b.png"], folder)
     assert second[0] == first[0]
     assert second[1] != first[1]

@@ -91,7 +91,7 @@ def test_scores_and_predictions_are_lazy_and_equal_those_in_memory(client, probl
 @pytest.mark.parametrize("method", ["complete", "score"])
 def test_what_would_gather_all_items_is_refused_and_works_in_memory(problem, method):
     local = APGGraph(2.0, ridge=1.0, tol=0.1).fit(problem.X, problem.Y)
-    model = ClusterAPGGraph._unpacked(local._packed())
+    model = ClusterAPGGraph._deserialized(local._serialized())
     with pytest.raises(InvalidInputError, match="would gather"):
         getattr(model, method)(*problem.arrays())
     expected = getattr(local, method)(problem.X, problem.Y)

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
-from toy_backbone import MeanColour, second_version
+from toy_encoder import MeanColour, second_version
 
 from tagloom.dask import ParquetItems, cluster_embed
 from tagloom.dask import embedding as embedding_task
@@ -48,7 +48,7 @@ def test_the_network_is_loaded_once_for_all_tasks(client, pictures, monkeypatch)
         made.append(names)
         return MeanColour(version=3)
 
-    monkeypatch.setattr(embedding_task, "choose_backbone", choose)
+    monkeypatch.setattr(embedding_task, "load_encoder", choose)
     _embed(client, pictures, ["some network"])
     assert made == [("some network",)]
 

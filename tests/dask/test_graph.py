@@ -3,12 +3,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tagloom.dask import GraphBlocks, cluster_graph, cluster_neighbours, row_blocks
+from tagloom.dask import GraphBlocks, cluster_graph, cluster_neighbors, row_blocks
 from tagloom.dask.objective import congruence
 from tagloom.dask.pca import moments_of
 from tagloom.errors import InvalidInputError
 from tagloom.graph import laplacian, semantic_graph
-from tagloom.neighbors import nearest_neighbours
+from tagloom.neighbors import nearest_neighbors
 
 
 @pytest.fixture
@@ -20,10 +20,10 @@ def rows(rng):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_neighbours_are_those_of_the_search_in_memory(client, rows, metric):
-    expected = nearest_neighbours(rows, 5, metric=metric)
+def test_neighbors_are_those_of_the_search_in_memory(client, rows, metric):
+    expected = nearest_neighbors(rows, 5, metric=metric)
     blocks = da.from_array(rows, chunks=((37, 3, 50), 4))
-    found = cluster_neighbours(blocks, 5, metric=metric, client=client)
+    found = cluster_neighbors(blocks, 5, metric=metric, client=client)
     np.testing.assert_array_equal(found.indices.compute(), expected.indices)
     np.testing.assert_allclose(found.distances.compute(), expected.distances, atol=1e-12)
 
@@ -54,6 +54,6 @@ def test_a_graph_in_other_partitions_is_refused(client, rows):
         congruence(blocks, graph, np.zeros(4), client)
 
 
-def test_as_many_neighbours_as_rows_are_refused(client, rows):
+def test_as_many_neighbors_as_rows_are_refused(client, rows):
     with pytest.raises(InvalidInputError, match="from 1 to 89"):
-        cluster_neighbours(da.from_array(rows, chunks=(45, 4)), 90, client=client)
+        cluster_neighbors(da.from_array(rows, chunks=(45, 4)), 90, client=client)

@@ -5,11 +5,11 @@ from layouts import picture
 from tagloom.datasets import Dataset
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
-from tagloom.vision import Backbone, Features, Framing
+from tagloom.vision import Encoder, Features, Framing
 from tagloom.vision.encoders import fingerprint
 
 
-class MeanColour(Backbone):
+class MeanColour(Encoder):
     name = "mean-colour"
     framing = Framing(8)
     side_needed = 16

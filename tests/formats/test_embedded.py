@@ -105,7 +105,7 @@ SOUND = {
     "padded.jpg": jpeg((0xE1, XMP_START + XMP + b"\0" * 50)),
     "fill.jpg": jpeg((0xE1, XMP_START + XMP)).replace(b"\xff\xe1", b"\xff\xff\xff\xe1"),
     "text.png": png((b"tEXt", b"Software\0x"), (b"iTXt", itxt(XMP))),
-    "packed.png": png((b"iTXt", b"Comment\0\0\0\0\0no"), (b"iTXt", itxt(XMP, compressed=True))),
+    "serialized.png": png((b"iTXt", b"Comment\0\0\0\0\0no"), (b"iTXt", itxt(XMP, compressed=True))),
     "little.tif": tiff("<", [(256, 3, b"\4\0\0\0"), (700, 1, XMP)]),
     "big-endian.tif": tiff(">", [(700, 7, XMP)]),
     "big.tif": tiff("<", [(700, 1, XMP)], big=True),

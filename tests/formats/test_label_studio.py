@@ -80,14 +80,14 @@ def test_what_is_written_is_read_again(tmp_path, said):
 def test_shape_is_what_label_studio_imports(tmp_path):
     said = entries(("IMG_1.jpg", "beach", True, 0.75), ("IMG_1.jpg", "sun", True, 0.25))
     config = write_label_studio(
-        said, tmp_path / "tasks.json", prefix="photos/", model_version="apg-graph-0.1"
+        said, tmp_path / "tasks.json", prefix="photos/", model_version="semantic-diffusion-0.1"
     )
     assert json.loads((tmp_path / "tasks.json").read_text()) == [
         {
             "data": {"image": "/data/local-files/?d=photos/IMG_1.jpg"},
             "predictions": [
                 {
-                    "model_version": "apg-graph-0.1",
+                    "model_version": "semantic-diffusion-0.1",
                     "score": 0.5,
                     "result": [
                         {

@@ -142,14 +142,14 @@ def test_a_link_that_appears_after_planning_is_not_followed(root, journal, tmp_p
 
 
 def test_a_file_that_cannot_be_written_does_not_stop_the_others(root, journal, monkeypatch):
-    real = sidecar_apply.written_whole
+    real = sidecar_apply.atomic_write
 
     def refusing(path):
         if path.name == "1.jpg.xmp":
             raise PermissionError(13, "Permission denied", str(path))
         return real(path)
 
-    monkeypatch.setattr(sidecar_apply, "written_whole", refusing)
+    monkeypatch.setattr(sidecar_apply, "atomic_write", refusing)
     report = apply_sidecars(plan_sidecars(root, TAGS), journal)
     assert report.written == ["a/2.xmp"]
     assert [remark.where for remark in report.failed] == ["1.jpg.xmp"]
@@ -266,7 +266,7 @@ def test_an_interrupt_between_entry_and_file_is_made_good(root, journal, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(sidecar_apply, "written_whole", interrupted)
+        patch.setattr(sidecar_apply, "atomic_write", interrupted)
         with pytest.raises(KeyboardInterrupt):
             apply_sidecars(plan_sidecars(root, TAGS), journal)
     assert [entry.path for entry in read_journal(journal).entries] == ["1.jpg.xmp"]

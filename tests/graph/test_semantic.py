@@ -60,7 +60,7 @@ def test_equal_items_are_joined_and_none_to_itself():
     assert W[4, 3] == 0
 
 
-def test_fewer_items_than_neighbours():
+def test_fewer_items_than_neighbors():
     assert semantic_graph([[1.0], [2.0], [3.0]], 10).toarray().tolist() == [
         [0, 2, 3],
         [2, 0, 6],

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
-from tagloom.persistence.codecs import pack_labels, unpack_labels
+from tagloom.persistence.codecs import deserialize_labels, serialize_labels
 
 cells = st.sampled_from([1.0, 0.0, np.nan])
 
@@ -37,7 +37,7 @@ def some_labels(draw):
 @settings(deadline=None)
 @given(some_labels())
 def test_nothing_is_lost(known):
-    back = unpack_labels(pack_labels(known))
+    back = deserialize_labels(serialize_labels(known))
     assert back == known
     assert (back.labels, back.items) == (known.labels, known.items)
     assert back.is_sparse == known.is_sparse
@@ -48,7 +48,7 @@ def test_nothing_is_lost(known):
 def test_names_that_json_would_change_are_refused():
     known = PartialLabels.from_array([[1, 0]], labels=[("a", 1), ("b", 2)])
     with pytest.raises(InvalidInputError, match="of type tuple"):
-        pack_labels(known)
+        serialize_labels(known)
 
 
 @pytest.mark.parametrize("unlisted", [0.0, 0.5])
@@ -56,8 +56,8 @@ def test_impossible_states_and_places_are_refused(unlisted):
     known = PartialLabels.from_entries(
         [0, 19], [1, 0], [True, False], shape=(20, 20), unlisted_weight=unlisted
     )
-    packed = pack_labels(known)
-    assert packed.facts["is_sparse"]
-    for name, wrong in (("codes", packed.arrays["codes"] + 5), ("indices", np.array([1, 700]))):
+    serialized = serialize_labels(known)
+    assert serialized.metadata["is_sparse"]
+    for name, wrong in (("codes", serialized.arrays["codes"] + 5), ("indices", np.array([1, 700]))):
         with pytest.raises(ValueError, match=r"neither present|indices|index"):
-            unpack_labels(packed._replace(arrays=packed.arrays | {name: wrong}))
+            deserialize_labels(serialized._replace(arrays=serialized.arrays | {name: wrong}))

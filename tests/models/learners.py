@@ -1,14 +1,14 @@
 """Every learner, as the common suite runs it: to join, a learner adds one line."""
 
 from tagloom.models import (
-    APGDiffusion,
     APGGraph,
     BinaryRelevance,
     FastTag,
+    KNeighborsTagger,
     LabelPropagation,
     LeastSquares,
     Maxide,
-    NeighbourTagger,
+    SemanticDiffusion,
 )
 
 LEARNERS = [
@@ -23,10 +23,10 @@ LEARNERS = [
     Maxide(lam=0.3, solver="published"),
     FastTag(noise=0.1, beta=0.1),
     FastTag(noise=0.1, beta=0.1, n_layers=2),
-    NeighbourTagger(n_neighbors=15),
+    KNeighborsTagger(n_neighbors=15),
     LabelPropagation(n_neighbors=10),
-    APGDiffusion(ridge=1.0),
-    APGDiffusion(lam=0.3, n_passes=1),
+    SemanticDiffusion(ridge=1.0),
+    SemanticDiffusion(lam=0.3, n_passes=1),
 ]
 
 

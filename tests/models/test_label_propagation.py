@@ -148,7 +148,7 @@ def test_a_warm_start_notices_another_precision():
     assert_as_if_cold(warm.fit(double, TOY.known), double, TOY.known)
 
 
-def test_a_warm_start_looks_for_no_neighbours_twice(monkeypatch):
+def test_a_warm_start_looks_for_no_neighbors_twice(monkeypatch):
     made = []
 
     def counted(*args, **kwargs):

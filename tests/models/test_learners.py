@@ -165,7 +165,7 @@ def test_decision_function_is_positive_where_predict_says_present(learner):
 
 @every_learner
 def test_its_own_search_space_is_small_and_can_be_tuned(learner):
-    stages = learner.search_space(TOY.X, TOY.known)
+    stages = learner.default_param_grid(TOY.X, TOY.known)
     assert 2 <= sum(int(np.prod([len(v) for v in stage.values()])) for stage in stages) <= 16
     tuning = tune(learner, TOY.X, TOY.known, n_splits=2)
     assert set(tuning.best.params) == {name for stage in stages for name in stage}

@@ -83,7 +83,7 @@ def edit_header(path, edit):
 
 
 def test_altered_label_name_is_noticed(path):
-    edit_header(path, lambda h: h["facts"]["classes"]["values"].__setitem__(0, "lake"))
+    edit_header(path, lambda h: h["metadata"]["classes"]["values"].__setitem__(0, "lake"))
     with pytest.raises(ModelFileError, match="altered or damaged"):
         APGGraph.load(path)
 
@@ -95,7 +95,7 @@ def test_newer_protocol_asks_for_an_upgrade(path):
 
 
 def test_header_without_its_parts_is_refused(path):
-    edit_header(path, lambda h: h.pop("facts"))
+    edit_header(path, lambda h: h.pop("metadata"))
     with pytest.raises(ModelFileError, match="lacks one of"):
         APGGraph.load(path)
 
@@ -113,12 +113,12 @@ def test_model_with_missing_parts_is_refused(tmp_path):
 
 
 def test_files_that_say_nothing_of_their_sizes_are_read(model, path):
-    arrays, facts = saving.read_model(path, "APGGraph")
-    del facts["size"]
-    saving.write_model(path, "APGGraph", arrays, facts)
+    arrays, metadata = saving.read_model(path, "APGGraph")
+    del metadata["size"]
+    saving.write_model(path, "APGGraph", arrays, metadata)
     X = pd.DataFrame(TOY.X).add_prefix("f")
     pd.testing.assert_frame_equal(APGGraph.load(path).scores(X), model.scores(X))
-    assert saving.read_facts(path).n_labels is None
+    assert saving.read_metadata(path).n_labels is None
 
 
 def test_foreign_safetensors_and_missing_files_are_refused(tmp_path):
@@ -160,4 +160,4 @@ def test_header_tells_protocol_and_versions(path):
     header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["tagloom"])
     assert header["protocol"] == 1
     assert header["versions"]["tagloom"] == tagloom.__version__
-    assert header["facts"]["parameters"]["lam"] == 0.3
+    assert header["metadata"]["parameters"]["lam"] == 0.3

@@ -7,7 +7,7 @@ from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.labels import PartialLabels
-from tagloom.models import APGDiffusion, APGGraph, LeastSquares, read_facts
+from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion, read_metadata
 from tagloom.persistence import container as saving
 
 TOY = low_rank_toy()
@@ -35,7 +35,7 @@ def assert_same(loaded, model, X=TOY.X, new=NEW, known=TOY.known):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_round_trip_is_exact(n_passes, lam, dtype, tmp_path):
     X = TOY.X.astype(dtype)
-    model = APGDiffusion(lam, n_passes=n_passes, n_neighbors=6).fit(X, TOY.known)
+    model = SemanticDiffusion(lam, n_passes=n_passes, n_neighbors=6).fit(X, TOY.known)
     loaded = there_and_back(model, tmp_path)
     assert_same(loaded, model, X, NEW.astype(dtype))
     assert loaded.get_params() == model.get_params()
@@ -62,12 +62,12 @@ def test_any_parameters_survive(doubt, smoothing, metric, unlisted, tmp_path):
         shape=TOY.known.shape,
         unlisted_weight=unlisted,
     )
-    model = APGDiffusion(doubt=doubt, smoothing=smoothing, metric=metric, n_neighbors=4)
+    model = SemanticDiffusion(doubt=doubt, smoothing=smoothing, metric=metric, n_neighbors=4)
     assert_same(there_and_back(model.fit(TOY.X, known), tmp_path), model)
 
 
 def test_without_any_graph_nothing_but_the_linear_part_is_kept(tmp_path):
-    model = APGDiffusion(doubt=np.inf, smoothing=0).fit(TOY.X, TOY.known)
+    model = SemanticDiffusion(doubt=np.inf, smoothing=0).fit(TOY.X, TOY.known)
     loaded = there_and_back(model, tmp_path)
     assert_same(loaded, model)
     assert loaded.graph_ is None
@@ -77,17 +77,17 @@ def test_without_any_graph_nothing_but_the_linear_part_is_kept(tmp_path):
 def test_names_and_single_columns_are_kept(tmp_path):
     X = pd.DataFrame(TOY.X).add_prefix("f")
     Y = pd.DataFrame(TOY.known.to_array()).add_prefix("label ")
-    model = APGDiffusion().fit(X, Y)
+    model = SemanticDiffusion().fit(X, Y)
     loaded = there_and_back(model, tmp_path)
     pd.testing.assert_frame_equal(loaded.scores(X), model.scores(X), check_exact=True)
-    one = APGDiffusion().fit(TOY.X, np.array(["no", "yes"] * 60))
+    one = SemanticDiffusion().fit(TOY.X, np.array(["no", "yes"] * 60))
     np.testing.assert_array_equal(there_and_back(one, tmp_path).predict(NEW), one.predict(NEW))
 
 
 def test_a_loaded_model_can_be_fitted_again(tmp_path):
-    model = APGDiffusion(warm_start=True).fit(TOY.X, TOY.known)
+    model = SemanticDiffusion(warm_start=True).fit(TOY.X, TOY.known)
     loaded = there_and_back(model, tmp_path).set_params(doubt=0.7).fit(TOY.X, TOY.known)
-    fresh = APGDiffusion(doubt=0.7).fit(TOY.X, TOY.known)
+    fresh = SemanticDiffusion(doubt=0.7).fit(TOY.X, TOY.known)
     np.testing.assert_array_equal(loaded.scores(NEW), fresh.scores(NEW))
 
 
@@ -99,7 +99,7 @@ def test_least_squares_is_saved_alike(tmp_path):
 
 @pytest.fixture
 def path(tmp_path):
-    APGDiffusion(n_neighbors=5).fit(TOY.X, TOY.known).save(tmp_path / "m")
+    SemanticDiffusion(n_neighbors=5).fit(TOY.X, TOY.known).save(tmp_path / "m")
     return tmp_path / "m"
 
 
@@ -107,39 +107,39 @@ def test_damage_is_refused(path):
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(ModelFileError, match="not a readable model file"):
-        APGDiffusion.load(path)
+        SemanticDiffusion.load(path)
     altered = bytearray(content)
     altered[-3] ^= 1
     path.write_bytes(altered)
     with pytest.raises(ModelFileError, match="altered or damaged"):
-        APGDiffusion.load(path)
+        SemanticDiffusion.load(path)
 
 
 def test_other_kinds_are_refused(path, tmp_path):
-    with pytest.raises(ModelFileError, match="holds a APGDiffusion; expected a APGGraph"):
+    with pytest.raises(ModelFileError, match="holds a SemanticDiffusion; expected a APGGraph"):
         APGGraph.load(path)
 
 
 @pytest.mark.parametrize("missing", ["rows", "pass1/told", "pass0/S/indices", "step0/F"])
 def test_missing_parts_are_refused(path, missing):
-    arrays, facts = saving.read_model(path, "APGDiffusion")
+    arrays, metadata = saving.read_model(path, "SemanticDiffusion")
     del arrays[missing]
-    saving.write_model(path, "APGDiffusion", arrays, facts)
+    saving.write_model(path, "SemanticDiffusion", arrays, metadata)
     with pytest.raises(ModelFileError, match="lacks or misstates a part"):
-        APGDiffusion.load(path)
+        SemanticDiffusion.load(path)
 
 
 def test_positions_outside_a_graph_are_refused(path):
-    arrays, facts = saving.read_model(path, "APGDiffusion")
+    arrays, metadata = saving.read_model(path, "SemanticDiffusion")
     arrays["pass0/S/indices"] = arrays["pass0/S/indices"] + 1000
-    saving.write_model(path, "APGDiffusion", arrays, facts)
+    saving.write_model(path, "SemanticDiffusion", arrays, metadata)
     with pytest.raises(ModelFileError, match="lacks or misstates a part"):
-        APGDiffusion.load(path)
+        SemanticDiffusion.load(path)
 
 
 def test_the_header_is_read_alone(path):
-    header = read_facts(path)
-    assert (header.kind, header.protocol) == ("APGDiffusion", saving.PROTOCOL)
+    header = read_metadata(path)
+    assert (header.kind, header.protocol) == ("SemanticDiffusion", saving.PROTOCOL)
     assert (header.n_items, header.n_labels, header.n_features) == (120, 8, 10)
     assert header.parameters["n_neighbors"] == 5
     assert header.n_bytes == path.stat().st_size
@@ -148,13 +148,13 @@ def test_the_header_is_read_alone(path):
 
 def test_the_header_of_a_damaged_foreign_or_missing_file_is_refused(path, tmp_path):
     with pytest.raises(ModelFileError, match="There is no model file at"):
-        read_facts(tmp_path / "nowhere")
+        read_metadata(tmp_path / "nowhere")
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ModelFileError, match="not a readable model file"):
-        read_facts(path)
+        read_metadata(path)
     (tmp_path / "text").write_text("a,b\n1,2\n")
     with pytest.raises(ModelFileError, match="not a readable model file"):
-        read_facts(tmp_path / "text")
+        read_metadata(tmp_path / "text")
 
 
 def test_arrays_keep_their_order_in_memory(tmp_path):
@@ -172,6 +172,6 @@ def test_arrays_keep_their_order_in_memory(tmp_path):
 
 
 def test_parameters_that_no_file_can_hold_are_refused(tmp_path):
-    model = APGDiffusion().fit(TOY.X, TOY.known).set_params(method={1, 2})
+    model = SemanticDiffusion().fit(TOY.X, TOY.known).set_params(algorithm={1, 2})
     with pytest.raises(InvalidInputError, match="cannot be saved"):
         model.save(tmp_path / "m")

@@ -5,7 +5,7 @@ from toys import low_rank_toy
 from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels, keep_presences, split_known
 from tagloom.metrics import mean_average_precision
-from tagloom.models import APGDiffusion, APGGraph, LeastSquares, regularization_path, tune
+from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion, regularization_path, tune
 
 TOY = low_rank_toy()
 
@@ -128,12 +128,12 @@ def test_every_stage_sees_the_same_hidden_entries():
 
 def test_stages_of_a_warm_learner_are_judged_as_candidates_fitted_alone():
     """Each trial of a chain has the score of that candidate fitted by itself on the fold."""
-    tuning = tune(APGDiffusion(), TOY.X, TOY.known, n_splits=2)
+    tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, n_splits=2)
     folds = list(split_known(TOY.known, 2, 0))
     assert len(tuning.trials) == 4 + 9 + 2
     for trial in tuning.trials[::3]:
         for fold, score in zip(folds, trial.scores, strict=True):
-            alone = APGDiffusion(on_unlearnable="ignore", **trial.params)
+            alone = SemanticDiffusion(on_unlearnable="ignore", **trial.params)
             scores = alone.fit(TOY.X, fold.training).training_scores(TOY.X)
             assert mean_average_precision(fold.held_out, scores) == score
 
@@ -223,7 +223,7 @@ def test_presences_alone_choose_nothing_and_the_user_is_told():
 def test_a_search_that_was_broken_off_goes_on_where_it_was():
     fitted = []
 
-    class Counting(APGDiffusion):
+    class Counting(SemanticDiffusion):
         def fit(self, X, Y):
             fitted.append((self.ridge, self.doubt, self.smoothing))
             return super().fit(X, Y)
@@ -240,7 +240,7 @@ def test_a_search_that_was_broken_off_goes_on_where_it_was():
 
 
 def test_without_time_the_first_candidate_of_every_chain_is_judged():
-    tuning = tune(APGDiffusion(), TOY.X, TOY.known, n_splits=2, seconds=0)
+    tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, n_splits=2, seconds=0)
     # The ridges are solved for at once; doubt and smoothing are a chain, and evened scores one.
     assert len(tuning.trials) == 4 + 1 + 2
     assert tuning.best in tuning.trials[-2:]

@@ -7,13 +7,15 @@ from toys import low_rank_toy
 
 from tagloom.labels import PartialLabels, keep_presences, split_known
 from tagloom.metrics import mean_average_precision
-from tagloom.models import APGDiffusion, LeastSquares, tune
+from tagloom.models import LeastSquares, SemanticDiffusion, tune
 
 TOY = low_rank_toy()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("learner", [LeastSquares(), APGDiffusion(doubt=np.inf, smoothing=0.0)])
+@pytest.mark.parametrize(
+    "learner", [LeastSquares(), SemanticDiffusion(doubt=np.inf, smoothing=0.0)]
+)
 @pytest.mark.parametrize("listed", [False, True])
 def test_ridges_are_tried_in_their_order_and_judged_as_if_fitted_alone(learner, listed, n_jobs):
     truth = PartialLabels.from_array(TOY.truth)
@@ -61,10 +63,10 @@ def test_a_search_for_ridge_that_was_broken_off_goes_on_with_the_folds_that_are_
 
 def test_ridge_beside_parameters_of_the_graph_is_judged_as_if_fitted_alone():
     grid = {"ridge": [0.1, 10.0], "doubt": [0.1, 1.0]}
-    tuning = tune(APGDiffusion(), TOY.X, TOY.known, grid=grid, n_splits=2)
+    tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, grid=grid, n_splits=2)
     assert len(tuning.trials) == 4
     for trial in tuning.trials:
         for fold, score in zip(split_known(TOY.known, 2, 0), trial.scores, strict=True):
-            alone = APGDiffusion(on_unlearnable="ignore", **trial.params)
+            alone = SemanticDiffusion(on_unlearnable="ignore", **trial.params)
             scores = alone.fit(TOY.X, fold.training).training_scores(TOY.X)
             assert mean_average_precision(fold.held_out, scores) == score

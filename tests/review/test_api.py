@@ -149,13 +149,13 @@ def test_tags_are_counted_sought_and_sorted(page, table, names):
     assert [names["tags"][row["t"]] for row in found] == ["seen once"]
 
 
-def test_why_names_the_neighbours_of_the_learners_graph_carriers_first(page, home, names):
+def test_why_names_the_neighbors_of_the_learners_graph_carriers_first(page, home, names):
     model = CompletionModel.load(home / "out" / "model.tagloom")
     S = model.tagger.learner_.graph_
     t = names["tags"].index("sky")
     answer = page.get(f"/api/why?i=7&t={t}").json
     near = S[[7], :].toarray()[0]
-    assert answer["n_neighbours"] == np.count_nonzero(near)
+    assert answer["n_neighbors"] == np.count_nonzero(near)
     present = model.said.states()[:, list(model.said.labels).index("sky")] == State.PRESENT
     told = answer["neighbours"]
     for one in told:
@@ -175,7 +175,7 @@ def test_questions_are_those_of_the_run(page, home, names):
 
 def test_tags_tell_how_well_they_are_ranked(untouched):
     page, record = untouched.page, read_record(untouched.home / "out")
-    told = {one["label"]: one["comparisons_won"] for one in record["labels"]}
+    told = {one["label"]: one["roc_auc"] for one in record["labels"]}
     tags = page.get("/api/collection").json["tags"]
     qualities = {tags[row["t"]]: row["quality"] for row in page.get("/api/tags").json["rows"]}
     assert qualities == {tag: told.get(tag) for tag in tags}
@@ -184,8 +184,8 @@ def test_tags_tell_how_well_they_are_ranked(untouched):
 
 @pytest.mark.parametrize(
     "labels",
-    [None, {}, [1, None], [{}], [{"label": "tree"}], [{"label": "tree", "comparisons_won": "x"}],
-     [{"label": "tree", "comparisons_won": 1.5}]],
+    [None, {}, [1, None], [{}], [{"label": "tree"}], [{"label": "tree", "roc_auc": "x"}],
+     [{"label": "tree", "roc_auc": 1.5}]],
 )  # fmt: skip
 def test_records_that_tell_no_quality_are_read(home, labels):
     path = home / "out" / "run.json"

@@ -79,16 +79,16 @@ def test_own_labels_never_enter_the_training_descriptor():
     assert (before != after).any()
 
 
-def test_equal_pictures_are_neighbours_of_each_other_and_transform_takes_rows_for_new():
+def test_equal_pictures_are_neighbors_of_each_other_and_transform_takes_rows_for_new():
     X = np.array([[0.0], [0.0], [9.0], [9.0]])
     Y = np.array([[1.0], [0.0], [1.0], [1.0]])
     local = LocalDescriptor(1, pooling="paper")
     assert local.fit_transform(X, Y).ravel().tolist() == [0, 1, 1, 1]
-    assert local.neighbours_.indices.ravel().tolist() == [1, 0, 3, 2]
+    assert local.neighbors_.indices.ravel().tolist() == [1, 0, 3, 2]
     assert local.transform(X).ravel().tolist() == [1, 1, 1, 1]
 
 
-def test_unknown_neighbours_say_nothing_and_leave_the_rate():
+def test_unknown_neighbors_say_nothing_and_leave_the_rate():
     X = np.arange(4.0)[:, None]
     Y = [[NAN], [NAN], [1], [0]]
     local = LocalDescriptor(1, prior=0)
@@ -111,7 +111,7 @@ def test_visual_descriptors_are_searched_after_pca():
     assert wide.transform(X).shape == (60, 4)
 
 
-def test_fewer_items_than_neighbours_means_all_others():
+def test_fewer_items_than_neighbors_means_all_others():
     assert LocalDescriptor(pooling="paper").fit_transform(
         [[0.0], [1], [2]], [[1], [1], [0]]
     ).tolist() == [
@@ -140,7 +140,7 @@ def test_senseless_parameters_are_refused_in_fit(wrong):
         local.fit([[0.0], [1.0]], [[1], [0]])
 
 
-def test_a_single_item_has_no_neighbour():
+def test_a_single_item_has_no_neighbor():
     with pytest.raises(InvalidInputError, match="at least 2 items"):
         LocalDescriptor().fit_transform([[0.0]], [[1]])
 

@@ -1,4 +1,4 @@
-"""Features of generated scenes, as a backbone would give them."""
+"""Features of generated scenes, as an encoder would give them."""
 
 import numpy as np
 from small_scenes import small_scenes

@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, add_known, hide_per_class
-from tagloom.models import APGDiffusion, APGGraph
+from tagloom.models import APGGraph, SemanticDiffusion
 from tagloom.tagger import SemanticTagger
 from tagloom.tagger.semantic_tagger import carried
 from tagloom.vision import Features
@@ -128,9 +128,9 @@ def test_a_failed_refit_leaves_the_tagger_as_it_was(model):
     assert tagger.known_ == KNOWN
 
 
-def test_pictures_of_another_backbone_and_taggers_without_a_fit_are_refused(model):
+def test_pictures_of_another_encoder_and_taggers_without_a_fit_are_refused(model):
     other = Features(["a"], np.zeros((1, 5)), np.full((1, 2), 0.5), ["x", "y"])
     with pytest.raises(InvalidInputError, match="5 visual numbers and 2 concepts"):
         SemanticTagger.load(model).refit(KNOWN, other)
     with pytest.raises(NotFittedError):
-        SemanticTagger(APGDiffusion()).refit(KNOWN)
+        SemanticTagger(SemanticDiffusion()).refit(KNOWN)

@@ -7,18 +7,25 @@ from seen_scenes import KNOWN, NEW, TRAIN, TRUTH, features_of
 
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.labels import PartialLabels
-from tagloom.models import APGDiffusion, APGGraph, LeastSquares, NeighbourTagger, Trial, read_facts
+from tagloom.models import (
+    APGGraph,
+    KNeighborsTagger,
+    LeastSquares,
+    SemanticDiffusion,
+    Trial,
+    read_metadata,
+)
 from tagloom.persistence import container as saving
 from tagloom.semantics import ConceptSelector, LocalDescriptor, SemanticDescriptor
 from tagloom.tagger import SemanticTagger
-from tagloom.vision import Backbone, CombinedBackbones, Features, Framing
-from tagloom.vision.choice import backbone_facts, recall_backbone
+from tagloom.vision import CombinedEncoders, Encoder, Features, Framing
+from tagloom.vision.choice import encoder_facts, recall_encoder
 from tagloom.vision.encoders import fingerprint
 
 LEARNERS = {
     "tuned": "diffusion",
-    "diffusion": APGDiffusion(n_neighbors=8, doubt=0.2, n_passes=3),
-    "linear": APGDiffusion(doubt=np.inf, smoothing=0.0),
+    "diffusion": SemanticDiffusion(n_neighbors=8, doubt=0.2, n_passes=3),
+    "linear": SemanticDiffusion(doubt=np.inf, smoothing=0.0),
     "paper": APGGraph(lam=1.0, gamma=0.01, ridge=1.0),
     "ridge": LeastSquares(2.0),
 }
@@ -72,7 +79,7 @@ def test_what_is_loaded_and_saved_again_is_the_same(tagger, tmp_path):
     there_and_back(tagger, tmp_path).save(tmp_path / "again")
     paths = tmp_path / "model.tagloom", tmp_path / "again"
     first, again = (saving.read_model(path, "SemanticTagger") for path in paths)
-    assert again.facts == first.facts
+    assert again.metadata == first.metadata
     assert again.arrays.keys() == first.arrays.keys()
     for name, array in first.arrays.items():
         np.testing.assert_array_equal(again.arrays[name], array)
@@ -100,7 +107,7 @@ def test_any_descriptor_and_any_labels(concepts, local, scaling, unlisted, energ
     )
     if not named:
         known = PartialLabels.from_array(TRUTH[TRAIN])
-    learner = APGDiffusion(n_neighbors=5, on_unlearnable="ignore")
+    learner = SemanticDiffusion(n_neighbors=5, on_unlearnable="ignore")
     descriptor = SemanticDescriptor(0, concepts=concepts, local=local, scaling=scaling)
     tagger = SemanticTagger(learner, descriptor=descriptor, energy=energy).fit(features, known)
     assert_same(there_and_back(tagger, tmp_path), tagger)
@@ -115,7 +122,7 @@ def test_features_of_one_kind_only(side, tmp_path):
             return Features(whole.items, whole.visual, nothing, [])
         return Features(whole.items, nothing, whole.posteriors, whole.concepts)
 
-    tagger = SemanticTagger(APGDiffusion(n_neighbors=5)).fit(half(TRAIN), KNOWN)
+    tagger = SemanticTagger(SemanticDiffusion(n_neighbors=5)).fit(half(TRAIN), KNOWN)
     assert_same(there_and_back(tagger, tmp_path), tagger, half(NEW))
 
 
@@ -128,8 +135,10 @@ def test_trials_that_could_not_be_judged_are_kept(tmp_path):
 
 
 def test_learners_that_cannot_be_saved_are_named_with_those_that_can(tmp_path):
-    tagger = SemanticTagger(NeighbourTagger()).fit(features_of(TRAIN), KNOWN)
-    with pytest.raises(InvalidInputError, match=r"NeighbourTagger cannot be saved.*APGDiffusion"):
+    tagger = SemanticTagger(KNeighborsTagger()).fit(features_of(TRAIN), KNOWN)
+    with pytest.raises(
+        InvalidInputError, match=r"KNeighborsTagger cannot be saved.*SemanticDiffusion"
+    ):
         tagger.save(tmp_path / "m")
     assert not list(tmp_path.iterdir())
 
@@ -168,11 +177,11 @@ def test_files_of_learners_and_files_that_lack_parts_are_refused(content, tmp_pa
     whole = saving.read_model(path, "SemanticTagger")
     for name in whole.arrays:
         less = {key: array for key, array in whole.arrays.items() if key != name}
-        saving.write_model(path, "SemanticTagger", less, whole.facts)
+        saving.write_model(path, "SemanticTagger", less, whole.metadata)
         with pytest.raises(ModelFileError, match="lacks or misstates"):
             SemanticTagger.load(path)
-    for name in whole.facts.keys() - {"size"}:
-        less = {key: fact for key, fact in whole.facts.items() if key != name}
+    for name in whole.metadata.keys() - {"size"}:
+        less = {key: fact for key, fact in whole.metadata.items() if key != name}
         saving.write_model(path, "SemanticTagger", whole.arrays, less)
         with pytest.raises(ModelFileError, match="lacks or misstates"):
             SemanticTagger.load(path)
@@ -180,15 +189,15 @@ def test_files_of_learners_and_files_that_lack_parts_are_refused(content, tmp_pa
 
 def test_the_header_tells_what_is_inside(content, tmp_path):
     (tmp_path / "m").write_bytes(content)
-    header = read_facts(tmp_path / "m")
+    header = read_metadata(tmp_path / "m")
     assert header.kind == "SemanticTagger"
     assert (header.n_items, header.n_labels) == (110, TRUTH.shape[1])
     assert header.parameters["learner"]["estimator"] == "APGGraph"
-    assert header.facts["backbone"] is None
-    assert header.facts["lesson"]["items"] == features_of(TRAIN).items
+    assert header.metadata["encoder"] is None
+    assert header.metadata["lesson"]["items"] == features_of(TRAIN).items
 
 
-class MeanColour(Backbone):
+class MeanColour(Encoder):
     """Stands for a user's own network: nobody but the user can make it again."""
 
     def __init__(self, name="mine", size=8):
@@ -216,23 +225,23 @@ def photos(tmp_path):
     return folder
 
 
-def test_a_users_backbone_is_asked_for_only_when_a_folder_is_given(photos, tmp_path):
+def test_a_users_encoder_is_asked_for_only_when_a_folder_is_given(photos, tmp_path):
     known = PartialLabels.from_tags(
         {f"{i:02}.png": [["red", "green", "blue"][i % 3]] for i in range(16)}, unlisted="absent"
     )
     mine, cache, path = MeanColour(), tmp_path / "cache", tmp_path / "m"
-    tagger = SemanticTagger(APGGraph(lam=0.1, ridge=1.0), backbone=mine, cache=cache)
+    tagger = SemanticTagger(APGGraph(lam=0.1, ridge=1.0), encoder=mine, cache=cache)
     tagger.fit(photos, known).save(path)
     loaded = SemanticTagger.load(path)
     np.testing.assert_array_equal(loaded.scores(), tagger.scores())
-    with pytest.raises(InvalidInputError, match=r"seen by the backbone mine .* Pass it as"):
+    with pytest.raises(InvalidInputError, match=r"seen by the encoder mine .* Pass it as"):
         loaded.scores(photos)
     with pytest.raises(InvalidInputError, match="gives other numbers"):
         SemanticTagger.load(path, MeanColour(size=9))
     loaded = SemanticTagger.load(path, MeanColour(), cache=cache)
     np.testing.assert_array_equal(loaded.scores(photos), tagger.scores(photos))
-    facts = read_facts(path).facts["backbone"]
-    assert facts == {
+    metadata = read_metadata(path).metadata["encoder"]
+    assert metadata == {
         "kind": "MeanColour",
         "name": "mine",
         "view": "centre",
@@ -240,7 +249,7 @@ def test_a_users_backbone_is_asked_for_only_when_a_folder_is_given(photos, tmp_p
     }
 
 
-def test_the_default_backbone_is_found_again(photos, tmp_path):
+def test_the_default_encoder_is_found_again(photos, tmp_path):
     known = PartialLabels.from_tags(
         {f"{i:02}.png": ["red"] * (i % 3 == 0) for i in range(16)}, unlisted="absent"
     )
@@ -249,15 +258,15 @@ def test_the_default_backbone_is_found_again(photos, tmp_path):
     tagger.save(tmp_path / "m")
     loaded = SemanticTagger.load(tmp_path / "m", cache=cache)
     np.testing.assert_array_equal(loaded.scores(photos), tagger.scores(photos))
-    facts = read_facts(tmp_path / "m").facts["backbone"]
-    assert (facts["name"], facts["view"]) == ("efficientnet-lite0", "centre")
+    metadata = read_metadata(tmp_path / "m").metadata["encoder"]
+    assert (metadata["name"], metadata["view"]) == ("efficientnet-lite0", "centre")
     with pytest.raises(InvalidInputError, match="gives other numbers"):
-        recall_backbone(facts | {"view": "whole"})
+        recall_encoder(metadata | {"view": "whole"})
 
 
-def test_combined_backbones_tell_of_their_members_and_need_all_of_them():
-    both = CombinedBackbones([MeanColour("a"), MeanColour("b")], visual="all")
-    facts = backbone_facts(both)
-    assert [member["name"] for member in facts["members"]] == ["a", "b"]
-    with pytest.raises(InvalidInputError, match="seen by the backbone a with"):
-        recall_backbone(facts)
+def test_combined_encoders_tell_of_their_members_and_need_all_of_them():
+    both = CombinedEncoders([MeanColour("a"), MeanColour("b")], visual="all")
+    metadata = encoder_facts(both)
+    assert [member["name"] for member in metadata["members"]] == ["a", "b"]
+    with pytest.raises(InvalidInputError, match="seen by the encoder a with"):
+        recall_encoder(metadata)

@@ -9,7 +9,7 @@ from small_scenes import small_scenes
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, hide_per_class
 from tagloom.metrics import mean_average_precision
-from tagloom.models import APGDiffusion, APGGraph, BinaryRelevance, NeighbourTagger
+from tagloom.models import APGGraph, BinaryRelevance, KNeighborsTagger, SemanticDiffusion
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Features
 
@@ -18,7 +18,7 @@ TRUTH = SCENES.truth.to_array()
 
 
 def features_of(rows: slice) -> Features:
-    """Features as a backbone gives them: the scene's own, and posteriors that hint at labels."""
+    """Features as an encoder gives them: the scene's own, and posteriors that hint at labels."""
     rng = np.random.default_rng(0)
     hints = TRUTH[:, :12] + 0.5 * rng.uniform(size=(300, 12))
     junk = rng.uniform(size=(300, 12))
@@ -60,7 +60,7 @@ def test_recovers_hidden_labels_and_tags_new_pictures(either):
 
 
 def test_tunes_its_learner_unless_given_one(default, tagger):
-    assert isinstance(default.learner_, APGDiffusion)
+    assert isinstance(default.learner_, SemanticDiffusion)
     assert set(default.tuning_.best.params) == {"ridge", "doubt", "smoothing", "even_scores"}
     assert tagger.tuning_ is None
 
@@ -76,7 +76,7 @@ def test_the_papers_form_is_a_word_away(tagger):
     np.testing.assert_array_equal(paper.scores(), by_hand.scores(paper._training.X))
 
 
-def test_no_training_picture_is_its_own_neighbour(default):
+def test_no_training_picture_is_its_own_neighbor(default):
     np.testing.assert_array_equal(default.scores(), default.learner_.training_scores_)
     as_new = default.scores(features_of(TRAIN))
     assert np.abs(as_new - default.scores()).max() > 0.01
@@ -145,20 +145,20 @@ def test_what_like_pictures_add_is_what_the_linear_part_lacks(default, new):
 def test_like_pictures_add_nothing_to_a_linear_learner(tagger):
     why = tagger.explain(tagger.items_[0], "boat")
     assert why.like_pictures == 0
-    linear = APGDiffusion(doubt=np.inf, smoothing=0.0)
+    linear = SemanticDiffusion(doubt=np.inf, smoothing=0.0)
     alone = SemanticTagger(linear).fit(features_of(TRAIN), KNOWN)
     why = alone.explain(alone.items_[0], "boat")
     assert why.like_pictures == 0
-    assert why.n_neighbours == 10
+    assert why.n_neighbors == 10
 
 
-def test_neighbours_are_those_of_the_learners_graph(default):
+def test_neighbors_are_those_of_the_learners_graph(default):
     row, column = 7, 5
     why = default.explain(default.items_[row], default.classes_[column])
     joined = default.learner_.graph_.toarray()[row]
     states, table = KNOWN.states(), default.scores()
-    assert why.n_neighbours == np.count_nonzero(joined) >= 20
-    assert why.n_neighbours > len(why.carriers) + why.n_known_absent
+    assert why.n_neighbors == np.count_nonzero(joined) >= 20
+    assert why.n_neighbors > len(why.carriers) + why.n_known_absent
     assert [one.affinity for one in why.neighbours] == sorted(joined[joined > 0], reverse=True)
     for one in why.neighbours:
         other = default.items_.index(one.item)
@@ -172,14 +172,14 @@ def test_new_pictures_are_explained_by_the_training_pictures_they_join(default):
     twins = Features([f"new {i}" for i in range(5)], again.visual, again.posteriors, again.concepts)
     for row in range(5):
         why = default.explain(f"new {row}", "boat", twins)
-        assert why.n_neighbours == 20
+        assert why.n_neighbors == 20
         assert default.items_[row] in [one.item for one in why.neighbours[:3]]
 
 
 @pytest.mark.parametrize("n_passes", [1, 2, 3])
-def test_scores_follow_from_the_neighbours_that_are_named(n_passes):
+def test_scores_follow_from_the_neighbors_that_are_named(n_passes):
     """Without residuals f = (1 - s) p + s (sum of affinity times score) over the last graph."""
-    learner = APGDiffusion(doubt=np.inf, smoothing=0.6, n_passes=n_passes)
+    learner = SemanticDiffusion(doubt=np.inf, smoothing=0.6, n_passes=n_passes)
     smoothed = SemanticTagger(learner).fit(features_of(TRAIN), KNOWN)
     for pictures in (None, features_of(NEW)):
         items = smoothed.items_ if pictures is None else pictures.items
@@ -189,13 +189,13 @@ def test_scores_follow_from_the_neighbours_that_are_named(n_passes):
         assert why.score == pytest.approx(0.4 * linear + 0.6 * heard, abs=1e-4)
 
 
-def test_explanation_names_neighbours_that_carry_the_label(tagger):
+def test_explanation_names_neighbors_that_carry_the_label(tagger):
     states = KNOWN.states()
     carrying = 0
     for row in range(0, 60):
         for column in np.flatnonzero(TRUTH[row])[:2]:
             why = tagger.explain(tagger.items_[row], tagger.classes_[column])
-            assert why.n_neighbours == 10
+            assert why.n_neighbors == 10
             for carrier in why.carriers:
                 assert carrier.item != why.item
                 assert states[tagger.items_.index(carrier.item), column] == 1
@@ -226,7 +226,7 @@ def test_suggestions_are_the_best_of_what_nobody_said(tagger):
     np.testing.assert_allclose(first, np.sort(unknown)[::-1][:3])
 
 
-def test_pictures_of_another_backbone_are_refused(tagger):
+def test_pictures_of_another_encoder_are_refused(tagger):
     other = Features(["a"], np.zeros((1, 5)), np.full((1, 2), 0.5), ["x", "y"])
     with pytest.raises(InvalidInputError, match="5 visual numbers and 2 concepts"):
         tagger.scores(other)
@@ -244,8 +244,8 @@ def test_unknown_names_and_folders_are_refused(tagger):
 
 
 def test_learners_without_a_linear_part_cannot_be_explained():
-    votes = SemanticTagger(NeighbourTagger()).fit(features_of(TRAIN), KNOWN)
-    with pytest.raises(InvalidInputError, match=r"linear part.*NeighbourTagger has no coef_"):
+    votes = SemanticTagger(KNeighborsTagger()).fit(features_of(TRAIN), KNOWN)
+    with pytest.raises(InvalidInputError, match=r"linear part.*KNeighborsTagger has no coef_"):
         votes.explain(votes.items_[0], "boat")
     logistic = SemanticTagger(BinaryRelevance()).fit(features_of(TRAIN), KNOWN)
     with pytest.raises(InvalidInputError, match="Only scores that are a linear part"):
@@ -289,7 +289,7 @@ def test_features_of_one_kind_only(side):
     features = Features(whole.items, visual, posteriors, concepts)
     tagger = SemanticTagger(APGGraph(lam=1.0, ridge=1.0)).fit(features, KNOWN)
     assert tagger.scores().shape == (240, 24)
-    assert tagger.explain(whole.items[0], "boat").n_neighbours == 10
+    assert tagger.explain(whole.items[0], "boat").n_neighbors == 10
 
 
 def test_what_is_no_picture_and_no_learner_is_refused():

@@ -1,4 +1,4 @@
-"""Pictures, folders and a backbone whose answers are known."""
+"""Pictures, folders and an encoder whose answers are known."""
 
 import io
 import os
@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagloom.vision import Backbone, Framing
+from tagloom.vision import Encoder, Framing
 from tagloom.vision.encoders import fingerprint
 
 
-class ToyBackbone(Backbone):
+class ToyEncoder(Encoder):
     """Mean colour as descriptor, its shares as posteriors: fast, and checked by hand."""
 
     def __init__(self, name="toy", size=8, side_needed=16):
@@ -35,12 +35,12 @@ class ToyBackbone(Backbone):
 
 @pytest.fixture
 def toy():
-    return ToyBackbone()
+    return ToyEncoder()
 
 
 @pytest.fixture
 def make_toy():
-    return ToyBackbone
+    return ToyEncoder
 
 
 @pytest.fixture(scope="session", autouse=True)

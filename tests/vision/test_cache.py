@@ -17,10 +17,10 @@ def digest(number):
     return hashlib.sha256(str(number).encode()).digest()
 
 
-def entry(backbone, number):
+def entry(encoder, number):
     rng = np.random.default_rng(number)
     visual, posteriors = rng.random((2, 3), dtype=np.float32)
-    return Entry(backbone, digest(number), visual, posteriors)
+    return Entry(encoder, digest(number), visual, posteriors)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -34,7 +34,7 @@ def test_what_comes_out_is_what_went_in_to_the_last_bit(tmp_path_factory, toy, r
     assert np.concatenate([visual, posteriors], axis=1)[::-1].tobytes() == rows.tobytes()
 
 
-def test_backbones_do_not_share_entries(tmp_path, make_toy):
+def test_encoders_do_not_share_entries(tmp_path, make_toy):
     one, other = make_toy("one"), make_toy("other")
     with FeatureCache(tmp_path) as cache:
         cache.store([entry(one, 1), entry(one, 2), entry(other, 2)])

@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from tagloom.errors import InvalidInputError
-from tagloom.vision import CombinedBackbones, choose_backbone
+from tagloom.vision import CombinedEncoders, load_encoder
 
 
 def test_descriptions_stand_side_by_side(make_toy):
@@ -11,7 +11,7 @@ def test_descriptions_stand_side_by_side(make_toy):
     picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8))
     expected = [member.describe(member.prepare(picture)) for member in (one, other)]
     for visual_mode, width in (("first", 3), ("all", 6)):
-        both = CombinedBackbones([one, other], visual=visual_mode)
+        both = CombinedEncoders([one, other], visual=visual_mode)
         visual, posteriors = both.describe(both.prepare(picture))
         assert len(visual) == both.width == width
         np.testing.assert_array_equal(posteriors, np.concatenate([expected[0][1], expected[1][1]]))
@@ -21,7 +21,7 @@ def test_descriptions_stand_side_by_side(make_toy):
 def test_only_shared_names_carry_their_source(make_toy):
     one, other = make_toy("one"), make_toy("other")
     other.concepts = ["road", "red", "sky"]
-    assert CombinedBackbones([one, other]).concepts == [
+    assert CombinedEncoders([one, other]).concepts == [
         "red (one)",
         "green",
         "blue",
@@ -33,24 +33,24 @@ def test_only_shared_names_carry_their_source(make_toy):
 
 def test_combinations_may_be_combined(make_toy):
     one, two, three = make_toy("one"), make_toy("two"), make_toy("three")
-    nested = CombinedBackbones([CombinedBackbones([one, two]), three])
+    nested = CombinedEncoders([CombinedEncoders([one, two]), three])
     assert nested.members == (one, two, three)
-    assert nested.identity != CombinedBackbones([one, two, three]).identity
+    assert nested.identity != CombinedEncoders([one, two, three]).identity
 
 
 def test_what_cannot_be_combined_is_refused(make_toy):
     with pytest.raises(InvalidInputError, match=r"different names\. Got: toy, toy"):
-        CombinedBackbones([make_toy(), make_toy()])
+        CombinedEncoders([make_toy(), make_toy()])
     with pytest.raises(InvalidInputError, match="Got: none"):
-        CombinedBackbones([])
+        CombinedEncoders([])
     with pytest.raises(InvalidInputError, match="'first' or 'all'"):
-        CombinedBackbones([make_toy()], visual="last")
+        CombinedEncoders([make_toy()], visual="last")
 
 
-def test_names_become_backbones():
-    assert choose_backbone(["lite0"]).name == "efficientnet-lite0"
-    both = choose_backbone(["lite0", "lite1"])
+def test_names_become_encoders():
+    assert load_encoder(["lite0"]).name == "efficientnet-lite0"
+    both = load_encoder(["lite0", "lite1"])
     assert both.name == "efficientnet-lite0+efficientnet-lite1"
     assert len(both.concepts) == len(set(both.concepts)) == 2000
-    with pytest.raises(InvalidInputError, match=r"no backbone 'vgg'\. Available: lite0"):
-        choose_backbone(["vgg"])
+    with pytest.raises(InvalidInputError, match=r"no encoder 'vgg'\. Available: lite0"):
+        load_encoder(["vgg"])

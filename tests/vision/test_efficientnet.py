@@ -34,15 +34,15 @@ def lite0():
     return EfficientNetLite("lite0")
 
 
-def best(backbone, picture, count):
-    _, posteriors = backbone.describe(backbone.prepare(picture))
-    return [backbone.concepts[place] for place in np.argsort(-posteriors)[:count]]
+def best(encoder, picture, count):
+    _, posteriors = encoder.describe(encoder.prepare(picture))
+    return [encoder.concepts[place] for place in np.argsort(-posteriors)[:count]]
 
 
 def test_a_cat_is_a_cat_and_an_espresso_an_espresso(variant):
-    backbone = EfficientNetLite(variant)
-    assert set(best(backbone, sample("chelsea.png"), 3)) <= CATS
-    assert best(backbone, sample("coffee.png"), 1) == ["espresso"]
+    encoder = EfficientNetLite(variant)
+    assert set(best(encoder, sample("chelsea.png"), 3)) <= CATS
+    assert best(encoder, sample("coffee.png"), 1) == ["espresso"]
 
 
 def same_convolution(values, kernel, stride):
@@ -103,28 +103,28 @@ STRIDES = {
 
 
 def test_the_converted_network_agrees_with_the_network_written_out(variant):
-    backbone = EfficientNetLite(variant)
-    prepared = backbone.prepare(sample("chelsea.png"))
+    encoder = EfficientNetLite(variant)
+    prepared = encoder.prepare(sample("chelsea.png"))
     weights = read_torch_weights(module._checked_weights(variant, module._VARIANTS[variant]))
     visual, logits = plain_network(weights, prepared, STRIDES[variant])
-    found_visual, found_posteriors = backbone.describe(prepared)
+    found_visual, found_posteriors = encoder.describe(prepared)
     np.testing.assert_allclose(found_visual, visual, atol=1e-4)
-    np.testing.assert_allclose(backbone.logits(prepared), logits, atol=1e-3)
+    np.testing.assert_allclose(encoder.logits(prepared), logits, atol=1e-3)
     softmax = np.exp(logits) / np.exp(logits).sum()
     np.testing.assert_allclose(found_posteriors, softmax, atol=1e-5)
 
 
 def test_agrees_with_logits_worked_out_elsewhere(corel):
-    backbone = EfficientNetLite("lite0", view="whole")
+    encoder = EfficientNetLite("lite0", view="whole")
     with np.load(corel / "efficientnet_lite0.npz") as known:
         ids, pooled, logits = known["ids"], known["pooled"], known["logits"]
     places = np.random.default_rng(0).choice(len(ids), 12, replace=False)
     for place in places:
         (path,) = (corel / "images").glob(f"*/{ids[place]}.jpeg")
-        prepared = backbone.prepare(decode(path.read_bytes()))
+        prepared = encoder.prepare(decode(path.read_bytes()))
         # The stored numbers are float16: eleven bits.
-        np.testing.assert_allclose(backbone.logits(prepared), logits[place], rtol=1e-3, atol=0.02)
-        np.testing.assert_allclose(backbone.describe(prepared)[0], pooled[place], atol=0.01)
+        np.testing.assert_allclose(encoder.logits(prepared), logits[place], rtol=1e-3, atol=0.02)
+        np.testing.assert_allclose(encoder.describe(prepared)[0], pooled[place], atol=0.01)
 
 
 def test_a_picture_gets_the_same_bits_alone_and_in_a_crowd(lite0):

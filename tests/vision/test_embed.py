@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tagloom.errors import InvalidInputError
-from tagloom.vision import CombinedBackbones, FeatureCache, decode, embed
+from tagloom.vision import CombinedEncoders, FeatureCache, decode, embed
 from tagloom.vision.pipeline import Pipeline
 
 
@@ -96,7 +96,7 @@ def test_the_number_of_workers_changes_nothing(folder, tmp_path, toy):
 def test_a_combined_run_reuses_what_its_members_know(folder, cache, make_toy):
     one, other = make_toy("one", size=8), make_toy("other", size=4)
     embed(folder, one, cache=cache)
-    both = embed(folder, CombinedBackbones([one, other]), cache=cache)
+    both = embed(folder, CombinedEncoders([one, other]), cache=cache)
     assert one.calls == 10
     assert other.calls == 10
     features = both.features()
@@ -112,7 +112,7 @@ def test_a_members_features_do_not_depend_on_its_company(tmp_path, make_toy, pic
     (pictures / "a.jpg").write_bytes(picture_bytes(size=(640, 480), kind="JPEG"))
     small, large = make_toy("small", side_needed=16), make_toy("large", side_needed=300)
     alone = embed(pictures, small, cache=tmp_path / "one").features()
-    both = embed(pictures, CombinedBackbones([small, large]), cache=tmp_path / "two").features()
+    both = embed(pictures, CombinedEncoders([small, large]), cache=tmp_path / "two").features()
     assert alone.visual.tobytes() == both.visual.tobytes()
 
 
@@ -123,11 +123,11 @@ def test_an_interrupt_keeps_what_was_done(folder, cache, make_toy):
                 raise KeyboardInterrupt
             return super().describe(prepared)
 
-    backbone = Interrupted()
+    encoder = Interrupted()
     with pytest.raises(KeyboardInterrupt):
-        embed(folder, backbone, cache=cache, workers=1)
+        embed(folder, encoder, cache=cache, workers=1)
     with FeatureCache(cache) as opened:
-        assert len(opened.known(backbone)) == 5
+        assert len(opened.known(encoder)) == 5
     assert len(embed(folder, make_toy(), cache=cache).report.embedded) == 5
 
 
@@ -166,11 +166,11 @@ def test_senseless_limits_are_refused(folder, toy):
 RUN = """
 import sys, time
 sys.path.insert(0, sys.argv[3])
-from conftest import ToyBackbone
+from conftest import ToyEncoder
 from tagloom.vision import embed, pipeline
 pipeline._ENTRIES_PER_TRANSACTION = 4
 
-class Slow(ToyBackbone):
+class Slow(ToyEncoder):
     def describe(self, prepared):
         time.sleep(0.01)
         return super().describe(prepared)

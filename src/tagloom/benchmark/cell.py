@@ -20,7 +20,7 @@ from tagloom import metrics
 from tagloom.benchmark.inputs import evened, read_graph, read_pair, read_pattern, with_unlabelled
 from tagloom.benchmark.methods import Method, build_learner, learner_class
 from tagloom.datasets.base import Dataset
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels
 from tagloom.metrics import mean_average_precision
 from tagloom.models import PartialLabelLearner, tune
@@ -67,7 +67,7 @@ def learn(
     """
     learner = build_learner(method, seed)
     start = time.perf_counter()
-    stages = _stages(method, learner.search_space(X, known, graph))
+    stages = _stages(method, learner.default_param_grid(X, known, graph))
     if not stages:
         return _fitted(learner, X, known, graph)
     judge = _Judge()
@@ -271,9 +271,9 @@ class CellStore:
         _write(self.failed / cell.file_name, record)
 
 
-def digest_of(**facts: Any) -> str:
-    """Return a short name for facts that JSON can hold; other facts, another name."""
-    text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+def digest_of(**metadata: Any) -> str:
+    """Return a short name for metadata that JSON can hold; other metadata, another name."""
+    text = json.dumps(metadata, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -295,9 +295,9 @@ def fingerprint(dataset: Dataset) -> str:
     return seen.hexdigest()[:16]
 
 
-def as_text(facts: Any) -> str:
+def as_text(metadata: Any) -> str:
     """Return JSON in which numbers of numpy are numbers and NaN is null."""
-    return json.dumps(_plain(facts), sort_keys=True, allow_nan=False)
+    return json.dumps(_plain(metadata), sort_keys=True, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
@@ -319,7 +319,7 @@ def _head(cell: Cell) -> dict[str, Any]:
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_text(as_text(record) + "\n", encoding="utf-8")
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from tagloom.benchmark.methods import METHODS, checked_names
 from tagloom.errors import InvalidInputError
-from tagloom.io import written_whole
-from tagloom.validation import check_choice, check_flag, check_number, check_whole
+from tagloom.io import atomic_write
+from tagloom.validation import check_choice, check_flag, check_integer, check_number
 
 PROTOCOLS = ("per-class", "presences", "uniform")
 FEATURES = ("visual", "semantic")
@@ -45,9 +45,9 @@ class Benchmark:
         Whether to divide each column of the visual descriptor by its standard deviation over the
         training items first: for tables whose columns have unlike units.
     even_rows : bool
-        Whether to bring the features that all learners see to about one length, as `APGDiffusion`
-        does by itself (and then not again): how much of its lead is that? Descriptors that are
-        judged alone stay as they are.
+        Whether to bring the features that all learners see to about one length, as
+        `SemanticDiffusion` does by itself (and then not again): how much of its lead is that?
+        Descriptors that are judged alone stay as they are.
     unlisted : "absent", "unknown" or float
         What a tag that is not listed means in the protocol "presences"; a number is the weight with
         which it is absent.
@@ -106,7 +106,7 @@ class Benchmark:
 
     def save(self, path: str | os.PathLike[str], **more: Any) -> None:
         """Write the configuration, and what else decided the result, as JSON."""
-        with written_whole(path) as part:
+        with atomic_write(path) as part:
             part.write_text(json.dumps(self.to_dict() | more, indent=2) + "\n", encoding="utf-8")
 
 
@@ -177,10 +177,10 @@ def _check_numbers(config: Benchmark) -> None:
         check_number("rates", rate, low=0, high=1, inclusive=False)
     object.__setattr__(config, "rates", tuple(float(rate) for rate in config.rates))
     check_number("energy", config.energy, low=0, high=1, inclusive=False)
-    check_whole("repeats", config.repeats, at_least=1)
-    check_whole("seed", config.seed, at_least=0)
+    check_integer("repeats", config.repeats, at_least=1)
+    check_integer("seed", config.seed, at_least=0)
     if config.seed + config.repeats > 2**32:
         raise InvalidInputError(f"seed must be below 2^32; got {config.seed}.")
-    check_whole("folds", config.folds, at_least=2)
+    check_integer("folds", config.folds, at_least=2)
     if config.jobs is not None:
-        check_whole("jobs", config.jobs, at_least=1)
+        check_integer("jobs", config.jobs, at_least=1)

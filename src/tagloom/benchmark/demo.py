@@ -15,10 +15,10 @@ from tagloom.completion.result import Bin, Completed, reliability
 from tagloom.datasets.scenes import generated_scenes
 from tagloom.errors import InvalidInputError, import_extra
 from tagloom.formats import Annotation, Annotations, write_long_csv
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels, State
 from tagloom.metrics import average_precision, mean_average_precision
-from tagloom.models import LeastSquares, NeighbourTagger, tune
+from tagloom.models import KNeighborsTagger, LeastSquares, tune
 from tagloom.vision import EfficientNetLite
 
 # §§ against_truth
@@ -115,7 +115,7 @@ def baseline_scores(X: Array, known: PartialLabels, random_state: int = 0) -> di
     """
     learners = {
         "ridge": LeastSquares(on_unlearnable="ignore"),
-        "nearest neighbours": NeighbourTagger(on_unlearnable="ignore"),
+        "nearest neighbours": KNeighborsTagger(on_unlearnable="ignore"),
     }
     fitted = {
         name: tune(learner, X, known, random_state=random_state).model
@@ -184,7 +184,7 @@ def demonstrate(
     """
     # Whoever lacks a library is told before hundreds of pictures are drawn.
     import_extra("PIL.Image", purpose="Drawing scenes")
-    backbone = EfficientNetLite()
+    encoder = EfficientNetLite()
     pictures = out / f"pictures-{n_pictures}-of-series-{seed}"
     truth = generated_scenes(n_pictures, seed, pictures, show_progress=show_progress).truth
     said = forgotten(truth, keep, seed)
@@ -194,7 +194,7 @@ def demonstrate(
         [out / "tags.csv"],
         out / "result",
         Options(minutes=_MINUTES, seed=seed),
-        backbone=backbone,
+        encoder=encoder,
         cache=out / "features",
         again=True,
         say=say,
@@ -223,7 +223,7 @@ def write_tags(said: PartialLabels, path: Path) -> None:
         Annotation(str(items[row]), str(said.labels[column]))
         for row, column in zip(entries.rows, entries.columns, strict=True)
     ]
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         write_long_csv(Annotations.of(listed), part)
 
 

@@ -21,7 +21,7 @@ from tagloom.benchmark.summary import (
 )
 from tagloom.datasets.base import Dataset, Rows
 from tagloom.errors import UnwritableFileError, import_extra
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 from tagloom.labels import State
 from tagloom.vision.pictures import PictureError, decode
 
@@ -119,8 +119,8 @@ _LINES = {
     "fasttag": Line("#cc79a7", "v"),
     "neighbours": Line("#009e73", "^"),
     "propagation": Line("#5e3c99", "P"),
-    "apg-graph-paper": Line("#e69f00", "o", 2.2),
-    "apg-graph": Line("#d55e00", "o", 2.8),
+    "apg-graph": Line("#e69f00", "o", 2.2),
+    "semantic-diffusion": Line("#d55e00", "o", 2.8),
     "descriptor-global": Line("#0072b2", "D", 2.0),
     "descriptor-local": Line("#009e73", "^", 2.0),
     "descriptor-both": Line("#d55e00", "o", 2.8),
@@ -171,7 +171,7 @@ def save(figure: "Figure", folder: Path, name: str) -> list[Path]:
         kind = path.suffix[1:]
         # Neither the date nor the version of the drawing library belongs to the figure.
         metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-        with written_whole(path) as part, warnings.catch_warnings():
+        with atomic_write(path) as part, warnings.catch_warnings():
             # Labels may be in any script; a sign the font lacks is drawn as a box.
             warnings.filterwarnings("ignore", message="Glyph")
             figure.savefig(part, format=kind, dpi=_DPI, metadata=metadata)
@@ -435,7 +435,7 @@ _NEIGHBOURS, _QUERIES, _MOST_LABELS = 5, 4, 5
 _WIDTH, _ROW_HEIGHT = 1.85, 2.35
 
 
-def neighbours_figure(dataset: Dataset, rows: Sequence[int] | None = None) -> "Figure | None":
+def neighbors_figure(dataset: Dataset, rows: Sequence[int] | None = None) -> "Figure | None":
     """Draw test pictures with their nearest training pictures and the labels of all.
 
     Parameters
@@ -473,11 +473,11 @@ def _chosen(dataset: Dataset, rows: Sequence[int] | None) -> Rows:
 
 
 def _nearest(dataset: Dataset, queries: Rows, k: int) -> Rows:
-    from tagloom.neighbors import nearest_neighbours
+    from tagloom.neighbors import nearest_neighbors
 
     assert dataset.features is not None
     visual = dataset.features.visual
-    found = nearest_neighbours(visual[dataset.training], k, visual[queries], metric="cosine")
+    found = nearest_neighbors(visual[dataset.training], k, visual[queries], metric="cosine")
     return dataset.training[found.indices]
 
 
@@ -559,7 +559,7 @@ def _figures(
         drawn = examples_figure(dataset, examples[method], title)
         if drawn is not None:
             yield f"examples-{method}", drawn
-    drawn = neighbours_figure(dataset, _rows_of_examples(dataset, examples))
+    drawn = neighbors_figure(dataset, _rows_of_examples(dataset, examples))
     if drawn is not None:
         yield "neighbours", drawn
 

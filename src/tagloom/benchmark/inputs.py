@@ -12,7 +12,7 @@ from scipy import sparse
 from tagloom.datasets.base import Dataset, Rows
 from tagloom.errors import InvalidInputError
 from tagloom.graph import semantic_graph
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels, State, hide_per_class, hide_uniformly, keep_presences
 from tagloom.models.normalization import EvenRows
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
@@ -83,7 +83,7 @@ def scaled(training: Array, test: Array) -> Pair:
 
 
 def evened(X: Pair) -> Pair:
-    """Bring rows to about one length, seen from the training mean, as `APGDiffusion` does."""
+    """Bring rows to about one length, seen from the training mean, as `SemanticDiffusion` does."""
     even = EvenRows.of(X.training)
     return Pair(even(X.training), even(X.test))
 
@@ -151,7 +151,7 @@ def save_pattern(
     """
     entries = known.entries()
     open_rows, open_columns = known.hidden_entries()
-    with written_whole(path) as part, part.open("wb") as stream:
+    with atomic_write(path) as part, part.open("wb") as stream:
         np.savez_compressed(
             stream,
             training=training.astype(np.int32),
@@ -292,7 +292,7 @@ def write_pair(folder: Path, name: str, pair: Pair) -> None:
     """Write both tables as `.npy` files."""
     folder.mkdir(parents=True, exist_ok=True)
     for path, table in zip(_paths(folder, name), pair, strict=True):
-        with written_whole(path) as part, part.open("wb") as stream:
+        with atomic_write(path) as part, part.open("wb") as stream:
             np.save(stream, table, allow_pickle=False)
 
 
@@ -318,7 +318,7 @@ def _graph_path(folder: Path, of_all: bool) -> Path:
 
 def _write_graph(path: Path, S: Array) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as part, part.open("wb") as stream:
+    with atomic_write(path) as part, part.open("wb") as stream:
         sparse.save_npz(stream, semantic_graph(S))
 
 

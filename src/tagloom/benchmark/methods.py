@@ -28,7 +28,7 @@ class Method:
     parameters : mapping
         What its constructor is given.
     not_searched : tuple of str
-        Parameters that keep their value although the learner's `search_space` holds them.
+        Parameters that keep their value although the learner's `default_param_grid` holds them.
     ours : bool
         Whether it is what this library proposes; all others are baselines.
     needs_graph : bool
@@ -50,7 +50,7 @@ class Method:
     sees_unlabelled: bool = False
     inputs: str = "features"
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return what decides the numbers this method gives, as JSON can hold it."""
         return {
             "learner": self.learner,
@@ -67,7 +67,7 @@ METHODS = (
     Method("binary-relevance", "Binary relevance", "tagloom.models:BinaryRelevance"),
     Method("maxide", "Maxide", "tagloom.models:Maxide"),
     Method("fasttag", "FastTag", "tagloom.models:FastTag"),
-    Method("neighbours", "Neighbour vote", "tagloom.models:NeighbourTagger"),
+    Method("neighbours", "Neighbour vote", "tagloom.models:KNeighborsTagger"),
     Method(
         "propagation",
         "Label propagation",
@@ -76,7 +76,7 @@ METHODS = (
     ),
     # The paper searches lambda and gamma alone and knows no ridge.
     Method(
-        "apg-graph-paper",
+        "apg-graph",
         "APG-Graph (paper)",
         "tagloom.models:APGGraph",
         {"ridge": 0.0},
@@ -86,9 +86,9 @@ METHODS = (
         sees_unlabelled=True,
     ),
     Method(
-        "apg-graph",
+        "semantic-diffusion",
         "APG-Graph",
-        "tagloom.models:APGDiffusion",
+        "tagloom.models:SemanticDiffusion",
         ours=True,
         sees_unlabelled=True,
     ),

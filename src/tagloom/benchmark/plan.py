@@ -117,8 +117,8 @@ def _tasks(
         semantics = config.out / WORK_FOLDER / f"{setting}_{digest_of(**semantic)}"
         on_labels = config.features == "semantic"
         for method in methods:
-            facts = {"inputs": semantic, "method": method.facts(), "folds": config.folds}
-            digest = digest_of(**facts, **code)
+            metadata = {"inputs": semantic, "method": method.metadata(), "folds": config.folds}
+            digest = digest_of(**metadata, **code)
             yield Task(
                 cell=Cell(name, protocol, method.name, rate, seed, digest),
                 method=method,
@@ -135,8 +135,8 @@ def _pattern_facts(
     config: Benchmark, identity: str, protocol: str, rate: float, seed: int
 ) -> dict[str, object]:
     unlisted = config.unlisted if protocol == "presences" else None
-    facts = {"set": identity, "protocol": protocol, "rate": rate, "seed": seed}
-    return facts | {"unlisted": unlisted, "code": code_digest()}
+    metadata = {"set": identity, "protocol": protocol, "rate": rate, "seed": seed}
+    return metadata | {"unlisted": unlisted, "code": code_digest()}
 
 
 def _pattern_path(out: Path, setting: str, digest: str) -> Path:

@@ -32,8 +32,8 @@ from tagloom.benchmark.summary import (
     with_sign,
 )
 from tagloom.datasets.base import Dataset
-from tagloom.html import Markup, facts, folded, heading, listing, paragraph, section, table
-from tagloom.io import written_whole
+from tagloom.html import Markup, folded, heading, listing, metadata, paragraph, section, table
+from tagloom.io import atomic_write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ def dataset_facts(dataset: Dataset) -> dict[str, str]:
     """Return the sizes of a data set."""
     test = dataset.truth.take(dataset.test)
     n_entries = test.n_items * test.n_labels
-    facts = {
+    metadata = {
         "items": f"{len(dataset.training):,} for training, {len(dataset.test):,} for test",
         "labels": f"{test.n_labels:,}",
         "labels of a test item": f"{test.n_present / max(1, test.n_items):.1f} on average",
@@ -62,32 +62,32 @@ def dataset_facts(dataset: Dataset) -> dict[str, str]:
     if not test.is_complete:
         unknown = n_entries - test.n_known
         share = unknown / max(1, n_entries)
-        facts["unknown truth"] = f"{unknown:,} test entries ({share:.1%}), judged nowhere"
+        metadata["unknown truth"] = f"{unknown:,} test entries ({share:.1%}), judged nowhere"
     if dataset.features is not None:
-        facts["visual descriptor"] = f"{dataset.features.visual.shape[1]:,} numbers per item"
-    return facts
+        metadata["visual descriptor"] = f"{dataset.features.visual.shape[1]:,} numbers per item"
+    return metadata
 
 
 def machine_facts() -> dict[str, str]:
     """Return what the times depend on; nothing that tells whose machine it is."""
-    facts = {
+    metadata = {
         "processor": _processor(),
         "cores": f"{_usable_cores()} usable",
         "system": f"{platform.system()} {platform.machine()}",
     }
     memory = _memory()
-    return facts | ({"memory": memory} if memory else {})
+    return metadata | ({"memory": memory} if memory else {})
 
 
 def version_facts() -> dict[str, str]:
     """Return the versions that decide the numbers."""
-    facts = {"tagloom": __version__, "Python": platform.python_version()}
+    metadata = {"tagloom": __version__, "Python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            facts[package] = version(package)
+            metadata[package] = version(package)
         except PackageNotFoundError:
             continue
-    return facts
+    return metadata
 
 
 def _as_text(value: Any) -> str:
@@ -501,7 +501,7 @@ def write_report(
     body = "\n".join(part for part in sections if part)
     style = files("tagloom.benchmark").joinpath("report.css").read_text(encoding="utf-8")
     page = _PAGE.format(title=escape(title), style=style, body=body)
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_text(page, encoding="utf-8")
 
 
@@ -566,13 +566,13 @@ def _pictures(figures: Sequence[Path]) -> Markup:
 
 
 def _what_was_run(dataset: Dataset | None, configuration: Mapping[str, Any]) -> Markup:
-    blocks = {"Configuration": facts(configuration_facts(configuration))}
+    blocks = {"Configuration": metadata(configuration_facts(configuration))}
     if dataset is not None:
-        sizes = facts(dataset_facts(dataset))
+        sizes = metadata(dataset_facts(dataset))
         notes = listing(dataset.notes) if dataset.notes else ""
         blocks[f"Data set: {dataset.name}"] = Markup(sizes + notes)
-    blocks["Machine"] = facts(machine_facts())
-    blocks["Versions"] = facts(version_facts())
+    blocks["Machine"] = metadata(machine_facts())
+    blocks["Versions"] = metadata(version_facts())
     drawn = "".join(f"<div>{heading(title)}{content}</div>" for title, content in blocks.items())
     return section("What was run", Markup(f'<div class="columns">{drawn}</div>'))
 

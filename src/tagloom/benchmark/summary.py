@@ -12,7 +12,7 @@ import numpy as np
 from tagloom.benchmark.methods import DESCRIPTORS, METHODS
 from tagloom.benchmark.plan import Plan
 from tagloom.errors import InvalidInputError
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -399,7 +399,7 @@ def write_tables(plan: Plan) -> Tables:
     examples = _examples(plan, records)
     out = plan.config.out
     paths = [*_write_frame(out, "results", results), *_write_frame(out, "labels", labels)]
-    with written_whole(out / "examples.json") as part:
+    with atomic_write(out / "examples.json") as part:
         part.write_text(json.dumps(examples, indent=1) + "\n", encoding="utf-8")
     return Tables(results, labels, examples, (*paths, out / "examples.json"))
 
@@ -444,8 +444,8 @@ def _examples(plan: Plan, records: list[Record]) -> dict[str, list[dict[str, Any
 
 def _write_frame(out: Path, name: str, frame: "pd.DataFrame") -> list[Path]:
     paths = [out / f"{name}.csv", out / f"{name}.parquet"]
-    with written_whole(paths[0]) as part:
+    with atomic_write(paths[0]) as part:
         frame.to_csv(part, index=False, lineterminator="\n")
-    with written_whole(paths[1]) as part:
+    with atomic_write(paths[1]) as part:
         frame.to_parquet(part, index=False)
     return paths

@@ -52,7 +52,7 @@ def complete(
     questions: Annotated[int, typer.Option(help="How many entries to propose next.")] = 50,
     seed: Annotated[int, typer.Option(help="Decides what is hidden to measure.")] = 0,
     tag_format: TagFormat = None,
-    backbone: Annotated[
+    encoder: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
@@ -78,7 +78,7 @@ def complete(
     """
     from tagloom.completion.options import Options
     from tagloom.completion.pipeline import complete as run
-    from tagloom.vision import choose_backbone
+    from tagloom.vision import load_encoder
 
     try:
         options = Options(
@@ -93,7 +93,7 @@ def complete(
             tags,
             out,
             options,
-            backbone=choose_backbone(backbone or ["lite0"], view="whole" if whole else "centre"),
+            encoder=load_encoder(encoder or ["lite0"], view="whole" if whole else "centre"),
             cache=cache,
             tag_format=tag_format,
             again=again,

@@ -49,10 +49,10 @@ class Teller:
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
 
-    def __call__(self, step: str, facts: dict[str, Any]) -> None:
+    def __call__(self, step: str, metadata: dict[str, Any]) -> None:
         """Say what a step found."""
         if not self._quiet:
-            typer.echo("\n".join(getattr(self, f"_{step}")(**facts)))
+            typer.echo("\n".join(getattr(self, f"_{step}")(**metadata)))
 
     def _read(self, readings: "list[Reading]", matched: "Matched") -> list[str]:
         lines = []
@@ -136,6 +136,6 @@ def _some(names: list[str], count: int = 3) -> str:
     return shown(", ".join(names[:count]) + (", ..." if len(names) > count else ""))
 
 
-def as_json(facts: dict[str, Any]) -> str:
-    """Return facts for a program."""
-    return json.dumps(facts, indent=2, default=str)
+def as_json(metadata: dict[str, Any]) -> str:
+    """Return metadata for a program."""
+    return json.dumps(metadata, indent=2, default=str)

@@ -15,7 +15,7 @@ _SHOWN = 20
 
 def embed(
     folder: Annotated[Path, typer.Argument(help="Folder with pictures, searched throughout.")],
-    backbone: Annotated[
+    encoder: Annotated[
         list[str] | None,
         typer.Option(help="lite0, lite1, lite2 or a .onnx file; repeat it to combine several."),
     ] = None,
@@ -36,14 +36,14 @@ def embed(
 ) -> None:
     """Turn pictures into numbers, once: what the cache knows is not worked out again."""
     from tagloom.errors import InvalidInputError
-    from tagloom.vision import choose_backbone
     from tagloom.vision import embed as embed_folder
+    from tagloom.vision import load_encoder
 
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise InvalidInputError(
             f"{out} must be a file in a folder that exists. Make the folder or choose another name."
         )
-    chosen = choose_backbone(backbone or ["lite0"], view="whole" if whole else "centre")
+    chosen = load_encoder(encoder or ["lite0"], view="whole" if whole else "centre")
     done = embed_folder(
         folder, chosen, cache=cache, workers=workers, show_progress=sys.stderr.isatty()
     )
@@ -58,7 +58,7 @@ def embed(
 
 def _as_json(done: "Embedding", out: Path | None) -> str:
     account = done.report.as_dict()
-    account["backbone"] = done.backbone.name
+    account["encoder"] = done.encoder.name
     account["cache"] = str(done.cache_folder)
     account["out"] = None if out is None else str(out)
     return json.dumps(account, indent=2)
@@ -67,7 +67,7 @@ def _as_json(done: "Embedding", out: Path | None) -> str:
 def _as_text(done: "Embedding", out: Path | None) -> str:
     report = done.report
     lines = [
-        f"{report.found} found in {report.seconds:.1f} s with {done.backbone.name}",
+        f"{report.found} found in {report.seconds:.1f} s with {done.encoder.name}",
         f"  {len(report.embedded)} embedded now",
         f"  {len(report.cached)} already in the cache",
         f"  {len(report.duplicates)} duplicates (same bytes)",

@@ -72,7 +72,7 @@ def export(
         _sidecars(tags, folder, out, dry_run, to_json)
         return
     done = write(tags, to, out / FORMS[to] if file is None else file, folder)
-    facts = {
+    metadata = {
         "files": [str(path) for path in done.files],
         "pictures": done.n_images,
         "tags": done.n_tags,
@@ -81,7 +81,7 @@ def export(
     lines = [f"{done.n_tags:,} tags of {done.n_images:,} pictures"]
     lines += [f"  {shown(str(path))}" for path in done.files]
     lines += listed([f"{shown(one.where)}: {one.what}" for one in done.lost])
-    _echo(facts, lines, to_json)
+    _echo(metadata, lines, to_json)
 
 
 def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_json: bool) -> None:
@@ -93,7 +93,7 @@ def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_js
     problems = list(plan.refused)
     if dry_run:
         head = [f"{len(plan):,} sidecars would be written (nothing was)"]
-        facts: dict[str, Any] = {"would_write": [one.path for one in plan]}
+        metadata: dict[str, Any] = {"would_write": [one.path for one in plan]}
     else:
         done = apply_sidecars(plan, out / JOURNAL)
         problems += done.failed
@@ -101,11 +101,11 @@ def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_js
             f"{len(done.written):,} sidecars written, {len(done.unchanged):,} held all already",
             "  take it back with --undo",
         ]
-        facts = {"written": done.written, "unchanged": done.unchanged}
-    facts |= {"refused": [one._asdict() for one in problems]}
+        metadata = {"written": done.written, "unchanged": done.unchanged}
+    metadata |= {"refused": [one._asdict() for one in problems]}
     tail = [f"{len(problems):,} not written"] if problems else []
     told = listed([f"{shown(one.where)}: {one.what}" for one in problems])
-    _echo(facts, head + listed(planned) + tail + told, to_json)
+    _echo(metadata, head + listed(planned) + tail + told, to_json)
     if problems:
         raise typer.Exit(1)
 
@@ -118,7 +118,7 @@ def _undo(out: Path, photos: Path | None, to_json: bool) -> None:
     if not (out / JOURNAL).exists():
         raise InvalidInputError(f"There is nothing to undo: no sidecar was written from {out}.")
     done = undo_sidecars(out / JOURNAL, photos)
-    facts = {
+    metadata = {
         "restored": done.restored,
         "deleted": done.deleted,
         "unchanged": done.unchanged,
@@ -131,10 +131,10 @@ def _undo(out: Path, photos: Path | None, to_json: bool) -> None:
     if done.refused:
         lines.append(f"{len(done.refused):,} left as they are")
         lines += listed([f"{shown(one.where)}: {one.what}" for one in done.refused])
-    _echo(facts, lines, to_json)
+    _echo(metadata, lines, to_json)
     if done.refused:
         raise typer.Exit(1)
 
 
-def _echo(facts: dict[str, Any], lines: list[str], to_json: bool) -> None:
-    typer.echo(as_json(facts) if to_json else "\n".join(lines))
+def _echo(metadata: dict[str, Any], lines: list[str], to_json: bool) -> None:
+    typer.echo(as_json(metadata) if to_json else "\n".join(lines))

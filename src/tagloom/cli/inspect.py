@@ -15,10 +15,10 @@ def inspect(
     to_json: AsJson = False,
 ) -> None:
     """Say what is in a model file, without loading it."""
-    from tagloom.models import read_facts
+    from tagloom.models import read_metadata
 
-    header = read_facts(model_file(model))
-    facts: dict[str, Any] = {
+    header = read_metadata(model_file(model))
+    metadata: dict[str, Any] = {
         "file": str(model_file(model)),
         "kind": header.kind,
         "protocol": header.protocol,
@@ -28,32 +28,32 @@ def inspect(
         "features": header.n_features,
         "versions": header.versions,
     }
-    facts |= (
-        _of_completion(header.facts)
+    metadata |= (
+        _of_completion(header.metadata)
         if header.kind == "Completion"
         else {"parameters": header.parameters}
     )
     if to_json:
-        typer.echo(as_json(facts))
+        typer.echo(as_json(metadata))
         return
-    width = max(map(len, facts))
-    typer.echo("\n".join(f"{name:{width}}  {_text(value)}" for name, value in facts.items()))
+    width = max(map(len, metadata))
+    typer.echo("\n".join(f"{name:{width}}  {_text(value)}" for name, value in metadata.items()))
 
 
-def _of_completion(facts: dict[str, Any]) -> dict[str, Any]:
-    tagger = facts["tagger"]
+def _of_completion(metadata: dict[str, Any]) -> dict[str, Any]:
+    tagger = metadata["tagger"]
     tuning = tagger["tuning"]
     return {
         "items": tagger["size"]["items"],
         "labels": tagger["size"]["labels"],
         "features": tagger["size"]["features"],
-        "photos": facts["photos"],
-        "backbone": (tagger["backbone"] or {}).get("name"),
+        "photos": metadata["photos"],
+        "encoder": (tagger["encoder"] or {}).get("name"),
         "learner": tagger["learner_kind"],
         "parameters": None if tuning is None else tuning["best"]["params"],
         "candidates tried": None if tuning is None else len(tuning["trials"]),
-        "completeness": facts["completeness"],
-        "options": facts["options"],
+        "completeness": metadata["completeness"],
+        "options": metadata["options"],
     }
 
 

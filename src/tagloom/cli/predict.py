@@ -24,7 +24,7 @@ def predict(
     precision: Annotated[
         float | None, typer.Option(help="Suggest from this probability on, for every tag.")
     ] = None,
-    backbone: Annotated[
+    encoder: Annotated[
         list[str] | None, typer.Option(help="The .onnx file that the model was made with, if any.")
     ] = None,
     cache: Annotated[
@@ -46,7 +46,7 @@ def predict(
         model_file(model),
         photos,
         at_least=precision,
-        backbone=backbone,
+        encoder=encoder,
         cache=cache,
         show_progress=sys.stderr.isatty(),
     )

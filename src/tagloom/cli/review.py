@@ -36,8 +36,8 @@ def review(
 
     def say(address: "Address") -> None:
         if to_json:
-            facts = {"url": address.url, "port": address.port, "out": str(out)}
-            typer.echo(json.dumps(facts))
+            metadata = {"url": address.url, "port": address.port, "out": str(out)}
+            typer.echo(json.dumps(metadata))
         else:
             typer.echo(f"{shown(str(out))} is open for review at\n  {address.url}")
             typer.echo("Ctrl-C ends it; every decision is kept.")

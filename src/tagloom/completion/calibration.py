@@ -11,8 +11,8 @@ from scipy.special import expit, log_expit
 
 from tagloom.errors import TagloomWarning
 from tagloom.labels import PartialLabels
-from tagloom.metrics import comparisons_won
-from tagloom.persistence.container import Packed, joined
+from tagloom.metrics import roc_auc
+from tagloom.persistence.container import Serialized, joined
 
 # §§ main calibration
 
@@ -176,7 +176,7 @@ def _told_apart(known: PartialLabels, scores: Array) -> float:
 
     1 where there is nothing to compare.
     """
-    won, n_present = comparisons_won(known, scores), known.counts().present
+    won, n_present = roc_auc(known, scores), known.counts().present
     compared = ~np.isnan(won)
     if not compared.any():
         return 1.0
@@ -288,34 +288,34 @@ class Meaning:
         return P
 
 
-def pack_meaning(meaning: Meaning) -> Packed:
+def serialize_meaning(meaning: Meaning) -> Serialized:
     """Return what has to be kept of it."""
     parts = {
-        "calibration": _packed(meaning.calibration),
-        "of_unseen": _packed(meaning.of_unseen),
+        "calibration": _serialized(meaning.calibration),
+        "of_unseen": _serialized(meaning.of_unseen),
     }
-    own = Packed({"unseen": meaning.unseen}, {"from_lists": bool(meaning.from_lists)})
+    own = Serialized({"unseen": meaning.unseen}, {"from_lists": bool(meaning.from_lists)})
     return joined(parts, own)
 
 
-def unpack_meaning(packed: Packed) -> Meaning:
-    """Return that of which `pack_meaning` told."""
+def deserialize_meaning(serialized: Serialized) -> Meaning:
+    """Return that of which `serialize_meaning` told."""
     return Meaning(
-        _unpacked(packed.part("calibration")),
-        _unpacked(packed.part("of_unseen")),
-        packed.arrays["unseen"].astype(bool),
-        packed.facts["from_lists"],
+        _deserialized(serialized.part("calibration")),
+        _deserialized(serialized.part("of_unseen")),
+        serialized.arrays["unseen"].astype(bool),
+        serialized.metadata["from_lists"],
     )
 
 
-def _packed(calibration: Calibration) -> Packed:
+def _serialized(calibration: Calibration) -> Serialized:
     arrays = {name: getattr(calibration, name) for name in _ARRAYS}
-    return Packed(arrays, {"completeness": calibration.completeness})
+    return Serialized(arrays, {"completeness": calibration.completeness})
 
 
-def _unpacked(packed: Packed) -> Calibration:
-    arrays = (packed.arrays[name] for name in _ARRAYS)
-    return Calibration(packed.facts["completeness"], *arrays)
+def _deserialized(serialized: Serialized) -> Calibration:
+    arrays = (serialized.arrays[name] for name in _ARRAYS)
+    return Calibration(serialized.metadata["completeness"], *arrays)
 
 
 # §§ thresholds

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 
 Array = npt.NDArray[Any]
 
@@ -35,7 +35,7 @@ class Work:
             return np.asarray(np.load(path, allow_pickle=False))
         except (FileNotFoundError, ValueError, EOFError):
             made = make()
-        with written_whole(path) as part, part.open("wb") as stream:
+        with atomic_write(path) as part, part.open("wb") as stream:
             np.save(stream, made, allow_pickle=False)
         return made
 

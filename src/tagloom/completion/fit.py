@@ -17,7 +17,7 @@ from tagloom.completion.training_labels import Taught, without
 from tagloom.labels import PartialLabels, State, split_items, split_known
 from tagloom.progress import progress_bar
 from tagloom.tagger import SemanticTagger
-from tagloom.vision import Backbone, Features
+from tagloom.vision import Encoder, Features
 
 # §§ heldout
 # Scores as the learner gives them to entries that it was not shown.
@@ -110,14 +110,14 @@ def fit_tagger(
     options: Options,
     work: Work,
     *,
-    backbone: Backbone | None = None,
+    encoder: Encoder | None = None,
     show_progress: bool,
 ) -> SemanticTagger:
     """Search for parameters and learn from all that is known.
 
-    The tagger remembers the `backbone` that saw the pictures: new ones must be seen by the same.
+    The tagger remembers the `encoder` that saw the pictures: new ones must be seen by the same.
     """
-    tagger = SemanticTagger(backbone=backbone, random_state=options.seed, progress=show_progress)
+    tagger = SemanticTagger(encoder=encoder, random_state=options.seed, progress=show_progress)
     return tagger.fit(
         features,
         taught.known,

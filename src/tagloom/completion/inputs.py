@@ -14,7 +14,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotations, Gathering, Matched, Reading, match, read_tags
 from tagloom.labels import PartialLabels
 from tagloom.validation import some_of
-from tagloom.vision import Backbone, Features, embed
+from tagloom.vision import Encoder, Features, embed
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Pictures:
     folder: Path
     features: Features
     skipped: list[Left]
-    backbone: Backbone | None = None
+    encoder: Encoder | None = None
     """Who looked at them; None where they were looked at long ago."""
 
 
@@ -78,10 +78,10 @@ def read_sources(
 
 
 def look_at(
-    photos: Path, backbone: Backbone | None, cache: Path | None, *, show_progress: bool
+    photos: Path, encoder: Encoder | None, cache: Path | None, *, show_progress: bool
 ) -> Pictures:
     """Look at all pictures of a folder, or remember them."""
-    done = embed(photos, backbone, cache=cache, show_progress=show_progress)
+    done = embed(photos, encoder, cache=cache, show_progress=show_progress)
     skipped = [Left(one.item, one.reason) for one in done.report.skipped]
     if not done.report.ready:
         raise _no_pictures(photos, skipped)
@@ -94,7 +94,7 @@ def look_at(
     ]
     if not kept.any():
         raise _no_pictures(photos, skipped)
-    return Pictures(photos, _some_of_them(features, kept), skipped, done.backbone)
+    return Pictures(photos, _some_of_them(features, kept), skipped, done.encoder)
 
 
 def said_of(items: Sequence[str], annotations: Annotations, options: Options) -> PartialLabels:

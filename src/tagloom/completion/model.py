@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.completion.calibration import Calibration, Meaning, pack_meaning, unpack_meaning
+from tagloom.completion.calibration import (
+    Calibration,
+    Meaning,
+    deserialize_meaning,
+    serialize_meaning,
+)
 from tagloom.completion.inputs import look_at
 from tagloom.completion.options import Options
 from tagloom.completion.result import Left
@@ -17,9 +22,14 @@ from tagloom.completion.suggestions import TagTable, tag_table, write_csv, write
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations, write_jsonl
 from tagloom.labels import PartialLabels
-from tagloom.persistence.codecs import pack_labels, pack_tagger, unpack_labels, unpack_tagger
+from tagloom.persistence.codecs import (
+    deserialize_labels,
+    deserialize_tagger,
+    serialize_labels,
+    serialize_tagger,
+)
 from tagloom.persistence.container import (
-    Packed,
+    Serialized,
     build_from,
     decoded,
     encoded_mapping,
@@ -28,7 +38,7 @@ from tagloom.persistence.container import (
 )
 from tagloom.tagger import SemanticTagger
 from tagloom.tagger.inputs import Eyes
-from tagloom.vision import choose_backbone
+from tagloom.vision import load_encoder
 
 # §§ main model
 
@@ -79,46 +89,46 @@ class CompletionModel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it to a file, whole or not at all."""
-        write_model(path, KIND, *self._packed())
+        write_model(path, KIND, *self._serialized())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **of_tagger: Any) -> "CompletionModel":
         """Read what `save` wrote; a damaged, altered or newer file is refused.
 
-        `of_tagger` may be a backbone and a cache, as for `SemanticTagger.load`.
+        `of_tagger` may be an encoder and a cache, as for `SemanticTagger.load`.
         """
-        model = build_from(path, KIND, cls._unpacked)
+        model = build_from(path, KIND, cls._deserialized)
         model.tagger.set_params(**of_tagger)
         return model
 
-    def _packed(self) -> Packed:
-        own = Packed(
+    def _serialized(self) -> Serialized:
+        own = Serialized(
             {"thresholds": self.thresholds},
             {
                 "completeness": self.calibration.completeness,
-                "options": encoded_mapping(self.options.facts()),
+                "options": encoded_mapping(self.options.metadata()),
                 "photos": str(self.photos),
             },
         )
         parts = {
-            "tagger": pack_tagger(self.tagger),
-            "meaning": pack_meaning(self.meaning),
-            "said": pack_labels(self.said),
-            "later": pack_labels(self.later),
+            "tagger": serialize_tagger(self.tagger),
+            "meaning": serialize_meaning(self.meaning),
+            "said": serialize_labels(self.said),
+            "later": serialize_labels(self.later),
         }
         return joined(parts, own)
 
     @classmethod
-    def _unpacked(cls, packed: Packed) -> "CompletionModel":
-        arrays, facts = packed.arrays, packed.facts
+    def _deserialized(cls, serialized: Serialized) -> "CompletionModel":
+        arrays, metadata = serialized.arrays, serialized.metadata
         return cls(
-            unpack_tagger(SemanticTagger, packed.part("tagger")),
-            unpack_meaning(packed.part("meaning")),
+            deserialize_tagger(SemanticTagger, serialized.part("tagger")),
+            deserialize_meaning(serialized.part("meaning")),
             arrays["thresholds"],
-            unpack_labels(packed.part("said")),
-            unpack_labels(packed.part("later")),
-            Options.of({name: decoded(value) for name, value in facts["options"].items()}),
-            Path(facts["photos"]),
+            deserialize_labels(serialized.part("said")),
+            deserialize_labels(serialized.part("later")),
+            Options.of({name: decoded(value) for name, value in metadata["options"].items()}),
+            Path(metadata["photos"]),
         )
 
 
@@ -142,13 +152,13 @@ def predict_folder(
     photos: Path,
     *,
     at_least: float | None = None,
-    backbone: Sequence[str] | None = None,
+    encoder: Sequence[str] | None = None,
     cache: Path | None = None,
     show_progress: bool = False,
 ) -> Predicted:
     """Tag the pictures of a folder; `at_least` stands for the thresholds of all labels."""
     model = CompletionModel.load(model_path)
-    given = choose_backbone(list(backbone)) if backbone else None
+    given = load_encoder(list(encoder)) if encoder else None
     eyes = Eyes(given, cache, show_progress, model.tagger._seen_by)
     pictures = look_at(photos, eyes.chosen(), cache, show_progress=show_progress)
     P = model.probabilities(pictures.features)

@@ -13,8 +13,8 @@ from typing import Any
 
 import tagloom
 from tagloom.errors import InvalidInputError
-from tagloom.io import written_whole
-from tagloom.validation import check_choice, check_number, check_whole
+from tagloom.io import atomic_write
+from tagloom.validation import check_choice, check_integer, check_number
 
 # §§ main options
 
@@ -70,19 +70,19 @@ class Options:
         if self.completeness is not None:
             check_number("completeness", self.completeness, low=0, high=1, inclusive=False)
         check_number("minutes", self.minutes, low=0)
-        check_whole("least_pictures", self.least_pictures, at_least=2)
-        check_whole("folds", self.folds, at_least=2)
-        check_whole("questions", self.questions, at_least=0)
-        check_whole("seed", self.seed, at_least=0)
+        check_integer("least_pictures", self.least_pictures, at_least=2)
+        check_integer("folds", self.folds, at_least=2)
+        check_integer("questions", self.questions, at_least=0)
+        check_integer("seed", self.seed, at_least=0)
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return the options as JSON can hold them."""
         return asdict(self)
 
     @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> "Options":
-        """Return the options of which `facts` told."""
-        return cls(**{one.name: facts[one.name] for one in fields(cls)})
+    def of(cls, metadata: Mapping[str, Any]) -> "Options":
+        """Return the options of which `metadata` told."""
+        return cls(**{one.name: metadata[one.name] for one in fields(cls)})
 
 
 def read_unlisted(value: str | float) -> str | float:
@@ -131,16 +131,16 @@ def digest_of_files(paths: Sequence[Path]) -> dict[str, str]:
     }
 
 
-def write_record(out: Path, facts: dict[str, Any]) -> None:
+def write_record(out: Path, metadata: dict[str, Any]) -> None:
     """Write run.json, the last file of a run: where it stands, the run is whole."""
     record: dict[str, Any] = {
         "tagloom": tagloom.__version__,
         "python": platform.python_version(),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "packages": _versions(),
-        **facts,
+        **metadata,
     }
-    with written_whole(out / NAME) as part:
+    with atomic_write(out / NAME) as part:
         part.write_text(json.dumps(record, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 

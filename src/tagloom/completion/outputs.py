@@ -89,7 +89,7 @@ def _facts(
     tuning = model.tagger.tuning_
     best = {} if tuning is None else tuning.best.params
     return {
-        "options": model.options.facts(),
+        "options": model.options.metadata(),
         "parameters": {k: v if math.isfinite(v) else str(v) for k, v in best.items()},
         "account": result.account,
         "completeness": result.completeness,
@@ -129,7 +129,7 @@ def _label_facts(one: LabelQuality) -> dict[str, Any]:
         "given": one.n_present,
         "denied": one.n_absent,
         "threshold": _or_none(one.threshold),
-        "comparisons_won": _or_none(one.comparisons_won),
+        "roc_auc": _or_none(one.roc_auc),
     }
 
 

@@ -30,7 +30,7 @@ from tagloom.completion.suggestions import TagState, chance_of_slip, tag_table, 
 from tagloom.completion.training_labels import Taught, teach
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, add_known
-from tagloom.vision import Backbone, find_pictures
+from tagloom.vision import Encoder, find_pictures
 
 # §§ assembling
 # Put together what a completion found out.
@@ -196,7 +196,7 @@ class Job:
             entries.weights,
             *said.hidden_entries(),
             said.unlisted_weight,
-            self.options.facts(),
+            self.options.metadata(),
             self.inputs.get("model"),
         )[:32]
 
@@ -255,7 +255,7 @@ def complete(
     out: Path,
     options: Options,
     *,
-    backbone: Backbone | None = None,
+    encoder: Encoder | None = None,
     cache: Path | None = None,
     tag_format: str | None = None,
     again: bool = False,
@@ -276,21 +276,21 @@ def complete(
     out : path of a folder
         New, empty, or that of an earlier run.
     options : Options
-    backbone, cache
+    encoder, cache
         As in `tagloom.vision.embed`.
     tag_format : str, optional
         The key of a format, where it is not to be recognised.
     say : callable, optional
         Is told what was found as soon as it is known: a word for the step, and its numbers.
     """
-    tell = say or (lambda step, facts: None)
+    tell = say or (lambda step, metadata: None)
     prepare_out(out, photos)
     found = find_pictures(photos)
     if not found.pictures:
         raise InvalidInputError(f"There are no pictures in {photos}.")
     read = read_sources(tags, photos, found.pictures, tag_format)
     tell("read", {"readings": read.readings, "matched": read.matched})
-    pictures = look_at(photos, backbone, cache, show_progress=show_progress)
+    pictures = look_at(photos, encoder, cache, show_progress=show_progress)
     said = said_of(pictures.features.items, read.annotations, options)
     inputs = {"photos": str(photos), "tags": digest_of_files(tags)}
     job = Job(pictures, read, said, None, options, out, inputs, show_progress)
@@ -306,7 +306,7 @@ def complete(
         job.taught,
         options,
         work,
-        backbone=pictures.backbone,
+        encoder=pictures.encoder,
         show_progress=show_progress,
     )
     return job.finished(
@@ -329,7 +329,7 @@ def update(
     What `more` says has the last word. It may speak of new tags, and say again what was said. No
     picture is looked at again.
     """
-    tell = say or (lambda step, facts: None)
+    tell = say or (lambda step, metadata: None)
     model = CompletionModel.load(model_path)
     folder = model.photos if photos is None else photos
     if photos is None and not folder.is_dir():

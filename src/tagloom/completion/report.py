@@ -24,7 +24,7 @@ import numpy.typing as npt
 from tagloom.completion.result import Bin, Completed, calibration_error
 from tagloom.completion.suggestions import TagState
 from tagloom.html import Markup, folded, heading, markup, paragraph, table
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 from tagloom.progress import progress_bar
 from tagloom.vision.pictures import PictureError, decode, decoders_quiet
 
@@ -55,7 +55,7 @@ def page_data(result: Completed, thumbnails: Sequence[str], photos: str) -> str:
             "photos": photos,
             "items": result.items,
             "thumbnails": list(thumbnails),
-            "near": _numbers_of_neighbours(result.affinities),
+            "near": _numbers_of_neighbors(result.affinities),
             "labels": result.labels,
             "quality": _qualities(result),
             "tags": entries,
@@ -72,7 +72,7 @@ def _qualities(result: Completed) -> dict[str, list[Any]]:
         "present": [one.n_present for one in by_label],
         "absent": [one.n_absent for one in by_label],
         "threshold": _thousandths(one.threshold for one in by_label),
-        "won": _thousandths(one.comparisons_won for one in by_label),
+        "won": _thousandths(one.roc_auc for one in by_label),
     }
 
 
@@ -87,7 +87,7 @@ def _reasons(result: Completed, rows: Iterable[Any], columns: Iterable[Any]) -> 
     return {"most": _SHOWN, "count": counts, "pictures": shown}
 
 
-def _numbers_of_neighbours(S: Any) -> list[int]:
+def _numbers_of_neighbors(S: Any) -> list[int]:
     """Count the neighbours of each picture, of which it is none itself."""
     return [int(n) for n in np.diff(S.indptr) - (S.diagonal() != 0)]
 
@@ -378,13 +378,13 @@ def _content_digest(root: Path, item: str) -> str:
     path = root / item
     try:
         inside = path.parent.resolve().is_relative_to(root) and path.name not in ("", "..")
-        facts = path.stat() if inside else None
+        metadata = path.stat() if inside else None
     except (OSError, ValueError, RuntimeError):
         return ""
     # Opening a pipe would wait for somebody to write to it.
-    if facts is None or not stat.S_ISREG(facts.st_mode):
+    if metadata is None or not stat.S_ISREG(metadata.st_mode):
         return ""
-    said = f"{_PROTOCOL}\0{facts.st_size}\0{facts.st_mtime_ns}\0{item}"
+    said = f"{_PROTOCOL}\0{metadata.st_size}\0{metadata.st_mtime_ns}\0{item}"
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -414,7 +414,7 @@ def _make(root: Path, missing: dict[str, str], folder: Path, show_progress: bool
 
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_bytes(content)
 
 
@@ -481,7 +481,7 @@ def write_report(result: Completed, out: Path, *, title: str, show_progress: boo
         left_out=left_out(result),
     )
     path = out / "report.html"
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         # Names that are no text on this system hold lone surrogates, which UTF-8 cannot say.
         part.write_bytes(page.encode("utf-8", "replace"))
     return path

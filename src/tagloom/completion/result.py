@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tagloom.completion.calibration import Calibration
 from tagloom.completion.suggestions import Question, TagTable
 from tagloom.labels import PartialLabels, State
-from tagloom.metrics import average_precision, comparisons_won
+from tagloom.metrics import average_precision, roc_auc
 
 # §§ quality
 # How good the result is, measured by what was hidden from the learner.
@@ -41,7 +41,7 @@ class LabelQuality:
     threshold: float
     average_precision: float
     """Of hidden presences among entries that are absent or unlisted; NaN where none is known."""
-    comparisons_won: float
+    roc_auc: float
     """How often a hidden presence has a higher score than such an entry; a half is chance."""
 
 
@@ -84,7 +84,7 @@ def label_qualities(
     states = known.states()
     truth = np.where(states == int(State.UNKNOWN), np.nan, states).astype(np.float64)
     ap = average_precision(truth, held_out)
-    won = comparisons_won(known, held_out)
+    won = roc_auc(known, held_out)
     present, absent, _ = said.counts()
     return [
         LabelQuality(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels, State
 
 # §§ main suggestions
@@ -142,7 +142,7 @@ def write_rows(
 ) -> None:
     """Write rows of texts as CSV in UTF-8, whole or not at all."""
     with (
-        written_whole(path) as part,
+        atomic_write(path) as part,
         part.open("w", encoding="utf-8", newline="") as stream,
     ):
         plain = csv.writer(stream, lineterminator="\n")
@@ -166,7 +166,7 @@ def write_parquet(table: TagTable, path: str | os.PathLike[str]) -> None:
         "rank": pa.array(table.rank.astype(np.int32)),
         "state": pa.array(names).take(pa.array(table.state)),
     }
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         parquet.write_table(pa.table(columns), part)
 
 

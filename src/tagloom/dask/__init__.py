@@ -3,7 +3,7 @@
 from tagloom.dask.apg_graph import ClusterAPGGraph
 from tagloom.dask.blocks import RowBlocks, row_blocks
 from tagloom.dask.embedding import ClusterEmbedding, cluster_embed
-from tagloom.dask.neighbors import GraphBlocks, NeighbourBlocks, cluster_graph, cluster_neighbours
+from tagloom.dask.neighbors import GraphBlocks, NeighborBlocks, cluster_graph, cluster_neighbors
 from tagloom.dask.parquet import ParquetItems, write_parquet
 from tagloom.dask.pca import ClusterPCA
 
@@ -12,12 +12,12 @@ __all__ = [
     "ClusterEmbedding",
     "ClusterPCA",
     "GraphBlocks",
-    "NeighbourBlocks",
+    "NeighborBlocks",
     "ParquetItems",
     "RowBlocks",
     "cluster_embed",
     "cluster_graph",
-    "cluster_neighbours",
+    "cluster_neighbors",
     "row_blocks",
     "write_parquet",
 ]

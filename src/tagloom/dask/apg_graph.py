@@ -152,7 +152,7 @@ class ClusterAPGGraph(APGGraph):
         where = (client_or_default(client), False, Passes())
         return unpenalised._objective_on(X, Y, None, None, *where).lam_max()
 
-    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Refuse: a search fits many models, which a sample in memory does as well."""
         raise InvalidInputError(
             "Parameters are not sought on a cluster. Choose them on a sample of the items in "
@@ -172,7 +172,7 @@ class ClusterAPGGraph(APGGraph):
 
     def to_local(self) -> APGGraph:
         """Return the fitted model as an `APGGraph`."""
-        return APGGraph._unpacked(self._packed())
+        return APGGraph._deserialized(self._serialized())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model as an `APGGraph`, whole or not at all."""
@@ -182,7 +182,7 @@ class ClusterAPGGraph(APGGraph):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that `save` or `APGGraph` wrote."""
-        return cls._unpacked(APGGraph.load(path)._packed())
+        return cls._deserialized(APGGraph.load(path)._serialized())
 
     def _objective_on(
         self,

@@ -15,8 +15,8 @@ import numpy as np
 from tagloom.dask.blocks import all_computed, client_or_default, task
 from tagloom.dask.parquet import features_column, write_table
 from tagloom.errors import InvalidInputError
-from tagloom.validation import check_whole
-from tagloom.vision import Backbone, Features, Skipped, choose_backbone, find_pictures
+from tagloom.validation import check_integer
+from tagloom.vision import Encoder, Features, Skipped, find_pictures, load_encoder
 from tagloom.vision.cache import Entry
 from tagloom.vision.pictures import MAX_PIXELS, decoders_quiet
 from tagloom.vision.pipeline import Outcome, Pipeline
@@ -29,7 +29,7 @@ _KEY = b"tagloom"
 _making = Lock()
 
 # Both are the same thing for every task of a worker, which partial functions would not be.
-Make = tuple[str, ...] | Callable[[], Backbone]
+Make = tuple[str, ...] | Callable[[], Encoder]
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Order:
     path: str
     threads: int
 
-    def digest(self, backbone: Backbone) -> str:
+    def digest(self, encoder: Encoder) -> str:
         """Return what tells this order from others: the items and the networks."""
-        identities = [member.identity for member in backbone.members]
+        identities = [member.identity for member in encoder.members]
         text = json.dumps([self.folder, self.items, identities])
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -60,27 +60,27 @@ class Told:
 def carried_out(order: Order, make: Make) -> Told:
     """Write the features of the pictures, unless that was done before."""
     with _making:
-        backbone = _made(make)
-    digest = order.digest(backbone)
+        encoder = _made(make)
+    digest = order.digest(encoder)
     told = told_by(Path(order.path), digest)
     if told is not None:
         return told
     pipeline = Pipeline(
         Path(order.folder),
-        backbone.members,
-        [set() for _ in backbone.members],
+        encoder.members,
+        [set() for _ in encoder.members],
         workers=order.threads,
         max_pixels=MAX_PIXELS,
     )
     with decoders_quiet():
         outcomes = list(pipeline.run(order.items))
-    return _written(order, outcomes, backbone, digest)
+    return _written(order, outcomes, encoder, digest)
 
 
 @lru_cache(maxsize=1)
-def _made(make: Make) -> Backbone:
-    """Make the backbone once in a worker: to load the network takes longer than many pictures."""
-    return make() if callable(make) else choose_backbone(make)
+def _made(make: Make) -> Encoder:
+    """Make the encoder once in a worker: to load the network takes longer than many pictures."""
+    return make() if callable(make) else load_encoder(make)
 
 
 def told_by(path: Path, digest: str) -> Told | None:
@@ -92,16 +92,16 @@ def told_by(path: Path, digest: str) -> Told | None:
         schema = pq.read_schema(path)
     except (OSError, pa.ArrowException):
         return None
-    facts = json.loads((schema.metadata or {}).get(_KEY, b"{}"))
-    if facts.get("digest") != digest:
+    metadata = json.loads((schema.metadata or {}).get(_KEY, b"{}"))
+    if metadata.get("digest") != digest:
         return None
-    skipped = tuple((item, reason) for item, reason in facts["skipped"])
-    return Told(facts["n_embedded"], skipped, resumed=True)
+    skipped = tuple((item, reason) for item, reason in metadata["skipped"])
+    return Told(metadata["n_embedded"], skipped, resumed=True)
 
 
-def _written(order: Order, outcomes: list[Outcome], backbone: Backbone, digest: str) -> Told:
+def _written(order: Order, outcomes: list[Outcome], encoder: Encoder, digest: str) -> Told:
     entries = {
-        (entry.backbone.identity, entry.content): entry
+        (entry.encoder.identity, entry.content): entry
         for outcome in outcomes
         for entry in outcome.entries
     }
@@ -115,23 +115,23 @@ def _written(order: Order, outcomes: list[Outcome], backbone: Backbone, digest: 
             good.append((one.item, one.content))
         else:
             skipped.append((one.item, problem or "it could not be read"))
-    features = _joined(good, entries, backbone)
-    facts = {"digest": digest, "n_embedded": len(good), "skipped": skipped}
+    features = _joined(good, entries, encoder)
+    metadata = {"digest": digest, "n_embedded": len(good), "skipped": skipped}
     columns = {
         "item": features.items,
         "content": [content for _, content in good],
         "features": features_column(features.visual),
         "posteriors": features_column(features.posteriors),
     }
-    write_table(Path(order.path), columns, {_KEY.decode(): json.dumps(facts)})
+    write_table(Path(order.path), columns, {_KEY.decode(): json.dumps(metadata)})
     return Told(len(good), tuple(skipped), resumed=False)
 
 
 def _joined(
-    good: list[tuple[str, bytes]], entries: dict[tuple[str, bytes], Entry], backbone: Backbone
+    good: list[tuple[str, bytes]], entries: dict[tuple[str, bytes], Entry], encoder: Encoder
 ) -> Features:
     parts = []
-    for member in backbone.members:
+    for member in encoder.members:
         own = [entries[member.identity, content] for _, content in good]
         visual: Any = np.array([entry.visual for entry in own], dtype=np.float32)
         posteriors: Any = np.array([entry.posteriors for entry in own], dtype=np.float32)
@@ -143,7 +143,7 @@ def _joined(
                 member.concepts,
             )
         )
-    return backbone.join(parts)
+    return encoder.join(parts)
 
 
 # §§ main embedding
@@ -175,7 +175,7 @@ class ClusterEmbedding:
 def cluster_embed(
     folder: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    backbone: Sequence[str] | Callable[[], Backbone] = ("lite0",),
+    encoder: Sequence[str] | Callable[[], Encoder] = ("lite0",),
     *,
     items: Sequence[str] | None = None,
     pictures_per_partition: int = 1024,
@@ -196,9 +196,9 @@ def cluster_embed(
     out : path
         Where the parquet files go; made if it does not exist. Every worker must be able to write
         there.
-    backbone : sequence of str or callable, default=("lite0",)
-        Names as `tagloom.vision.choose_backbone` takes them, or a function of a module that makes
-        the backbone in a worker, once.
+    encoder : sequence of str or callable, default=("lite0",)
+        Names as `tagloom.vision.load_encoder` takes them, or a function of a module that makes
+        the encoder in a worker, once.
     items : sequence of str, optional
         Paths relative to the folder; by default every picture in it.
     pictures_per_partition : int, default=1024
@@ -208,12 +208,12 @@ def cluster_embed(
         By default the client that was made last.
     show_progress : bool, default=False
     """
-    check_whole("pictures_per_partition", pictures_per_partition, at_least=1)
-    check_whole("threads", threads, at_least=1)
+    check_integer("pictures_per_partition", pictures_per_partition, at_least=1)
+    check_integer("threads", threads, at_least=1)
     listed, skipped = _listed(folder, items)
     target = Path(out)
     target.mkdir(parents=True, exist_ok=True)
-    make: Make = backbone if callable(backbone) else tuple(backbone)
+    make: Make = encoder if callable(encoder) else tuple(encoder)
     step = pictures_per_partition
     orders = [
         Order(str(folder), tuple(listed[start : start + step]), str(target / _name(place)), threads)

@@ -23,8 +23,8 @@ from tagloom.dask.blocks import (
 from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights
 from tagloom.graph.knn import SYMMETRIES, WEIGHTS, joined_both_ways
-from tagloom.neighbors import METHODS, METRICS, Neighbours, nearest_neighbours, neighbour_table
-from tagloom.validation import check_choice, check_whole, is_whole
+from tagloom.neighbors import ALGORITHMS, METRICS, Neighbors, nearest_neighbors, neighbor_table
+from tagloom.validation import check_choice, check_integer, is_integer
 
 # §§ neighbours
 # Nearest neighbours among rows that no machine holds together: pair by pair of partitions.
@@ -47,7 +47,7 @@ class Candidates(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourBlocks:
+class NeighborBlocks:
     """The neighbours of all rows, a task that gives `Candidates` for each block of them."""
 
     blocks: tuple[Any, ...]
@@ -81,19 +81,19 @@ class Search:
 
     n_neighbors: int
     metric: str
-    method: str
+    algorithm: str
 
 
-def cluster_neighbours(
+def cluster_neighbors(
     X: Any,
     n_neighbors: int,
     *,
     metric: str = "euclidean",
-    method: str = "exact",
+    algorithm: str = "exact",
     client: Any = None,
     show_progress: bool = False,
-) -> NeighbourBlocks:
-    """Find the nearest other rows of each row, as `tagloom.neighbors.nearest_neighbours` does.
+) -> NeighborBlocks:
+    """Find the nearest other rows of each row, as `tagloom.neighbors.nearest_neighbors` does.
 
     Every pair of partitions is searched by one task, and each row keeps the nearest of what it
     found: no task sees more than two partitions. Time grows with the square of the number of rows.
@@ -103,7 +103,7 @@ def cluster_neighbours(
     X : dask array, `ParquetItems` or `RowBlocks`
     n_neighbors : int
     metric : {"euclidean", "cosine"}
-    method : {"exact", "approximate", "auto"}
+    algorithm : {"exact", "approximate", "auto"}
         How to search in one partition; "approximate" is quicker for large ones.
     client : distributed.Client, optional
         By default the client that was made last.
@@ -111,14 +111,14 @@ def cluster_neighbours(
         Draw a bar of the partitions that are done.
     """
     check_choice("metric", metric, METRICS)
-    check_choice("method", method, METHODS)
+    check_choice("algorithm", algorithm, ALGORITHMS)
     rows = row_blocks(X)
-    if not is_whole(n_neighbors) or not 1 <= n_neighbors < rows.n_rows:
+    if not is_integer(n_neighbors) or not 1 <= n_neighbors < rows.n_rows:
         raise InvalidInputError(
             f"n_neighbors must be a whole number from 1 to {rows.n_rows - 1}, the number of rows "
             f"that can be neighbours; got {n_neighbors!r}."
         )
-    search = Search(int(n_neighbors), metric, method)
+    search = Search(int(n_neighbors), metric, algorithm)
     tasks = list(_searches(rows, search))
     blocks = shown_while_kept(
         client_or_default(client),
@@ -127,7 +127,7 @@ def cluster_neighbours(
         show_progress=show_progress,
         unit="partitions",
     )
-    return NeighbourBlocks(tuple(blocks), rows.sizes, search.n_neighbors)
+    return NeighborBlocks(tuple(blocks), rows.sizes, search.n_neighbors)
 
 
 def _searches(rows: RowBlocks, search: Search) -> Iterator[Any]:
@@ -161,7 +161,7 @@ def _nearer(
     """Return the nearest of the candidates before and the rows of another block."""
     queries, base = opened(own), opened(other)
     most = min(search.n_neighbors + 1, len(base))
-    found = nearest_neighbours(base, most, queries, metric=search.metric, method=search.method)
+    found = nearest_neighbors(base, most, queries, metric=search.metric, algorithm=search.algorithm)
     fresh = _candidates(queries, base, found, start)
     if before is None:
         return fresh
@@ -170,7 +170,7 @@ def _nearer(
     return _picked(joined, order[:, : search.n_neighbors + 1])
 
 
-def _candidates(queries: Array, base: Array, found: Neighbours, start: int) -> Candidates:
+def _candidates(queries: Array, base: Array, found: Neighbors, start: int) -> Candidates:
     products = np.empty(found.indices.shape)
     for column, near in enumerate(found.indices.T):
         products[:, column] = np.einsum("ij,ij->i", queries, base[near], dtype=np.float64)
@@ -232,7 +232,7 @@ def cluster_graph(
     weight: str = "dot",
     symmetrize: str = "max",
     metric: str = "euclidean",
-    method: str = "exact",
+    algorithm: str = "exact",
     client: Any = None,
     show_progress: bool = False,
 ) -> GraphBlocks:
@@ -242,7 +242,7 @@ def cluster_graph(
     ----------
     S : dask array, `ParquetItems` or `RowBlocks` of shape (n_items, n_features)
         Semantic descriptors, in the partitions of the features with which the graph is used.
-    n_neighbors, weight, symmetrize, metric, method
+    n_neighbors, weight, symmetrize, metric, algorithm
         See `tagloom.graph.semantic_graph`.
     client : distributed.Client, optional
         By default the client that was made last.
@@ -251,13 +251,13 @@ def cluster_graph(
     """
     check_choice("weight", weight, WEIGHTS)
     check_choice("symmetrize", symmetrize, SYMMETRIES)
-    check_whole("n_neighbors", n_neighbors, at_least=1)
+    check_integer("n_neighbors", n_neighbors, at_least=1)
     client, rows = client_or_default(client), row_blocks(S)
     if rows.n_rows < 2:
         raise InvalidInputError(f"A graph needs at least 2 items to join; found {rows.n_rows}.")
     k = min(int(n_neighbors), rows.n_rows - 1)
-    found = cluster_neighbours(
-        rows, k, metric=metric, method=method, client=client, show_progress=show_progress
+    found = cluster_neighbors(
+        rows, k, metric=metric, algorithm=algorithm, client=client, show_progress=show_progress
     )
     return GraphBlocks(
         tuple(_symmetric_rows(client, found.blocks, rows, weight, symmetrize)), rows.sizes
@@ -280,7 +280,7 @@ def _symmetric_rows(
 def _chosen(found: Candidates, n_items: int, weight: str, dtype: np.dtype[Any]) -> sparse.csr_array:
     """Return w_ij = max(0, s_i's_j) for the neighbours j that the items of a block chose."""
     weights = found.cosines if weight == "cosine" else found.products
-    table = neighbour_table(np.maximum(weights, 0), found.indices, n_items)
+    table = neighbor_table(np.maximum(weights, 0), found.indices, n_items)
     return sparse.csr_array(table.astype(dtype))
 
 

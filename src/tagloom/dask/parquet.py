@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from tagloom.dask.blocks import Lazy, RowBlocks, computed, task, tree_sum
 from tagloom.errors import InvalidInputError
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels, as_partial_labels
-from tagloom.validation import check_same_items, check_whole
+from tagloom.validation import check_integer, check_same_items
 
 # §§ parquet_reading
 # Row groups of parquet files as features and labels; what is wrong is named with its place.
@@ -449,7 +449,7 @@ def write_parquet(
     -------
     list of Path
     """
-    check_whole("rows_per_file", rows_per_file, at_least=1)
+    check_integer("rows_per_file", rows_per_file, at_least=1)
     rows, known = np.asarray(X), as_partial_labels(Y)
     check_same_items(len(rows), known.n_items)
     _refuse_what_lists_cannot_say(known)
@@ -515,7 +515,7 @@ def write_table(
         for name, array in zip(columns, arrays, strict=True)
     ]
     table = pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=metadata))
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         # Features look like noise to a compressor, and would cost time at every pass.
         pq.write_table(
             table, part, row_group_size=max(1, len(table)), compression="NONE", use_dictionary=False

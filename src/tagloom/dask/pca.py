@@ -22,7 +22,7 @@ from tagloom.dask.blocks import (
 )
 from tagloom.dask.objective import teach_sizes
 from tagloom.errors import InvalidInputError
-from tagloom.validation import check_number, is_whole
+from tagloom.validation import check_number, is_integer
 
 # §§ moments
 # Mean and scatter of rows, summed over partitions without loss of digits.
@@ -137,9 +137,9 @@ class ClusterPCA(TransformerMixin, BaseEstimator):
 
     def _check_number_of_components(self, most: int) -> None:
         name = "The 'n_components' parameter of ClusterPCA"
-        if is_whole(self.n_components) and 1 <= self.n_components <= most:
+        if is_integer(self.n_components) and 1 <= self.n_components <= most:
             return
-        if is_whole(self.n_components):
+        if is_integer(self.n_components):
             raise InvalidInputError(
                 f"{name} must be a whole number from 1 to {most}, or a share of the variance "
                 f"below 1; got {self.n_components!r}."

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tagloom.errors import InvalidInputError
 from tagloom.formats.matching import PictureIndex
 from tagloom.labels import PartialLabels, State
-from tagloom.validation import check_number, check_whole, some_of
-from tagloom.vision import Backbone, Features, embed, find_pictures, load_features
+from tagloom.validation import check_integer, check_number, some_of
+from tagloom.vision import Encoder, Features, embed, find_pictures, load_features
 
 # §§ main base
 
@@ -82,7 +82,7 @@ class Dataset:
 
     def embedded(
         self,
-        backbone: Backbone | None = None,
+        encoder: Encoder | None = None,
         *,
         cache: Path | None = None,
         show_progress: bool = False,
@@ -95,7 +95,7 @@ class Dataset:
             return self
         if self.folder is None:
             raise InvalidInputError(f"{self.name} has neither features nor pictures.")
-        seen = embed(self.folder, backbone, cache=cache, show_progress=show_progress).features()
+        seen = embed(self.folder, encoder, cache=cache, show_progress=show_progress).features()
         where = {item: row for row, item in enumerate(seen.items)}
         kept = [row for row, item in enumerate(self.items) if item in where]
         if not kept:
@@ -252,7 +252,7 @@ def seeded_split(truth: PartialLabels, test_share: float, random_state: int) -> 
     rarer labels allow it. All other rows are drawn at random.
     """
     check_number("test_share", test_share, low=0.0, high=1.0, inclusive=False)
-    check_whole("random_state", random_state, at_least=0)
+    check_integer("random_state", random_state, at_least=0)
     n_items = truth.n_items
     n_test = min(max(round(test_share * n_items), 1), n_items - 1) if n_items > 1 else 0
     rng = np.random.default_rng(random_state)

@@ -16,7 +16,7 @@ from tagloom.datasets.base import (
     walk_xml,
 )
 from tagloom.errors import InvalidInputError
-from tagloom.validation import check_whole, some_of
+from tagloom.validation import check_integer, some_of
 
 # §§ keywords
 # The keywords in the metadata of an SVG drawing.
@@ -98,7 +98,7 @@ def load_openclipart(
     Names that are links to another picture are passed over, so that no picture is in training and
     test under two names. So are drawings whose XML is malformed or declares entities.
     """
-    check_whole("min_count", min_count, at_least=1)
+    check_integer("min_count", min_count, at_least=1)
     pngs = _find(Path(path), "png")
     read = _Read.of(pngs, _find(Path(path if svg is None else svg), "svg"))
     ignored = {normalised(keyword) for keyword in left_out}

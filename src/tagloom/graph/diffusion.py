@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.errors import InvalidInputError
-from tagloom.neighbors import Neighbours, nearest_neighbours, neighbour_table
-from tagloom.validation import check_number, check_whole
+from tagloom.neighbors import Neighbors, nearest_neighbors, neighbor_table
+from tagloom.validation import check_integer, check_number
 
 # §§ balancing
 # Give every item of a graph the same weight among its neighbours.
@@ -95,8 +95,8 @@ class AffinityGraph:
         The diagonal of D.
     factors : array of shape (n_items,), or None
         The diagonal of T; None where sums are not balanced.
-    n_neighbors, metric, method
-        How neighbours are sought, see `tagloom.neighbors.nearest_neighbours`.
+    n_neighbors, metric, algorithm
+        How neighbours are sought, see `tagloom.neighbors.nearest_neighbors`.
     """
 
     S: sparse.csr_array
@@ -106,7 +106,7 @@ class AffinityGraph:
     factors: npt.NDArray[np.float64] | None
     n_neighbors: int
     metric: str
-    method: str
+    algorithm: str
 
     def joined(self, queries: Array) -> sparse.csr_array:
         """Return the normalised affinities of new items to those of the graph, a row for each.
@@ -118,7 +118,9 @@ class AffinityGraph:
         others that are asked with it do not matter.
         """
         k = min(self.n_neighbors, len(self.rows))
-        found = nearest_neighbours(self.rows, k, queries, metric=self.metric, method=self.method)
+        found = nearest_neighbors(
+            self.rows, k, queries, metric=self.metric, algorithm=self.algorithm
+        )
         weights = _affinities(found, _scales(found), self.scales)
         if self.factors is None:
             own = or_one(weights.sum(axis=1, keepdims=True))
@@ -126,7 +128,7 @@ class AffinityGraph:
         else:
             weights *= self.factors[found.indices]
             weights /= or_one(weights.sum(axis=1, keepdims=True))
-        return neighbour_table(weights.astype(self.S.dtype), found.indices, len(self.rows))
+        return neighbor_table(weights.astype(self.S.dtype), found.indices, len(self.rows))
 
 
 def affinity_graph(
@@ -134,7 +136,7 @@ def affinity_graph(
     n_neighbors: int = 20,
     *,
     metric: str = "euclidean",
-    method: str = "auto",
+    algorithm: str = "auto",
     balance: bool = True,
 ) -> AffinityGraph:
     r"""Join each item to its nearest others, close ones more.
@@ -149,25 +151,25 @@ def affinity_graph(
     rows : array of shape (n_items, n_features), at least 2 items
     n_neighbors : int, default=20
         All others where there are fewer.
-    metric, method
-        See `tagloom.neighbors.nearest_neighbours`.
+    metric, algorithm
+        See `tagloom.neighbors.nearest_neighbors`.
     balance : bool, default=True
         Whether the sums of all rows of S are balanced; else S = D^{-1/2} A D^{-1/2}.
     """
-    check_whole("n_neighbors", n_neighbors, at_least=1)
+    check_integer("n_neighbors", n_neighbors, at_least=1)
     rows = np.asarray(rows)
     if len(rows) < 2:
         raise InvalidInputError(f"A graph needs at least 2 items to join; got {len(rows)}.")
     k = min(int(n_neighbors), len(rows) - 1)
-    found = nearest_neighbours(rows, k, metric=metric, method=method)
+    found = nearest_neighbors(rows, k, metric=metric, algorithm=algorithm)
     scales = _scales(found)
-    chosen = neighbour_table(_affinities(found, scales, scales), found.indices, len(rows))
+    chosen = neighbor_table(_affinities(found, scales, scales), found.indices, len(rows))
     A = sparse.csr_array(chosen.maximum(chosen.T))
     degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
     S, factors = balanced(A) if balance else (_by_degrees(A, degrees), None)
     S = S.astype(rows.dtype if rows.dtype == np.float32 else np.float64)
     sums = scales, degrees, factors
-    return AffinityGraph(S, rows, *sums, int(n_neighbors), metric, method)
+    return AffinityGraph(S, rows, *sums, int(n_neighbors), metric, algorithm)
 
 
 def _by_degrees(A: sparse.csr_array, degrees: npt.NDArray[np.float64]) -> sparse.csr_array:
@@ -241,14 +243,14 @@ def _square_norms(columns: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->j", columns, columns))
 
 
-def _scales(found: Neighbours) -> npt.NDArray[np.float64]:
+def _scales(found: Neighbors) -> npt.NDArray[np.float64]:
     """Return the distance of each query to its 7th neighbour, or to the last of fewer."""
     rank = min(_SCALE_RANK, found.distances.shape[1]) - 1
     return np.asarray(found.distances[:, rank], dtype=np.float64)
 
 
 def _affinities(
-    found: Neighbours, of: npt.NDArray[np.float64], among: npt.NDArray[np.float64]
+    found: Neighbors, of: npt.NDArray[np.float64], among: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Return exp(-d^2 / (sigma_i sigma_j)); equal rows are as close as can be."""
     width = of[:, None] * among[found.indices]

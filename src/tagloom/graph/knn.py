@@ -7,8 +7,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tagloom.errors import InvalidInputError
-from tagloom.neighbors import nearest_neighbours, neighbour_table
-from tagloom.validation import check_choice, check_whole
+from tagloom.neighbors import nearest_neighbors, neighbor_table
+from tagloom.validation import check_choice, check_integer
 
 # §§ main semantic
 
@@ -25,7 +25,7 @@ def semantic_graph(
     weight: str = "dot",
     symmetrize: str = "max",
     metric: str = "euclidean",
-    method: str = "auto",
+    algorithm: str = "auto",
 ) -> sparse.csr_array:
     r"""Return the weights W_s of the paper's semantic graph, symmetric, sparse and >= 0.
 
@@ -45,8 +45,8 @@ def semantic_graph(
         An edge that only one of its ends chose has its whole weight, half of it, or none.
     metric : {"euclidean", "cosine"}, default="euclidean"
         In which the nearest are sought; the paper's is Euclidean.
-    method : {"auto", "exact", "approximate"}, default="auto"
-        How to search, see `tagloom.neighbors.nearest_neighbours`.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        How to search, see `tagloom.neighbors.nearest_neighbors`.
 
     Returns
     -------
@@ -63,14 +63,14 @@ def semantic_graph(
     """
     check_choice("weight", weight, WEIGHTS)
     check_choice("symmetrize", symmetrize, SYMMETRIES)
-    check_whole("n_neighbors", n_neighbors, at_least=1)
+    check_integer("n_neighbors", n_neighbors, at_least=1)
     rows = np.asarray(S)
     if rows.ndim == 2 and len(rows) < 2:
         return sparse.csr_array((len(rows), len(rows)), dtype=np.float64)
     k = min(int(n_neighbors), len(rows) - 1)
-    found = nearest_neighbours(rows, k, metric=metric, method=method)
+    found = nearest_neighbors(rows, k, metric=metric, algorithm=algorithm)
     rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
-    chosen = neighbour_table(_edge_weights(rows, found.indices, weight), found.indices, len(rows))
+    chosen = neighbor_table(_edge_weights(rows, found.indices, weight), found.indices, len(rows))
     W: sparse.csr_array = joined_both_ways(chosen, chosen.T, symmetrize).astype(rows.dtype)
     return W
 

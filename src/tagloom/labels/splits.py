@@ -10,7 +10,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels.parsing import unlisted_weight
 from tagloom.labels.partial import PartialLabels
 from tagloom.labels.storage import UNKNOWN, Entries
-from tagloom.validation import check_whole
+from tagloom.validation import check_integer
 
 # §§ hiding
 # Hide known labels, to see later how well they are recovered.
@@ -141,7 +141,7 @@ def split_known(known: PartialLabels, n_splits: int, random_state: Seed = None) 
     are presumed absent, only presences are listed, and a held-out presence becomes what a forgotten
     tag looks like: unlisted. It is then judged against the other unlisted entries, taken as absent.
     """
-    check_whole("n_splits", n_splits, at_least=2)
+    check_integer("n_splits", n_splits, at_least=2)
     rng = np.random.default_rng(random_state)
     entries = known.entries()
     rank, _ = random_rank_in_class(entries, known.n_labels, rng)
@@ -159,7 +159,7 @@ def split_items(known: PartialLabels, n_splits: int, random_state: Seed = None) 
     To the learner nothing is known of a held-out item: it is judged as it will be on new items.
     What is unlisted and presumed absent is judged as absent.
     """
-    check_whole("n_splits", n_splits, at_least=2)
+    check_integer("n_splits", n_splits, at_least=2)
     informed = np.flatnonzero((known.states() != UNKNOWN).any(axis=1))
     fold_of_item = np.full(known.n_items, -1)
     order = np.random.default_rng(random_state).permutation(len(informed))

@@ -24,9 +24,9 @@ from tagloom.optim import (
     Solution,
     solve,
 )
-from tagloom.persistence.container import Packed
-from tagloom.persistence.savable import SavableLearner, packed_solved, unpacked_solved
-from tagloom.validation import check_choice, check_flag, check_number, check_whole
+from tagloom.persistence.container import Serialized
+from tagloom.persistence.savable import SavableLearner, deserialized_solved, serialized_solved
+from tagloom.validation import check_choice, check_flag, check_integer, check_number
 
 Array = npt.NDArray[Any]
 
@@ -188,22 +188,22 @@ class APGGraph(SavableLearner):
         loss = MaskedSquaredLoss.of(rows, known, fit_intercept=self.fit_intercept)
         return Objective(loss, lam=0.0).lam_max()
 
-    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return lam, ridge and (with a graph) gamma over ranges that follow the scale of X."""
         return [apg_grid(self, X, as_partial_labels(Y), graph)]
 
-    def _packed(self) -> Packed:
-        return packed_solved(self)
+    def _serialized(self) -> Serialized:
+        return serialized_solved(self)
 
     @classmethod
-    def _unpacked(cls, packed: Packed) -> Self:
-        return unpacked_solved(cls, packed)
+    def _deserialized(cls, serialized: Serialized) -> Self:
+        return deserialized_solved(cls, serialized)
 
     def _check_parameters(self) -> None:
         named = {name: f"The '{name}' parameter of APGGraph" for name in self.get_params()}
         for name in ("lam", "gamma", "gamma_labels", "ridge", "tol"):
             check_number(named[name], getattr(self, name), low=0)
-        check_whole(named["max_iter"], self.max_iter, at_least=1)
+        check_integer(named["max_iter"], self.max_iter, at_least=1)
         check_flag(named["fit_intercept"], self.fit_intercept)
         check_flag(named["warm_start"], self.warm_start)
         check_choice(named["solver"], self.solver, SOLVERS)

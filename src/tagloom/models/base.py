@@ -18,7 +18,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, validat
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
 from tagloom.labels import PartialLabels, State, as_partial_labels, is_frame, is_missing
 from tagloom.metrics import mean_average_precision
-from tagloom.validation import check_choice, check_number, check_same_items, is_whole, some_of
+from tagloom.validation import check_choice, check_number, check_same_items, is_integer, some_of
 
 # §§ targets
 # What a learner is taught: Y in any form becomes `PartialLabels`, checked for what it teaches.
@@ -233,7 +233,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         """
         return self.scores(X)
 
-    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return where to look for good parameters: a grid for each stage of a search.
 
         A later stage keeps what the stages before it found best.
@@ -410,7 +410,7 @@ def parameter(model: Any, name: str) -> tuple[str, Any]:
 def check_n_jobs(model: Any) -> None:
     """Refuse a number of workers that is not a whole number other than 0, or None."""
     name, given = parameter(model, "n_jobs")
-    if given is not None and (not is_whole(given) or given == 0):
+    if given is not None and (not is_integer(given) or given == 0):
         raise InvalidInputError(
             f"{name} must be None or a whole number other than 0; got {given!r}."
         )

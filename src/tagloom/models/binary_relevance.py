@@ -25,7 +25,7 @@ from tagloom.models.base import (
 )
 from tagloom.models.grids import energy
 from tagloom.models.least_squares import Column, columns_of
-from tagloom.validation import check_choice, check_number, check_whole
+from tagloom.validation import check_choice, check_integer, check_number
 
 # §§ liblinear
 # One binary classifier of LIBLINEAR, for one label.
@@ -209,7 +209,7 @@ class BinaryRelevance(LinearLearner):
         self._report([found.n_iter for found in learned])
         return self
 
-    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return C in units of 1 / (mean squared norm of the centred rows)."""
         return [{"C": [share * len(X) / energy(X, centred=True) for share in _C_SHARES]}]
 
@@ -217,10 +217,10 @@ class BinaryRelevance(LinearLearner):
         check_number(*parameter(self, "C"), low=0, inclusive=False)
         check_choice(*parameter(self, "loss"), LOSSES)
         check_number(*parameter(self, "tol"), low=0, inclusive=False)
-        check_whole(*parameter(self, "max_iter"), at_least=1)
+        check_integer(*parameter(self, "max_iter"), at_least=1)
         check_n_jobs(self)
         if self.random_state is not None:
-            check_whole(*parameter(self, "random_state"), at_least=0)
+            check_integer(*parameter(self, "random_state"), at_least=0)
         check_on_unlearnable(self)
 
     def _classifiers(self, X: Array, columns: list[Column]) -> list[Classifier]:

@@ -19,7 +19,7 @@ from tagloom.models.base import (
     refuse_too_large,
 )
 from tagloom.models.grids import energy
-from tagloom.validation import check_choice, check_number, check_whole
+from tagloom.validation import check_choice, check_integer, check_number
 
 # §§ fasttag_layers
 # FastTag's closed forms: tags enriched by tags, and predicted from features.
@@ -404,7 +404,7 @@ class FastTag(LinearLearner):
         self._learn(rows, table, choices)
         return self
 
-    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return beta in shares of the mean curvature, then noise, then alpha; else beta alone."""
         n, d = np.shape(X)
         scale = energy(X, centred=True) / (n * d)
@@ -423,9 +423,9 @@ class FastTag(LinearLearner):
         for name in ("alpha", "beta", "ridge"):
             check_number(*parameter(self, name), low=0, inclusive=False)
         check_number(*parameter(self, "tol"), low=0)
-        check_whole(*parameter(self, "n_layers"), at_least=1)
-        check_whole(*parameter(self, "max_rounds"), at_least=1)
-        check_whole(*parameter(self, "random_state"), at_least=0)
+        check_integer(*parameter(self, "n_layers"), at_least=1)
+        check_integer(*parameter(self, "max_rounds"), at_least=1)
+        check_integer(*parameter(self, "random_state"), at_least=0)
         check_choice(*parameter(self, "search"), (None, "own"))
         check_on_unlearnable(self)
 

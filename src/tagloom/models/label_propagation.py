@@ -17,9 +17,9 @@ from tagloom.models.base import (
     parameter,
     refuse_single,
 )
-from tagloom.neighbors import METHODS, METRICS
+from tagloom.neighbors import ALGORITHMS, METRICS
 from tagloom.semantics.evidence import label_rates
-from tagloom.validation import check_choice, check_flag, check_number, check_whole
+from tagloom.validation import check_choice, check_flag, check_integer, check_number
 
 _REACHES = (0.5, 0.8, 0.95, 0.99)
 _NUMBERS = (10, 20, 50)
@@ -45,8 +45,8 @@ class LabelPropagation(RememberingLearner):
     prior_strength : float, default=0.01
         m, in labels heard in full.
     metric : {"euclidean", "cosine"}, default="euclidean"
-    method : {"auto", "exact", "approximate"}, default="auto"
-        How to search, see `tagloom.neighbors.nearest_neighbours`.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        How to search, see `tagloom.neighbors.nearest_neighbors`.
     warm_start : bool, default=False
         Whether `fit` takes over the graph of the fit before, if it was given the same features and
         asked for as many neighbours. The result is the same, and sooner there.
@@ -85,7 +85,7 @@ class LabelPropagation(RememberingLearner):
         reach: float = 0.8,
         prior_strength: float = 0.01,
         metric: str = "euclidean",
-        method: str = "auto",
+        algorithm: str = "auto",
         warm_start: bool = False,
         on_unlearnable: str = "raise",
     ) -> None:
@@ -93,7 +93,7 @@ class LabelPropagation(RememberingLearner):
         self.reach = reach
         self.prior_strength = prior_strength
         self.metric = metric
-        self.method = method
+        self.algorithm = algorithm
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
@@ -124,25 +124,25 @@ class LabelPropagation(RememberingLearner):
         """Normalised affinities of the training items."""
         return self._graph.S
 
-    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return how many neighbours are joined and how far labels go."""
         numbers = sorted({min(number, len(X) - 1) for number in _NUMBERS})
         return [{"n_neighbors": numbers, "reach": list(_REACHES)}]
 
     def _check_parameters(self) -> None:
-        check_whole(*parameter(self, "n_neighbors"), at_least=1)
+        check_integer(*parameter(self, "n_neighbors"), at_least=1)
         check_share_below_one(self, "reach")
         check_number(*parameter(self, "prior_strength"), low=0, inclusive=False)
         check_choice(*parameter(self, "metric"), METRICS)
-        check_choice(*parameter(self, "method"), METHODS)
+        check_choice(*parameter(self, "algorithm"), ALGORITHMS)
         check_flag(*parameter(self, "warm_start"))
         check_on_unlearnable(self)
 
     def _graph_of(self, rows: Array) -> AffinityGraph:
-        made_of = (*known_again_by(rows), self.n_neighbors, self.metric, self.method)
+        made_of = (*known_again_by(rows), self.n_neighbors, self.metric, self.algorithm)
         if self.warm_start and getattr(self, "_graph_made_of", None) == made_of:
             return self._graph
-        sought = {"metric": self.metric, "method": self.method}
+        sought = {"metric": self.metric, "algorithm": self.algorithm}
         # As its authors have it; with a balanced graph it was worse on scene and on yeast.
         graph = affinity_graph(rows, self.n_neighbors, balance=False, **sought)
         self._graph_made_of = made_of

@@ -24,8 +24,8 @@ from tagloom.models.base import (
     refuse_too_large,
 )
 from tagloom.models.grids import ridge_grid
-from tagloom.persistence.container import Packed
-from tagloom.persistence.savable import SavableLearner, packed_linear, unpacked_linear
+from tagloom.persistence.container import Serialized
+from tagloom.persistence.savable import SavableLearner, deserialized_linear, serialized_linear
 from tagloom.validation import check_flag, check_number
 
 # §§ columns
@@ -369,16 +369,16 @@ class LeastSquares(SavableLearner, LinearLearner):
         ((self.coef_, self.intercept_),) = self._solutions(*self._taught(X, Y), [self.ridge])
         return self
 
-    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return ridge in shares of the mean curvature of the loss."""
         return [{"ridge": ridge_grid(X, as_partial_labels(Y), self.fit_intercept)}]
 
-    def _packed(self) -> Packed:
-        return packed_linear(self)
+    def _serialized(self) -> Serialized:
+        return serialized_linear(self)
 
     @classmethod
-    def _unpacked(cls, packed: Packed) -> Self:
-        return unpacked_linear(cls, packed)
+    def _deserialized(cls, serialized: Serialized) -> Self:
+        return deserialized_linear(cls, serialized)
 
     def _check_parameters(self) -> None:
         check_number(*parameter(self, "ridge"), low=0)

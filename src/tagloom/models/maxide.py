@@ -20,7 +20,7 @@ from tagloom.models.base import (
 )
 from tagloom.models.grids import lam_grid
 from tagloom.optim import Iteration, Loss, MaskedSquaredLoss, Objective, Solution, Spread, solve
-from tagloom.validation import check_choice, check_flag, check_number, check_whole, some_of
+from tagloom.validation import check_choice, check_flag, check_integer, check_number, some_of
 
 # §§ label_side
 # Side information about labels: M meets features of the labels instead of the labels.
@@ -238,7 +238,7 @@ class Maxide(LinearLearner):
         check_learnable(known, "ignore")
         return self._objective(rows, known).lam_max()
 
-    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return lam in shares of the exact value at which M is 0."""
         return [{"lam": lam_grid(self.lam_max(X, Y))}]
 
@@ -257,7 +257,7 @@ class Maxide(LinearLearner):
         if self.tol is not None:
             check_number(*parameter(self, "tol"), low=0)
         if self.max_iter is not None:
-            check_whole(*parameter(self, "max_iter"), at_least=1)
+            check_integer(*parameter(self, "max_iter"), at_least=1)
         check_on_unlearnable(self)
 
     @property

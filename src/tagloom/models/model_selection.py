@@ -23,7 +23,7 @@ from tagloom.metrics import mean_average_precision, squared_error
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner, check_learnable
 from tagloom.progress import progress_bar
-from tagloom.validation import check_choice, check_number, check_whole, is_whole
+from tagloom.validation import check_choice, check_integer, check_number, is_integer
 
 # §§ search
 # Go through candidates in chains, stage by stage, within a time; do nothing twice.
@@ -247,7 +247,7 @@ def tune(
         As for `fit`. Y is two-dimensional.
     grid : mapping from parameter to values, or a sequence of such mappings, optional
         Several are stages of one search: each keeps what was best in the stage before, and the best
-        of the last is chosen. By default the `search_space` of the model.
+        of the last is chosen. By default the `default_param_grid` of the model.
     n_splits : int, default=3
         Into how many folds what is known is split.
     hold_out : {"entries", "items"}, default="entries"
@@ -272,8 +272,8 @@ def tune(
         Whether to show a progress bar.
     """
     known = as_partial_labels(Y)
-    check_whole("n_splits", n_splits, at_least=2)
-    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+    check_integer("n_splits", n_splits, at_least=2)
+    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
         raise InvalidInputError(f"n_jobs must be a whole number other than 0; got {n_jobs!r}.")
     if seconds is not None:
         check_number("seconds", seconds, low=0)
@@ -281,7 +281,9 @@ def tune(
     check_learnable(known, getattr(model, "on_unlearnable", "ignore"))
     graphs = {"graph": graph, "label_graph": label_graph}
     given = {name: weights for name, weights in graphs.items() if weights is not None}
-    stages = _checked_stages(model, grid if grid is not None else model.search_space(X, Y, graph))
+    stages = _checked_stages(
+        model, grid if grid is not None else model.default_param_grid(X, Y, graph)
+    )
     if criterion != "squared_error":
         _warn_of_presences_alone(known)
     folds = list(_SPLITS[hold_out](known, n_splits, random_state))
@@ -379,7 +381,7 @@ def regularization_path(
         `smallest` times it.
     """
     if lams is None:
-        check_whole("n_lams", n_lams, at_least=1)
+        check_integer("n_lams", n_lams, at_least=1)
         check_number("smallest", smallest, low=0, high=1, inclusive=False)
         lams = (model.lam_max(X, Y) * np.geomspace(1.0, smallest, n_lams)).tolist()
     before: APGGraph | None = None

@@ -1,6 +1,6 @@
 """Which rows lie nearest to which: the search that descriptors and graphs share."""
 
-from tagloom.neighbors.exact import Neighbours, neighbour_table
-from tagloom.neighbors.search import METHODS, METRICS, nearest_neighbours
+from tagloom.neighbors.exact import Neighbors, neighbor_table
+from tagloom.neighbors.search import ALGORITHMS, METRICS, nearest_neighbors
 
-__all__ = ["METHODS", "METRICS", "Neighbours", "nearest_neighbours", "neighbour_table"]
+__all__ = ["ALGORITHMS", "METRICS", "Neighbors", "nearest_neighbors", "neighbor_table"]

@@ -13,7 +13,7 @@ from tagloom.neighbors.exact import (
     Positions,
     Scaled,
     decide,
-    exact_neighbours,
+    exact_neighbors,
     first_limits,
     in_threads,
     places_within,
@@ -237,9 +237,7 @@ _QUERIES_AT_ONCE = 2048
 _ROWS_PER_NEIGHBOUR = 64
 
 
-def approximate_neighbours(
-    base: Matrix, queries: Matrix, k: int
-) -> tuple[Positions, Floats, float]:
+def approximate_neighbors(base: Matrix, queries: Matrix, k: int) -> tuple[Positions, Floats, float]:
     """Return neighbours, their squared distances and the recall measured on a sample.
 
     In a random partition of the rows into small cells each query is compared with the rows of its
@@ -248,10 +246,10 @@ def approximate_neighbours(
     sample. The recall is that of another sample, on which nothing was decided.
     """
     if len(base) < _ROWS_PER_NEIGHBOUR * k:
-        return *exact_neighbours(base, queries, k), 1.0
+        return *exact_neighbors(base, queries, k), 1.0
     generator = np.random.default_rng(0)
     drawn = generator.choice(len(queries), min(len(queries), 2 * _SAMPLE), replace=False)
-    truth = exact_neighbours(base, queries[drawn], k)[0]
+    truth = exact_neighbors(base, queries[drawn], k)[0]
     if queries is base and k > 1:
         # Every row finds itself, which is no merit.
         truth = without(truth, drawn)

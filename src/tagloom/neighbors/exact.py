@@ -22,7 +22,7 @@ Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
+class Neighbors:
     """The nearest rows of each query, nearest first, ties in the order of their positions.
 
     Attributes
@@ -33,14 +33,14 @@ class Neighbours:
     recall : float
         Share of the true neighbours that were found: 1 for an exact search, else measured against
         the exact search on a random sample of the queries.
-    method : str
+    algorithm : str
         "exact" or "approximate".
     """
 
     indices: Positions
     distances: Floats
     recall: float
-    method: str
+    algorithm: str
 
 
 # §§ contest
@@ -281,7 +281,7 @@ TILE_QUERIES = 512
 TILE_ROWS = 4096
 
 
-def exact_neighbours(base: Matrix, queries: Matrix, k: int) -> tuple[Positions, Floats]:
+def exact_neighbors(base: Matrix, queries: Matrix, k: int) -> tuple[Positions, Floats]:
     """Return the k nearest rows of `base` and their squared distances, ties by position.
 
     Every row is kept whose lower bound does not exceed the k-th smallest upper bound (see
@@ -340,10 +340,10 @@ def blocks(n_rows: int, step: int) -> Iterator[slice]:
 # Numbers about neighbours as a sparse table.
 
 
-def neighbour_table(values: npt.NDArray[Any], indices: Positions, n_rows: int) -> sparse.csr_array:
+def neighbor_table(values: npt.NDArray[Any], indices: Positions, n_rows: int) -> sparse.csr_array:
     """Return the values of each query's neighbours at their places in a row over all `n_rows`.
 
-    >>> neighbour_table(np.array([[0.5, 2.0]]), np.array([[3, 1]]), 4).toarray()
+    >>> neighbor_table(np.array([[0.5, 2.0]]), np.array([[3, 1]]), 4).toarray()
     array([[0. , 2. , 0. , 0.5]])
     """
     n_queries, k = indices.shape
@@ -366,13 +366,13 @@ _FEWEST_PAIRS = 1 << 22
 
 
 def exact_among_themselves(base: Matrix, k: int) -> tuple[Positions, Floats]:
-    """Return what `exact_neighbours(base, base, k)` does, with half the products.
+    """Return what `exact_neighbors(base, base, k)` does, with half the products.
 
     The rows are parted into blocks. A product of two blocks bounds the distances of the rows of
     both, so that each pair of blocks is multiplied once.
     """
     if len(base) < 2 * TILE_ROWS or 4 * k > TILE_ROWS:
-        return exact_neighbours(base, base, k)
+        return exact_neighbors(base, base, k)
     search = _Search(base, k)
     in_threads(search.within_own_block, search.starts)
     # The last rows meet most blocks: begun first, they leave no thread alone in the end.

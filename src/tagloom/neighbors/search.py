@@ -7,17 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.errors import InvalidInputError
-from tagloom.neighbors.approximate import approximate_neighbours
+from tagloom.neighbors.approximate import approximate_neighbors
 from tagloom.neighbors.exact import (
     Floats,
     Matrix,
-    Neighbours,
+    Neighbors,
     Positions,
     blocks,
     exact_among_themselves,
-    exact_neighbours,
+    exact_neighbors,
 )
-from tagloom.validation import check_choice, is_whole
+from tagloom.validation import check_choice, is_integer
 
 # §§ duplicates
 # Rows that occur more than once are searched once and handed out together.
@@ -118,21 +118,21 @@ def _members(group: Positions, n_groups: int, most: int) -> Positions:
 
 
 METRICS = ("euclidean", "cosine")
-METHODS = ("auto", "exact", "approximate")
+ALGORITHMS = ("auto", "exact", "approximate")
 
 # From so many comparisons of a query with a row on, the approximate search is the quicker one.
 _APPROXIMATE_FROM = 100_000**2
 _ROWS_AT_ONCE = 8192
 
 
-def nearest_neighbours(
+def nearest_neighbors(
     base: npt.ArrayLike,
     n_neighbors: int,
     queries: npt.ArrayLike | None = None,
     *,
     metric: str = "euclidean",
-    method: str = "auto",
-) -> Neighbours:
+    algorithm: str = "auto",
+) -> Neighbors:
     """Find the nearest rows of `base` for each query.
 
     Parameters
@@ -144,7 +144,7 @@ def nearest_neighbours(
         another position may be one.
     metric : {"euclidean", "cosine"}
         The cosine distance is 1 - cos(x, y), and 1 where a row is all zero.
-    method : {"auto", "exact", "approximate"}
+    algorithm : {"auto", "exact", "approximate"}
         "exact" needs time in proportion to queries x rows. "approximate" compares rows that share
         a cell of one of several random partitions, and neighbours' neighbours, until 96 in 100 true
         neighbours are found on a sample. "auto" is exact up to 10^10 comparisons of a query with a
@@ -157,12 +157,12 @@ def nearest_neighbours(
 
     Examples
     --------
-    >>> found = nearest_neighbours([[0.0], [1.0], [1.0], [5.0]], 2)
+    >>> found = nearest_neighbors([[0.0], [1.0], [1.0], [5.0]], 2)
     >>> found.indices.tolist()
     [[1, 2], [2, 0], [1, 0], [1, 2]]
     """
     check_choice("metric", metric, METRICS)
-    check_choice("method", method, METHODS)
+    check_choice("algorithm", algorithm, ALGORITHMS)
     rows = _checked(base, "base")
     among_themselves = queries is None
     asked = rows if queries is None else _checked_queries(queries, rows)
@@ -176,36 +176,38 @@ def nearest_neighbours(
         asked = rows if alike else _unit(given, 1)
     # A row finds itself too, if it is among the rows.
     k = int(n_neighbors) + among_themselves
-    method = _chosen_method(method, len(rows) * len(asked))
-    indices, squares, recall = _searched(rows, asked, k, method)
+    algorithm = _chosen_algorithm(algorithm, len(rows) * len(asked))
+    indices, squares, recall = _searched(rows, asked, k, algorithm)
     if among_themselves:
         indices, squares = _without_self(indices, squares)
     distances = squares / 2 if metric == "cosine" else np.sqrt(squares)
-    return Neighbours(indices, distances, recall, method)
+    return Neighbors(indices, distances, recall, algorithm)
 
 
-def _chosen_method(method: str, n_comparisons: int) -> str:
-    if method != "auto":
-        return method
+def _chosen_algorithm(algorithm: str, n_comparisons: int) -> str:
+    if algorithm != "auto":
+        return algorithm
     return "approximate" if n_comparisons >= _APPROXIMATE_FROM else "exact"
 
 
-def _searched(rows: Matrix, asked: Matrix, k: int, method: str) -> tuple[Positions, Floats, float]:
+def _searched(
+    rows: Matrix, asked: Matrix, k: int, algorithm: str
+) -> tuple[Positions, Floats, float]:
     """Search among rows that differ; equal ones are found together."""
     groups = group_equal_rows(rows, k)
     if groups.all_differ:
-        return _SEARCHES[method](rows, asked, k)
+        return _SEARCHES[algorithm](rows, asked, k)
     different = rows[groups.first]
-    found, squares, recall = _SEARCHES[method](different, asked, min(k, len(different)))
+    found, squares, recall = _SEARCHES[algorithm](different, asked, min(k, len(different)))
     return *expand(groups, found, squares, k), recall
 
 
 def _exact(rows: Matrix, asked: Matrix, k: int) -> tuple[Positions, Floats, float]:
-    search = exact_among_themselves(rows, k) if asked is rows else exact_neighbours(rows, asked, k)
+    search = exact_among_themselves(rows, k) if asked is rows else exact_neighbors(rows, asked, k)
     return *search, 1.0
 
 
-_SEARCHES = {"exact": _exact, "approximate": approximate_neighbours}
+_SEARCHES = {"exact": _exact, "approximate": approximate_neighbors}
 
 
 def _without_self(indices: Positions, squares: Floats) -> tuple[Positions, Floats]:
@@ -261,7 +263,7 @@ def _checked_queries(queries: npt.ArrayLike, rows: Matrix) -> Matrix:
 
 
 def _check_number(n_neighbors: int, available: int) -> None:
-    if not is_whole(n_neighbors) or not 1 <= n_neighbors <= available:
+    if not is_integer(n_neighbors) or not 1 <= n_neighbors <= available:
         raise InvalidInputError(
             f"n_neighbors must be a whole number from 1 to {available}, the number of rows that "
             f"can be neighbours; got {n_neighbors!r}."

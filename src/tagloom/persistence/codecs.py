@@ -1,4 +1,4 @@
-"""A fitted tagger as arrays and facts for a model file, and back."""
+"""A fitted tagger as arrays and metadata for a model file, and back."""
 
 from typing import Any, TypeVar
 
@@ -11,12 +11,12 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels.parsing import Names
 from tagloom.labels.partial import PartialLabels
 from tagloom.labels.storage import PRESENT, UNKNOWN, Codes, Dense, Sparse, Store
-from tagloom.models import APGDiffusion, APGGraph, LeastSquares, SavableLearner, Trial, Tuning
+from tagloom.models import APGGraph, LeastSquares, SavableLearner, SemanticDiffusion, Trial, Tuning
 from tagloom.models.base import RememberingLearner
 from tagloom.persistence.container import (
     Arrays,
     Facts,
-    Packed,
+    Serialized,
     decoded,
     decoded_parameters,
     encoded,
@@ -33,10 +33,10 @@ from tagloom.tagger.inputs import Aligned, Describer, Lesson, described_as
 from tagloom.vision import Features
 
 # §§ packing
-# Partial labels as arrays and facts, and back, store and all.
+# Partial labels as arrays and metadata, and back, store and all.
 
 
-def pack_labels(known: PartialLabels) -> Packed:
+def serialize_labels(known: PartialLabels) -> Serialized:
     """Return all that is known.
 
     The store is kept as it is: a dense and a sparse one say the same, but sums over them may be
@@ -50,21 +50,21 @@ def pack_labels(known: PartialLabels) -> Packed:
         arrays["weights"] = store.weights
     if isinstance(store, Sparse):
         arrays |= {"indptr": store.indptr, "indices": store.indices}
-    facts = {
+    metadata = {
         "labels": list(known.labels),
         "items": None if known.items is None else list(known.items),
         "unlisted_weight": float(known.unlisted_weight),
         "is_sparse": known.is_sparse,
     }
-    return Packed(arrays, facts)
+    return Serialized(arrays, metadata)
 
 
-def unpack_labels(packed: Packed) -> PartialLabels:
-    """Return what `pack_labels` was given; what cannot be partial labels is refused."""
-    facts = packed.facts
-    n_labels = len(facts["labels"])
-    store = _sparse(packed, n_labels) if facts["is_sparse"] else _dense(packed.arrays)
-    return PartialLabels(store, Names.checked(store.shape, facts["labels"], facts["items"]))
+def deserialize_labels(serialized: Serialized) -> PartialLabels:
+    """Return what `serialize_labels` was given; what cannot be partial labels is refused."""
+    metadata = serialized.metadata
+    n_labels = len(metadata["labels"])
+    store = _sparse(serialized, n_labels) if metadata["is_sparse"] else _dense(serialized.arrays)
+    return PartialLabels(store, Names.checked(store.shape, metadata["labels"], metadata["items"]))
 
 
 def _dense(arrays: Arrays) -> Store:
@@ -75,8 +75,8 @@ def _dense(arrays: Arrays) -> Store:
     return Dense(codes, weights)
 
 
-def _sparse(packed: Packed, n_labels: int) -> Store:
-    arrays = packed.arrays
+def _sparse(serialized: Serialized, n_labels: int) -> Store:
+    arrays = serialized.arrays
     codes, indptr, indices = (arrays[name] for name in ("codes", "indptr", "indices"))
     _check_codes(codes)
     weights = arrays.get("weights")
@@ -84,7 +84,7 @@ def _sparse(packed: Packed, n_labels: int) -> Store:
         raise ValueError("there must be one weight for each known label")
     rows = sparse.csr_array((codes, indices, indptr), shape=(len(indptr) - 1, n_labels))
     rows.check_format(full_check=True)
-    background = float(packed.facts["unlisted_weight"])
+    background = float(serialized.metadata["unlisted_weight"])
     return Sparse(
         n_labels,
         background,
@@ -101,7 +101,7 @@ def _check_codes(codes: Codes) -> None:
 
 
 # §§ packing
-# Fitted descriptors as arrays and facts for a model file, and back.
+# Fitted descriptors as arrays and metadata for a model file, and back.
 
 
 DESCRIPTOR_KINDS: tuple[type[Any], ...] = (SemanticDescriptor, ConceptSelector, LocalDescriptor)
@@ -116,107 +116,107 @@ _PCA_ARRAYS = (
 )
 
 
-def pack_descriptor(descriptor: SemanticDescriptor) -> Packed:
+def serialize_descriptor(descriptor: SemanticDescriptor) -> Serialized:
     """Return what describes new items, but for the training items and what is known of them."""
-    facts = {
+    metadata = {
         "parameters": encoded_parameters(descriptor, DESCRIPTOR_KINDS),
         "n_features": descriptor.n_features_in_,
     }
     concepts, local = descriptor.concepts_, descriptor.local_
     parts = {
-        "concepts": None if concepts is None else _packed_concepts(concepts),
-        "local": None if local is None else _packed_local(local),
+        "concepts": None if concepts is None else _serialized_concepts(concepts),
+        "local": None if local is None else _serialized_local(local),
     }
-    return joined(parts, Packed({"scales": descriptor.scales_}, facts))
+    return joined(parts, Serialized({"scales": descriptor.scales_}, metadata))
 
 
-def unpack_descriptor(
-    packed: Packed, known: PartialLabels, visual: npt.NDArray[Any]
+def deserialize_descriptor(
+    serialized: Serialized, known: PartialLabels, visual: npt.NDArray[Any]
 ) -> SemanticDescriptor:
-    """Return what `pack_descriptor` was given, with the training items and what was known of them.
+    """Return what `serialize_descriptor` was given, with its training items and labels.
 
-    `neighbours_` of the local descriptor, which describing needs no more, is None.
+    `neighbors_` of the local descriptor, which describing needs no more, is None.
     """
-    facts = packed.facts
-    parameters = decoded_parameters(facts["parameters"], DESCRIPTOR_KINDS)
+    metadata = serialized.metadata
+    parameters = decoded_parameters(metadata["parameters"], DESCRIPTOR_KINDS)
     descriptor = SemanticDescriptor(**parameters)
-    descriptor.n_features_in_ = int(facts["n_features"])
+    descriptor.n_features_in_ = int(metadata["n_features"])
     descriptor._names = descriptor._read_names(descriptor.n_features_in_ - descriptor.n_visual)
-    descriptor.scales_ = packed.arrays["scales"]
-    concepts, local = packed.optional_part("concepts"), packed.optional_part("local")
-    descriptor.concepts_ = None if concepts is None else _unpacked_concepts(concepts)
-    descriptor.local_ = None if local is None else _unpacked_local(local, known, visual)
+    descriptor.scales_ = serialized.arrays["scales"]
+    concepts, local = serialized.optional_part("concepts"), serialized.optional_part("local")
+    descriptor.concepts_ = None if concepts is None else _deserialized_concepts(concepts)
+    descriptor.local_ = None if local is None else _deserialized_local(local, known, visual)
     return descriptor
 
 
-def pack_reduction(reduction: DescriptorPCA) -> Packed:
+def serialize_reduction(reduction: DescriptorPCA) -> Serialized:
     """Return what reduces descriptors to features."""
-    own = Packed({"scales": reduction.scales_}, {"parameters": encoded_parameters(reduction)})
-    return joined({"pca": _packed_pca(reduction.pca_)}, own)
+    own = Serialized({"scales": reduction.scales_}, {"parameters": encoded_parameters(reduction)})
+    return joined({"pca": _serialized_pca(reduction.pca_)}, own)
 
 
-def unpack_reduction(packed: Packed) -> DescriptorPCA:
-    """Return what `pack_reduction` was given."""
-    reduction = DescriptorPCA(**decoded_parameters(packed.facts["parameters"]))
-    reduction.scales_ = packed.arrays["scales"]
-    reduction.pca_ = _unpacked_pca(packed.part("pca"))
+def deserialize_reduction(serialized: Serialized) -> DescriptorPCA:
+    """Return what `serialize_reduction` was given."""
+    reduction = DescriptorPCA(**decoded_parameters(serialized.metadata["parameters"]))
+    reduction.scales_ = serialized.arrays["scales"]
+    reduction.pca_ = _deserialized_pca(serialized.part("pca"))
     reduction.n_components_ = int(reduction.pca_.n_components_)
     reduction.n_features_in_ = len(reduction.scales_)
     return reduction
 
 
-def _packed_concepts(selector: ConceptSelector) -> Packed:
+def _serialized_concepts(selector: ConceptSelector) -> Serialized:
     arrays = {"relevance": selector.relevance_, "chosen": selector.chosen_}
-    return Packed(arrays, {"parameters": encoded_parameters(selector)})
+    return Serialized(arrays, {"parameters": encoded_parameters(selector)})
 
 
-def _unpacked_concepts(packed: Packed) -> ConceptSelector:
-    selector = ConceptSelector(**decoded_parameters(packed.facts["parameters"]))
-    selector.relevance_ = packed.arrays["relevance"]
-    selector.chosen_ = packed.arrays["chosen"].astype(np.intp, copy=False)
+def _deserialized_concepts(serialized: Serialized) -> ConceptSelector:
+    selector = ConceptSelector(**decoded_parameters(serialized.metadata["parameters"]))
+    selector.relevance_ = serialized.arrays["relevance"]
+    selector.chosen_ = serialized.arrays["chosen"].astype(np.intp, copy=False)
     selector.n_features_in_ = len(selector.relevance_)
     return selector
 
 
-def _packed_local(local: LocalDescriptor) -> Packed:
+def _serialized_local(local: LocalDescriptor) -> Serialized:
     # Without a reduction the rows are the visual descriptors, which are kept elsewhere.
     arrays = {"rates": local.rates_}
     if local._pca is not None:
         arrays["rows"] = local._rows
-    facts = {"parameters": encoded_parameters(local), "n_features": local.n_features_in_}
-    pca = None if local._pca is None else _packed_pca(local._pca)
-    return joined({"pca": pca}, Packed(arrays, facts))
+    metadata = {"parameters": encoded_parameters(local), "n_features": local.n_features_in_}
+    pca = None if local._pca is None else _serialized_pca(local._pca)
+    return joined({"pca": pca}, Serialized(arrays, metadata))
 
 
-def _unpacked_local(
-    packed: Packed, known: PartialLabels, visual: npt.NDArray[Any]
+def _deserialized_local(
+    serialized: Serialized, known: PartialLabels, visual: npt.NDArray[Any]
 ) -> LocalDescriptor:
-    local = LocalDescriptor(**decoded_parameters(packed.facts["parameters"]))
-    pca = packed.optional_part("pca")
-    local._pca = None if pca is None else _unpacked_pca(pca)
-    local._rows = visual if pca is None else packed.arrays["rows"]
+    local = LocalDescriptor(**decoded_parameters(serialized.metadata["parameters"]))
+    pca = serialized.optional_part("pca")
+    local._pca = None if pca is None else _deserialized_pca(pca)
+    local._rows = visual if pca is None else serialized.arrays["rows"]
     local._known, local.labels_ = known, known.labels
-    local.rates_, local.neighbours_ = packed.arrays["rates"], None
-    local.n_features_in_ = int(packed.facts["n_features"])
+    local.rates_, local.neighbors_ = serialized.arrays["rates"], None
+    local.n_features_in_ = int(serialized.metadata["n_features"])
     return local
 
 
-def _packed_pca(pca: PCA) -> Packed:
-    facts = {
+def _serialized_pca(pca: PCA) -> Serialized:
+    metadata = {
         "parameters": encoded_parameters(pca),
         "n_samples": int(pca.n_samples_),
         "noise_variance": encoded(pca.noise_variance_),
     }
-    return Packed({name.rstrip("_"): getattr(pca, name) for name in _PCA_ARRAYS}, facts)
+    return Serialized({name.rstrip("_"): getattr(pca, name) for name in _PCA_ARRAYS}, metadata)
 
 
-def _unpacked_pca(packed: Packed) -> PCA:
-    pca = PCA(**decoded_parameters(packed.facts["parameters"]))
+def _deserialized_pca(serialized: Serialized) -> PCA:
+    pca = PCA(**decoded_parameters(serialized.metadata["parameters"]))
     for name in _PCA_ARRAYS:
-        setattr(pca, name, packed.arrays[name.rstrip("_")])
+        setattr(pca, name, serialized.arrays[name.rstrip("_")])
     pca.n_components_, pca.n_features_in_ = pca.components_.shape
-    pca.n_samples_ = packed.facts["n_samples"]
-    pca.noise_variance_ = decoded(packed.facts["noise_variance"])
+    pca.n_samples_ = serialized.metadata["n_samples"]
+    pca.noise_variance_ = decoded(serialized.metadata["noise_variance"])
     return pca
 
 
@@ -224,42 +224,43 @@ def _unpacked_pca(packed: Packed) -> PCA:
 
 
 _LEARNERS: dict[str, type[SavableLearner]] = {
-    kind.__name__: kind for kind in (APGDiffusion, APGGraph, LeastSquares)
+    kind.__name__: kind for kind in (SemanticDiffusion, APGGraph, LeastSquares)
 }
 _KINDS = (*_LEARNERS.values(), *DESCRIPTOR_KINDS)
 # Of the place where a tagger works, not of what it has learned.
-_NOT_KEPT = ("backbone", "cache")
+_NOT_KEPT = ("encoder", "cache")
 
 _Tagger = TypeVar("_Tagger")
 
 
-def pack_tagger(tagger: Any) -> Packed:
+def serialize_tagger(tagger: Any) -> Serialized:
     """Return what has to be kept: parameters, lesson, learner and what was tuned."""
     lesson, learner = tagger._lesson, tagger.learner_
     _refuse_unsavable(learner)
     parameters = tagger.get_params(deep=False)
-    facts = {
+    metadata = {
         "parameters": encoded_mapping(
             {name: value for name, value in parameters.items() if name not in _NOT_KEPT}, _KINDS
         ),
-        "backbone": tagger._seen_by,
+        "encoder": tagger._seen_by,
         "learner_kind": type(learner).__name__,
-        "tuning": _packed_tuning(tagger.tuning_),
+        "tuning": _serialized_tuning(tagger.tuning_),
         "size": _sizes(lesson),
     }
     return joined(
-        {"lesson": _packed_lesson(lesson, learner), "learner": learner._packed()}, Packed({}, facts)
+        {"lesson": _serialized_lesson(lesson, learner), "learner": learner._serialized()},
+        Serialized({}, metadata),
     )
 
 
-def unpack_tagger(kind: type[_Tagger], packed: Packed) -> _Tagger:
-    """Return the tagger of which `pack_tagger` told."""
-    facts = packed.facts
-    tagger: Any = kind(**decoded_parameters(facts["parameters"], _KINDS))
-    learner = _LEARNERS[facts["learner_kind"]]._unpacked(packed.part("learner"))
-    lesson = _unpacked_lesson(packed.part("lesson"), learner)
-    tagger.report_, tagger._seen_by = None, facts["backbone"]
-    tagger._keep(lesson, None, _unpacked_tuning(facts["tuning"], learner), learner)
+def deserialize_tagger(kind: type[_Tagger], serialized: Serialized) -> _Tagger:
+    """Return the tagger of which `serialize_tagger` told."""
+    metadata = serialized.metadata
+    tagger: Any = kind(**decoded_parameters(metadata["parameters"], _KINDS))
+    learner = _LEARNERS[metadata["learner_kind"]]._deserialized(serialized.part("learner"))
+    lesson = _deserialized_lesson(serialized.part("lesson"), learner)
+    tagger.report_, tagger._seen_by = None, metadata["encoder"]
+    tagger._keep(lesson, None, _deserialized_tuning(metadata["tuning"], learner), learner)
     restored: _Tagger = tagger
     return restored
 
@@ -283,7 +284,7 @@ def _sizes(lesson: Lesson) -> Facts:
     }
 
 
-def _packed_lesson(lesson: Lesson, learner: SavableLearner) -> Packed:
+def _serialized_lesson(lesson: Lesson, learner: SavableLearner) -> Serialized:
     features, alignment = lesson.features, lesson.alignment
     refuse_strange_names(alignment.without_picture)
     arrays = {
@@ -293,61 +294,68 @@ def _packed_lesson(lesson: Lesson, learner: SavableLearner) -> Packed:
     }
     if not isinstance(learner, RememberingLearner):
         arrays["X"] = lesson.training.X
-    facts = {
+    metadata = {
         "items": features.items,
         "concepts": features.concepts,
         "without_picture": list(alignment.without_picture),
         "without_labels": list(alignment.without_labels),
     }
     parts = {
-        "known": _packed_known(lesson.known, features.items),
-        "descriptor": pack_descriptor(lesson.describer.descriptor),
-        "reduction": pack_reduction(lesson.describer.pca),
+        "known": _serialized_known(lesson.known, features.items),
+        "descriptor": serialize_descriptor(lesson.describer.descriptor),
+        "reduction": serialize_reduction(lesson.describer.pca),
     }
-    return joined(parts, Packed(arrays, facts))
+    return joined(parts, Serialized(arrays, metadata))
 
 
-def _unpacked_lesson(packed: Packed, learner: SavableLearner) -> Lesson:
-    arrays, facts = packed
-    features = Features(facts["items"], arrays["visual"], arrays["posteriors"], facts["concepts"])
-    known = _unpacked_known(packed.part("known"), features.items)
-    descriptor = unpack_descriptor(packed.part("descriptor"), known, features.visual)
-    describer = Describer.of(descriptor, unpack_reduction(packed.part("reduction")))
+def _deserialized_lesson(serialized: Serialized, learner: SavableLearner) -> Lesson:
+    arrays, metadata = serialized
+    features = Features(
+        metadata["items"], arrays["visual"], arrays["posteriors"], metadata["concepts"]
+    )
+    known = _deserialized_known(serialized.part("known"), features.items)
+    descriptor = deserialize_descriptor(serialized.part("descriptor"), known, features.visual)
+    describer = Describer.of(descriptor, deserialize_reduction(serialized.part("reduction")))
     X = learner._rows if isinstance(learner, RememberingLearner) else arrays["X"]
-    aligned = Aligned(known, facts["without_picture"], facts["without_labels"])
+    aligned = Aligned(known, metadata["without_picture"], metadata["without_labels"])
     return Lesson(features, aligned, describer, described_as(features, arrays["S"], X))
 
 
-def _packed_known(known: PartialLabels, items: list[str]) -> Packed:
+def _serialized_known(known: PartialLabels, items: list[str]) -> Serialized:
     """Return what is known; names that are those of the pictures are written once."""
-    packed = pack_labels(known)
+    serialized = serialize_labels(known)
     as_pictures = known.items is not None and list(known.items) == items
     own = {"items": None} if as_pictures else {}
-    return packed._replace(facts=packed.facts | own | {"items_are_pictures": as_pictures})
+    return serialized._replace(
+        metadata=serialized.metadata | own | {"items_are_pictures": as_pictures}
+    )
 
 
-def _unpacked_known(packed: Packed, items: list[str]) -> PartialLabels:
-    if packed.facts["items_are_pictures"]:
-        packed = packed._replace(facts=packed.facts | {"items": items})
-    return unpack_labels(packed)
+def _deserialized_known(serialized: Serialized, items: list[str]) -> PartialLabels:
+    if serialized.metadata["items_are_pictures"]:
+        serialized = serialized._replace(metadata=serialized.metadata | {"items": items})
+    return deserialize_labels(serialized)
 
 
-def _packed_tuning(tuning: Tuning | None) -> Facts | None:
+def _serialized_tuning(tuning: Tuning | None) -> Facts | None:
     if tuning is None:
         return None
-    return {"best": _packed_trial(tuning.best), "trials": [*map(_packed_trial, tuning.trials)]}
+    return {
+        "best": _serialized_trial(tuning.best),
+        "trials": [*map(_serialized_trial, tuning.trials)],
+    }
 
 
-def _unpacked_tuning(facts: Facts | None, learner: SavableLearner) -> Tuning | None:
-    if facts is None:
+def _deserialized_tuning(metadata: Facts | None, learner: SavableLearner) -> Tuning | None:
+    if metadata is None:
         return None
-    trials = [_unpacked_trial(trial) for trial in facts["trials"]]
-    return Tuning(_unpacked_trial(facts["best"]), trials, learner)
+    trials = [_deserialized_trial(trial) for trial in metadata["trials"]]
+    return Tuning(_deserialized_trial(metadata["best"]), trials, learner)
 
 
-def _packed_trial(trial: Trial) -> Facts:
+def _serialized_trial(trial: Trial) -> Facts:
     return {"params": encoded_mapping(trial.params), "scores": encoded(trial.scores)}
 
 
-def _unpacked_trial(facts: Facts) -> Trial:
-    return Trial(decoded_parameters(facts["params"]), tuple(decoded(facts["scores"])))
+def _deserialized_trial(metadata: Facts) -> Trial:
+    return Trial(decoded_parameters(metadata["params"]), tuple(decoded(metadata["scores"])))

@@ -25,10 +25,10 @@ from scipy import sparse
 
 import tagloom
 from tagloom.errors import InvalidInputError, ModelFileError
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 
 # §§ packing
-# Fitted parts as arrays and plain facts, joined under names: what model files are made of.
+# Fitted parts as arrays and plain metadata, joined under names: what model files are made of.
 
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -37,37 +37,37 @@ Facts = dict[str, Any]
 _SPECIAL = ("inf", "-inf", "nan")
 
 
-class Packed(NamedTuple):
+class Serialized(NamedTuple):
     """One fitted part: numbers by name, and all else in what JSON can hold."""
 
     arrays: Arrays
-    facts: Facts
+    metadata: Facts
 
-    def part(self, name: str) -> "Packed":
+    def part(self, name: str) -> "Serialized":
         """Return the part that `joined` put under this name."""
         lead = f"{name}/"
         arrays = {key[len(lead) :]: a for key, a in self.arrays.items() if key.startswith(lead)}
-        return Packed(arrays, self.facts[name])
+        return Serialized(arrays, self.metadata[name])
 
-    def optional_part(self, name: str) -> "Packed | None":
+    def optional_part(self, name: str) -> "Serialized | None":
         """Return the part under this name, None where there was none."""
-        return None if self.facts[name] is None else self.part(name)
+        return None if self.metadata[name] is None else self.part(name)
 
 
-def joined(parts: Mapping[str, Packed | None], own: Packed | None = None) -> Packed:
+def joined(parts: Mapping[str, Serialized | None], own: Serialized | None = None) -> Serialized:
     """Put parts side by side, each under its name, beside what is the whole's own.
 
-    >>> left, right = Packed({"a": np.ones(1)}, {"size": 1}), Packed({}, {"size": 2})
+    >>> left, right = Serialized({"a": np.ones(1)}, {"size": 1}), Serialized({}, {"size": 2})
     >>> whole = joined({"left": left, "right": right, "none": None})
-    >>> sorted(whole.arrays), whole.part("right").facts, whole.optional_part("none")
+    >>> sorted(whole.arrays), whole.part("right").metadata, whole.optional_part("none")
     (['left/a'], {'size': 2}, None)
     """
-    arrays, facts = ({}, {}) if own is None else (dict(own.arrays), dict(own.facts))
+    arrays, metadata = ({}, {}) if own is None else (dict(own.arrays), dict(own.metadata))
     for name, part in parts.items():
-        facts[name] = None if part is None else part.facts
+        metadata[name] = None if part is None else part.metadata
         if part is not None:
             arrays |= {f"{name}/{key}": array for key, array in part.arrays.items()}
-    return Packed(arrays, facts)
+    return Serialized(arrays, metadata)
 
 
 def encoded(value: Any, kinds: Collection[type[Any]] = ()) -> Any:
@@ -118,9 +118,9 @@ def encoded_mapping(values: Mapping[str, Any], kinds: Collection[type[Any]] = ()
     return {name: encoded(value, kinds) for name, value in values.items()}
 
 
-def decoded_parameters(facts: Facts, kinds: Collection[type[Any]] = ()) -> Facts:
+def decoded_parameters(metadata: Facts, kinds: Collection[type[Any]] = ()) -> Facts:
     """Return values by name as they were before they were encoded."""
-    return {name: decoded(value, kinds) for name, value in facts.items()}
+    return {name: decoded(value, kinds) for name, value in metadata.items()}
 
 
 def refuse_strange_names(names: Collection[Any]) -> None:
@@ -133,19 +133,19 @@ def refuse_strange_names(names: Collection[Any]) -> None:
         )
 
 
-def pack_names(names: npt.NDArray[Any]) -> Facts:
+def serialize_names(names: npt.NDArray[Any]) -> Facts:
     """Return names and the type of their array."""
     values = names.tolist()
     refuse_strange_names(values)
     return {"dtype": names.dtype.str, "values": values}
 
 
-def unpack_names(packed: Facts) -> npt.NDArray[Any]:
-    """Return what `pack_names` was given."""
-    return np.array(packed["values"], dtype=np.dtype(packed["dtype"]))
+def deserialize_names(serialized: Facts) -> npt.NDArray[Any]:
+    """Return what `serialize_names` was given."""
+    return np.array(serialized["values"], dtype=np.dtype(serialized["dtype"]))
 
 
-def pack_rows(table: sparse.csr_array) -> Packed:
+def serialize_rows(table: sparse.csr_array) -> Serialized:
     """Return compressed rows, with positions in four bytes where these suffice."""
     kind = np.int32 if max(table.nnz, *table.shape) <= np.iinfo(np.int32).max else np.int64
     arrays = {
@@ -153,13 +153,13 @@ def pack_rows(table: sparse.csr_array) -> Packed:
         "indices": table.indices.astype(kind, copy=False),
         "indptr": table.indptr.astype(kind, copy=False),
     }
-    return Packed(arrays, {"shape": list(table.shape)})
+    return Serialized(arrays, {"shape": list(table.shape)})
 
 
-def unpack_rows(packed: Packed) -> sparse.csr_array:
-    """Return what `pack_rows` was given; positions outside the table are refused."""
-    parts = tuple(packed.arrays[name] for name in ("data", "indices", "indptr"))
-    table = sparse.csr_array(parts, shape=tuple(packed.facts["shape"]))
+def deserialize_rows(serialized: Serialized) -> sparse.csr_array:
+    """Return what `serialize_rows` was given; positions outside the table are refused."""
+    parts = tuple(serialized.arrays[name] for name in ("data", "indices", "indptr"))
+    table = sparse.csr_array(parts, shape=tuple(serialized.metadata["shape"]))
     table.check_format(full_check=True)
     return table
 
@@ -173,9 +173,9 @@ _Model = TypeVar("_Model")
 
 
 def write_model(
-    path: str | os.PathLike[str], kind: str, arrays: Mapping[str, npt.NDArray[Any]], facts: Any
+    path: str | os.PathLike[str], kind: str, arrays: Mapping[str, npt.NDArray[Any]], metadata: Any
 ) -> None:
-    """Write arrays and facts (whatever JSON can hold) whole or not at all."""
+    """Write arrays and metadata (whatever JSON can hold) whole or not at all."""
     turned = sorted(name for name, array in arrays.items() if _is_turned(array))
     tensors = {
         name: np.ascontiguousarray(array.T if name in turned else array)
@@ -186,7 +186,7 @@ def write_model(
         "kind": kind,
         "versions": _versions(),
         "turned": turned,
-        "facts": facts,
+        "metadata": metadata,
     }
     try:
         text = json.dumps(header, ensure_ascii=True, allow_nan=False, sort_keys=True)
@@ -196,11 +196,11 @@ def write_model(
             f"must be strings, finite numbers, booleans or None ({error})."
         ) from None
     metadata = {"tagloom": text, "sha256": _digest(text, tensors)}
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         save_file(tensors, part, metadata=metadata)
 
 
-def read_model(path: str | os.PathLike[str], kind: str) -> Packed:
+def read_model(path: str | os.PathLike[str], kind: str) -> Serialized:
     """Read what `write_model` wrote; anything else is refused with the reason."""
     text, digest = _metadata(Path(path))
     tensors = _tensors(Path(path))
@@ -214,19 +214,19 @@ def read_model(path: str | os.PathLike[str], kind: str) -> Packed:
     if header["kind"] != kind:
         raise ModelFileError(f"{path} holds a {header['kind']}; expected a {kind}.")
     turned = header.get("turned", [])
-    return Packed(
+    return Serialized(
         {name: array.T if name in turned else array for name, array in tensors.items()},
-        header["facts"],
+        header["metadata"],
     )
 
 
 def build_from(
-    path: str | os.PathLike[str], kind: str, build: Callable[[Packed], _Model]
+    path: str | os.PathLike[str], kind: str, build: Callable[[Serialized], _Model]
 ) -> _Model:
     """Read a model file and build what it holds; a part that is missing or wrong is refused."""
-    packed = read_model(path, kind)
+    serialized = read_model(path, kind)
     try:
-        return build(packed)
+        return build(serialized)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path} lacks or misstates a part of the model: {error!r}.") from None
 
@@ -249,7 +249,7 @@ class ModelHeader:
         Sizes of the training data; None where the file does not say.
     n_bytes : int
         Size of the file.
-    facts : mapping
+    metadata : mapping
         All that the file says beside its numbers.
     """
 
@@ -261,10 +261,10 @@ class ModelHeader:
     n_labels: int | None
     n_features: int | None
     n_bytes: int
-    facts: Facts
+    metadata: Facts
 
 
-def read_facts(path: str | os.PathLike[str]) -> ModelHeader:
+def read_metadata(path: str | os.PathLike[str]) -> ModelHeader:
     """Return what a model file of any kind says of itself, without reading its numbers.
 
     Damage to the header's form and newer protocols are noticed. The digest covers the numbers too
@@ -273,18 +273,18 @@ def read_facts(path: str | os.PathLike[str]) -> ModelHeader:
     text, _ = _metadata(Path(path))
     header = _parsed_header(path, text)
     _refuse_newer(path, header)
-    facts = header["facts"]
-    size = _mapping_in(facts, "size")
+    metadata = header["metadata"]
+    size = _mapping_in(metadata, "size")
     return ModelHeader(
         kind=header["kind"],
         protocol=header["protocol"],
         versions=_mapping_in(header, "versions"),
-        parameters=_mapping_in(facts, "parameters"),
+        parameters=_mapping_in(metadata, "parameters"),
         n_items=size.get("items"),
         n_labels=size.get("labels"),
         n_features=size.get("features"),
         n_bytes=Path(path).stat().st_size,
-        facts=facts,
+        metadata=metadata,
     )
 
 
@@ -321,7 +321,7 @@ def _parsed_header(path: str | os.PathLike[str], text: str) -> dict[str, Any]:
         header = json.loads(text)
     except json.JSONDecodeError as error:
         raise ModelFileError(f"{path}: the header is not JSON ({error}).") from None
-    wanted = {"protocol": int, "kind": str, "facts": dict}
+    wanted = {"protocol": int, "kind": str, "metadata": dict}
     complete = isinstance(header, dict) and all(
         isinstance(header.get(name), kind) for name, kind in wanted.items()
     )
@@ -341,8 +341,8 @@ def _refuse_newer(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
     )
 
 
-def _mapping_in(facts: Facts, name: str) -> dict[str, Any]:
-    value = facts.get(name)
+def _mapping_in(metadata: Facts, name: str) -> dict[str, Any]:
+    value = metadata.get(name)
     return value if isinstance(value, dict) else {}
 
 

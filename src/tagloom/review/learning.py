@@ -50,7 +50,7 @@ class Progress:
     error: str | None = None
     changed: Json | None = None
 
-    def facts(self) -> Json:
+    def metadata(self) -> Json:
         """Return it for the page."""
         told: Json = {"state": self.state, "step": self.step, "done": self.done, "of": _OF}
         return told | {"error": self.error, "changed": self.changed}
@@ -156,13 +156,13 @@ class Learning:
     def _follow(self, process: "subprocess.Popen[str]") -> str | None:
         for line in process.stdout or ():
             try:
-                facts = json.loads(line)
+                metadata = json.loads(line)
             except ValueError:
                 continue
-            if "error" in facts:
-                return str(facts["error"])
-            if facts.get("step") in _STEPS:
-                self._step(facts["step"])
+            if "error" in metadata:
+                return str(metadata["error"])
+            if metadata.get("step") in _STEPS:
+                self._step(metadata["step"])
         return None
 
 

@@ -247,7 +247,7 @@ def _qualities(record: Mapping[str, Any], place: Mapping[str, int]) -> Array:
     listed = record.get("labels")
     for one in listed if isinstance(listed, list) else ():
         told = one if isinstance(one, dict) else {}
-        t, won = place.get(str(told.get("label"))), told.get("comparisons_won")
+        t, won = place.get(str(told.get("label"))), told.get("roc_auc")
         if t is not None and isinstance(won, int | float) and 0 <= won <= 1:
             qualities[t] = won
     return qualities

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tagloom.errors import UnwritableFileError
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 from tagloom.vision.pictures import (
     HEIC_FORMAT,
     SIGNATURE_LENGTH,
@@ -59,10 +59,10 @@ def opened_inside(photos: Path, name: str) -> int:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(real, flags | getattr(os, "O_BINARY", 0))
     try:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode) or facts.st_size > _LARGEST:
+        metadata = os.fstat(descriptor)
+        if not stat.S_ISREG(metadata.st_mode) or metadata.st_size > _LARGEST:
             raise OSError(f"{name} is no file of a picture's size")
-        if picture_file(photos, name) != real or not os.path.samestat(facts, os.stat(real)):
+        if picture_file(photos, name) != real or not os.path.samestat(metadata, os.stat(real)):
             raise OutsideError(name)
     except BaseException:
         os.close(descriptor)
@@ -104,8 +104,8 @@ class Thumbnails:
 
         Raises OutsideError for a name that leads out of the folder, OSError where nothing is.
         """
-        facts = picture_file(self._photos, name).stat()
-        what = f"{name}\0{facts.st_mtime_ns}\0{facts.st_size}\0{size}"
+        metadata = picture_file(self._photos, name).stat()
+        what = f"{name}\0{metadata.st_mtime_ns}\0{metadata.st_size}\0{size}"
         return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def view(self, name: str, size: int, mark: str) -> bytes:
@@ -120,7 +120,7 @@ class Thumbnails:
             # A full disk makes the page slow, not blind.
             with suppress(OSError, UnwritableFileError):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                with written_whole(path) as part:
+                with atomic_write(path) as part:
                     part.write_bytes(made)
         return made
 

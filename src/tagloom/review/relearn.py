@@ -13,9 +13,9 @@ from typing import Any
 from tagloom.errors import TagloomError
 
 
-def tell(**facts: Any) -> None:
+def tell(**metadata: Any) -> None:
     """Say something to the process that waits."""
-    print(json.dumps(facts), flush=True)
+    print(json.dumps(metadata), flush=True)
 
 
 def main(model: str, decisions: str, out: str, photos: str) -> int:
@@ -32,7 +32,7 @@ def main(model: str, decisions: str, out: str, photos: str) -> int:
             Path(out),
             photos=Path(photos),
             tag_format="jsonl",
-            say=lambda step, facts: tell(step=step),
+            say=lambda step, metadata: tell(step=step),
         )
     except TagloomError as problem:
         tell(error=str(problem))

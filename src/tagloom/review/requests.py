@@ -33,9 +33,9 @@ class RefusedError(Exception):
         self.status, self.reason = status, reason
 
 
-def as_json(facts: Any, *, status: int = 200, pack: bool = False) -> Response:
-    """Return facts as JSON in pure ASCII: names of files need not be Unicode."""
-    body = json.dumps(facts, allow_nan=False, separators=(",", ":")).encode("ascii")
+def as_json(metadata: Any, *, status: int = 200, pack: bool = False) -> Response:
+    """Return metadata as JSON in pure ASCII: names of files need not be Unicode."""
+    body = json.dumps(metadata, allow_nan=False, separators=(",", ":")).encode("ascii")
     headers = {"Cache-Control": "no-store", "Vary": "Accept-Encoding"}
     if pack and len(body) >= _WORTH_PACKING:
         body = gzip.compress(body, compresslevel=1, mtime=0)

@@ -40,7 +40,7 @@ class Api:
         with review.lock:
             all_of_it = review.collection
             n_tags = len(all_of_it.tags)
-            facts = {
+            metadata = {
                 "title": all_of_it.loaded.title,
                 "version": review.version,
                 "run": all_of_it.loaded.run,
@@ -52,7 +52,7 @@ class Api:
                 "counts": self._counts(),
                 "completeness": all_of_it.loaded.completeness,
             }
-        return _answer(request, facts)
+        return _answer(request, metadata)
 
     def pictures(self, request: Request) -> Response:
         """Return a page of pictures."""
@@ -63,26 +63,26 @@ class Api:
         sort = requests.choice("sort", query, PICTURE_SORTS)
         with self._review.lock:
             tag = self._tag(query["tag"]) if query.get("tag") else None
-            facts = self._review.pictures.page(
+            metadata = self._review.pictures.page(
                 q=q, state=state, sort=sort, tag=tag, offset=offset, limit=limit
             )
-            facts["version"] = self._review.version
-        return _answer(request, facts)
+            metadata["version"] = self._review.version
+        return _answer(request, metadata)
 
     def picture(self, request: Request) -> Response:
         """Return one picture with more tags that it may have."""
         with self._review.lock:
             i = self._image(request.path_params["i"])
-            facts = self._review.pictures.picture(i)
-            facts |= {
+            metadata = self._review.pictures.picture(i)
+            metadata |= {
                 "name": self._review.collection.images[i],
                 "candidates": self._review.pictures.candidates(i),
                 "version": self._review.version,
             }
-        size = self._thumbnails.size_of(facts["name"])
+        size = self._thumbnails.size_of(metadata["name"])
         if size is not None:
-            facts |= {"width": size[0], "height": size[1]}
-        return _answer(request, facts)
+            metadata |= {"width": size[0], "height": size[1]}
+        return _answer(request, metadata)
 
     def why(self, request: Request) -> Response:
         """Return the neighbours that speak for a tag, and those that do not."""
@@ -107,11 +107,11 @@ class Api:
         state = requests.choice("state", query, views.WALL_STATES)
         with self._review.lock:
             t = self._tag(request.path_params["t"])
-            facts = views.wall(
+            metadata = views.wall(
                 self._review.collection, t, least=least, state=state, offset=offset, limit=limit
             )
-            facts["version"] = self._review.version
-        return _answer(request, facts)
+            metadata["version"] = self._review.version
+        return _answer(request, metadata)
 
     def doubts(self, request: Request) -> Response:
         """Return known tags that look wrong."""
@@ -132,7 +132,7 @@ class Api:
         known = requests.whole("tags", query.get("tags"), below=10**9, default=10**9)
         with self._review.lock:
             all_of_it = self._review.collection
-            facts: dict[str, Any] = {
+            metadata: dict[str, Any] = {
                 "version": self._review.version,
                 "run": all_of_it.loaded.run,
                 "boot": self._review.boot,
@@ -142,8 +142,8 @@ class Api:
                 "counts": self._counts(),
             }
             if known < len(all_of_it.tags):
-                facts["tags"] = list(all_of_it.tags)
-        return _answer(request, facts)
+                metadata["tags"] = list(all_of_it.tags)
+        return _answer(request, metadata)
 
     def decide(self, request: Request) -> Response:
         """Take decisions; they are on disk before the answer is sent."""
@@ -151,8 +151,8 @@ class Api:
         client = requests.client_of(body)
         with self._review.lock:
             verdicts = requests.verdicts_of(body, self._review.collection)
-            facts = self._review.decide(verdicts, client)
-            return _answer(request, facts | {"counts": self._counts()})
+            metadata = self._review.decide(verdicts, client)
+            return _answer(request, metadata | {"counts": self._counts()})
 
     def undo(self, request: Request) -> Response:
         """Take back the latest batch."""
@@ -168,7 +168,7 @@ class Api:
 
     def learning(self, request: Request) -> Response:
         """Return how far learning has come."""
-        return _answer(request, self._learning.progress.facts())
+        return _answer(request, self._learning.progress.metadata())
 
     def learn(self, request: Request) -> Response:
         """Begin to learn again."""
@@ -186,8 +186,8 @@ class Api:
         return requests.numbered("tag", text, len(self._review.collection.tags))
 
 
-def _answer(request: Request, facts: Any) -> Response:
-    return as_json(facts, pack="gzip" in request.headers.get("accept-encoding", ""))
+def _answer(request: Request, metadata: Any) -> Response:
+    return as_json(metadata, pack="gzip" in request.headers.get("accept-encoding", ""))
 
 
 # §§ sights

@@ -184,11 +184,11 @@ class Review:
     def _told(self, i: int, t: int) -> Json:
         return {"i": i, "t": t, "state": self.collection.state(i, t).told}
 
-    def _answer(self, facts: Json, n_tags_before: int) -> Json:
+    def _answer(self, metadata: Json, n_tags_before: int) -> Json:
         tags = self.collection.tags
         new = {"tags": list(tags)} if len(tags) > n_tags_before else {}
         self.history = self._history()
-        return {"version": self.version, **facts, **new, "history": self.history}
+        return {"version": self.version, **metadata, **new, "history": self.history}
 
     def _history(self) -> Json:
         back, forth = self.store.to_undo(), self.store.to_redo()

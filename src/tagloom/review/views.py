@@ -218,4 +218,4 @@ def why(collection: Collection, i: int, t: int) -> Json:
         for k in order
     ]
     p = rounded(collection.probabilities(t)[i])
-    return {"p": p, "neighbours": rows, "n_neighbours": len(neighbours)}
+    return {"p": p, "neighbours": rows, "n_neighbors": len(neighbours)}

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.semantics.evidence import Floats, check_rows, evidence_blocks, read_labels
-from tagloom.validation import check_number, check_whole, is_whole
+from tagloom.validation import check_integer, check_number, is_integer
 
 # §§ information
 # How much a concept tells about the labels, judged where the labels are known.
@@ -59,7 +59,7 @@ def information_blocks(
     concepts: Matrix, known: PartialLabels, n_bins: int
 ) -> Iterator[tuple[slice, Floats]]:
     """Yield the mutual information of some concepts at a time, in bounded memory."""
-    check_whole("n_bins", n_bins, at_least=2)
+    check_integer("n_bins", n_bins, at_least=2)
     check_rows(concepts, known)
     step = max(1, _COUNTS_AT_ONCE // (n_bins * max(1, known.n_labels)))
     for start in range(0, concepts.shape[1], step):
@@ -193,8 +193,8 @@ class ConceptSelector(SelectorMixin, BaseEstimator):
         return self
 
     def _number_kept(self, n_labels: int, n_concepts: int) -> int:
-        if is_whole(self.n_concepts):
-            check_whole("n_concepts", self.n_concepts, at_least=1)
+        if is_integer(self.n_concepts):
+            check_integer("n_concepts", self.n_concepts, at_least=1)
             wanted = int(self.n_concepts)
         else:
             check_number("n_concepts", self.n_concepts, low=0, inclusive=False)

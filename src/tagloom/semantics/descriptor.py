@@ -13,7 +13,7 @@ from tagloom.labels import PartialLabels
 from tagloom.semantics.concepts import ConceptSelector
 from tagloom.semantics.evidence import as_text, read_labels
 from tagloom.semantics.local import LocalDescriptor
-from tagloom.validation import check_choice, is_whole
+from tagloom.validation import check_choice, is_integer
 
 Array = npt.NDArray[Any]
 SCALINGS = (None, "norm")
@@ -124,7 +124,7 @@ class SemanticDescriptor(TransformerMixin, BaseEstimator):
         return None if self.local_ is None else np.asarray(self.local_.fit_transform(visual, known))
 
     def _split(self, rows: Array) -> tuple[Array, Array]:
-        if not is_whole(self.n_visual) or not 0 <= self.n_visual <= rows.shape[1]:
+        if not is_integer(self.n_visual) or not 0 <= self.n_visual <= rows.shape[1]:
             raise InvalidInputError(
                 f"n_visual must be a whole number from 0 to {rows.shape[1]}, the number of "
                 f"columns; got {self.n_visual!r}."

@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.errors import InvalidInputError
-from tagloom.validation import check_number, is_whole
+from tagloom.validation import check_number, is_integer
 
 # §§ pca
 # Principal components, found the same way every time.
@@ -120,7 +120,7 @@ class DescriptorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if self.blocks is None:
             return np.ones(rows.shape[1], dtype=rows.dtype)
         widths = list(self.blocks)
-        if not all(is_whole(width) and width >= 0 for width in widths):
+        if not all(is_integer(width) and width >= 0 for width in widths):
             raise InvalidInputError(f"blocks must be whole numbers of columns; got {widths!r}.")
         if sum(widths) != rows.shape[1]:
             raise InvalidInputError(

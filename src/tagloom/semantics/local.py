@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
-from tagloom.neighbors import METHODS, METRICS, Neighbours, nearest_neighbours, neighbour_table
+from tagloom.neighbors import ALGORITHMS, METRICS, Neighbors, nearest_neighbors, neighbor_table
 from tagloom.semantics.evidence import (
     Floats,
     as_dense,
@@ -22,7 +22,7 @@ from tagloom.semantics.evidence import (
     read_labels,
 )
 from tagloom.semantics.features import fitted_pca
-from tagloom.validation import check_choice, check_number, check_whole
+from tagloom.validation import check_choice, check_integer, check_number
 
 # §§ pooling
 # The labels of neighbours, pooled.
@@ -34,7 +34,7 @@ Array = npt.NDArray[Any]
 _SUMS_AT_ONCE = 1 << 22
 
 
-def pool_observed(known: PartialLabels, found: Neighbours, dtype: npt.DTypeLike) -> Array:
+def pool_observed(known: PartialLabels, found: Neighbors, dtype: npt.DTypeLike) -> Array:
     """Return l_i = (1/k) sum over the neighbours of their observed labels, unknown as 0.
 
     It is the paper's: what is unknown cannot be told from what is absent, and weights have no say.
@@ -48,7 +48,7 @@ def pool_observed(known: PartialLabels, found: Neighbours, dtype: npt.DTypeLike)
 
 
 def pool_known(
-    known: PartialLabels, found: Neighbours, rates: Floats, prior: float, dtype: npt.DTypeLike
+    known: PartialLabels, found: Neighbors, rates: Floats, prior: float, dtype: npt.DTypeLike
 ) -> Array:
     """Return the share of presences among what is known of the neighbours, drawn to the rate.
 
@@ -69,14 +69,14 @@ def pool_known(
 
 
 def _adjacency_blocks(
-    found: Neighbours, known: PartialLabels
+    found: Neighbors, known: PartialLabels
 ) -> Iterator[tuple[slice, sparse.csr_array]]:
     """Yield who is a neighbour of some items at a time, so many that their sums are small."""
     step = max(1, _SUMS_AT_ONCE // max(1, known.n_labels))
     for start in range(0, len(found.indices), step):
         part = slice(start, start + step)
         near = found.indices[part]
-        yield part, neighbour_table(np.ones(near.shape), near, known.n_items)
+        yield part, neighbor_table(np.ones(near.shape), near, known.n_items)
 
 
 # §§ main local
@@ -106,8 +106,8 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
     prior : float, default=1.0
         How much the rate weighs in "known", in observations.
     metric : {"euclidean", "cosine"}, default="euclidean"
-    method : {"auto", "exact", "approximate"}, default="auto"
-        How to search, see `tagloom.neighbors.nearest_neighbours`.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        How to search, see `tagloom.neighbors.nearest_neighbors`.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         Names of the labels, which are the columns of the descriptor.
     rates_ : array of shape (n_labels,)
         Share of presences among the known entries of each label.
-    neighbours_ : Neighbours or None
+    neighbors_ : Neighbours or None
         The neighbours of the training items, after `fit_transform`.
 
     Examples
@@ -131,7 +131,7 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
 
     labels_: tuple[Any, ...]
     rates_: Floats
-    neighbours_: Neighbours | None
+    neighbors_: Neighbors | None
 
     def __init__(
         self,
@@ -141,14 +141,14 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         pooling: str = "known",
         prior: float = 1.0,
         metric: str = "euclidean",
-        method: str = "auto",
+        algorithm: str = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.pooling = pooling
         self.prior = prior
         self.metric = metric
-        self.method = method
+        self.algorithm = algorithm
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the training items and what is known of them.
@@ -167,7 +167,7 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         self._known: PartialLabels = known
         self.labels_ = known.labels
         self.rates_ = label_rates(known)
-        self.neighbours_ = None
+        self.neighbors_ = None
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
@@ -175,8 +175,8 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         self.fit(X, y)
         if len(self._rows) < 2:
             raise InvalidInputError("The only item has no neighbour: at least 2 items are needed.")
-        self.neighbours_ = self._search(None)
-        return self._pool(self.neighbours_)
+        self.neighbors_ = self._search(None)
+        return self._pool(self.neighbors_)
 
     def transform(self, X: Any) -> Any:
         """Describe new items by the training items that look like them."""
@@ -189,12 +189,12 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return as_text(self.labels_)
 
-    def _search(self, rows: Array | None) -> Neighbours:
+    def _search(self, rows: Array | None) -> Neighbors:
         available = len(self._rows) - (rows is None)
         k = min(self.n_neighbors, available)
-        return nearest_neighbours(self._rows, k, rows, metric=self.metric, method=self.method)
+        return nearest_neighbors(self._rows, k, rows, metric=self.metric, algorithm=self.algorithm)
 
-    def _pool(self, found: Neighbours) -> Array:
+    def _pool(self, found: Neighbors) -> Array:
         dtype = self._rows.dtype
         if self.pooling == "paper":
             return pool_observed(self._known, found, dtype)
@@ -204,13 +204,13 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         return rows if self._pca is None else np.asarray(self._pca.transform(rows))
 
     def _check_parameters(self) -> None:
-        check_whole("n_neighbors", self.n_neighbors, at_least=1)
+        check_integer("n_neighbors", self.n_neighbors, at_least=1)
         if self.n_components is not None:
-            check_whole("n_components", self.n_components, at_least=1)
+            check_integer("n_components", self.n_components, at_least=1)
         check_choice("pooling", self.pooling, POOLINGS)
         check_number("prior", self.prior, low=0)
         check_choice("metric", self.metric, METRICS)
-        check_choice("method", self.method, METHODS)
+        check_choice("algorithm", self.algorithm, ALGORITHMS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,6 +1,6 @@
 """The whole way: pictures and what is known of them in; scored labels, with reasons, out."""
 
-from tagloom.tagger.explanation import Concept, Explanation, Neighbour, Reason
+from tagloom.tagger.explanation import Concept, Explanation, Neighbor, Reason
 from tagloom.tagger.inputs import Aligned, align
 from tagloom.tagger.semantic_tagger import SemanticTagger, Suggestion
 
@@ -8,7 +8,7 @@ __all__ = [
     "Aligned",
     "Concept",
     "Explanation",
-    "Neighbour",
+    "Neighbor",
     "Reason",
     "SemanticTagger",
     "Suggestion",

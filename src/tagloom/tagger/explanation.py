@@ -10,7 +10,7 @@ from scipy import sparse
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import State
-from tagloom.neighbors import nearest_neighbours
+from tagloom.neighbors import nearest_neighbors
 from tagloom.semantics import SemanticDescriptor
 from tagloom.tagger.inputs import Described, Lesson
 from tagloom.validation import some_of
@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 _ROUNDING = 1e-2
 
 
-class Neighbour(NamedTuple):
+class Neighbor(NamedTuple):
     """A training picture that is like the one explained."""
 
     item: str
@@ -41,7 +41,7 @@ class Concept(NamedTuple):
 
     name: str
     posterior: float
-    """How sure the backbone is of it."""
+    """How sure the encoder is of it."""
     correlation: float
     """Between its posterior and the score of the label, over the training pictures."""
 
@@ -65,7 +65,7 @@ class Explanation:
     item: str
     label: Any
     score: float
-    neighbours: tuple[Neighbour, ...]
+    neighbours: tuple[Neighbor, ...]
     """Those that the learner's last graph joins to the picture, closest first; for a linear learner
     the nearest pictures in semantic space."""
     concepts: tuple[Concept, ...]
@@ -80,12 +80,12 @@ class Explanation:
     """The score less its linear part: what the graph adds or takes; 0 for a linear learner."""
 
     @property
-    def carriers(self) -> tuple[Neighbour, ...]:
+    def carriers(self) -> tuple[Neighbor, ...]:
         """Neighbours that are known to carry the label, closest first."""
         return tuple(one for one in self.neighbours if one.state == State.PRESENT)
 
     @property
-    def n_neighbours(self) -> int:
+    def n_neighbors(self) -> int:
         """Among how many pictures the carriers were sought."""
         return len(self.neighbours)
 
@@ -100,7 +100,7 @@ class Explanation:
         pooled = ", ".join(f"{r.name} {r.amount:+.3f}" for r in self.pooled) or "none"
         return (
             f"{self.label!r} for {self.item}: score {self.score:.3f}\n"
-            f"  like pictures: {self.like_pictures:+.2f}; of {self.n_neighbours}, these carry it: "
+            f"  like pictures: {self.like_pictures:+.2f}; of {self.n_neighbors}, these carry it: "
             f"{carriers} ({self.n_known_absent} known not to)\n"
             f"  concepts that go with it: {concepts}\n"
             f"  labels of visual neighbours: {pooled}\n"
@@ -110,13 +110,13 @@ class Explanation:
         )
 
 
-def neighbours_of(
+def neighbors_of(
     items: Sequence[str], affinities: Array, states: npt.NDArray[np.int8], scores: Array
-) -> tuple[Neighbour, ...]:
+) -> tuple[Neighbor, ...]:
     """Put neighbours in order, closest first."""
     order = np.argsort(-affinities, kind="stable")
     return tuple(
-        Neighbour(items[i], float(affinities[i]), State(int(states[i])), float(scores[i]))
+        Neighbor(items[i], float(affinities[i]), State(int(states[i])), float(scores[i]))
         for i in order
     )
 
@@ -152,7 +152,7 @@ def explain_score(
     names: Array,
     base: float,
     concepts: tuple[Concept, ...],
-    neighbours: tuple[Neighbour, ...],
+    neighbours: tuple[Neighbor, ...],
     has_graph: bool,
     n_reasons: int,
 ) -> Explanation:
@@ -246,7 +246,7 @@ def joined(learner: Any, x: Array, training_row: int | None) -> Near:
 def nearest(S: Array, s: Array, n_neighbors: int, training_row: int | None) -> Near:
     """Return the nearest in semantic space, never the picture itself, with s_i's_j."""
     k = min(n_neighbors + (training_row is not None), len(S))
-    rows = np.asarray(nearest_neighbours(S, k, s).indices[0])
+    rows = np.asarray(nearest_neighbors(S, k, s).indices[0])
     rows = rows[rows != training_row][:n_neighbors]
     return Near(rows, S[rows] @ s[0])
 
@@ -290,7 +290,7 @@ def explained(
         names=descriptor.get_feature_names_out(),
         base=float(base[column]),
         concepts=_concepts(descriptor, lesson.training.S, own.S[0], training_scores, n_reasons),
-        neighbours=neighbours_of(
+        neighbours=neighbors_of(
             [lesson.features.items[j] for j in near.rows],
             near.affinities,
             lesson.known.take(near.rows).states()[:, column],

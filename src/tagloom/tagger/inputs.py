@@ -13,8 +13,8 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.validation import some_of
-from tagloom.vision import Backbone, EmbedReport, Features, embed
-from tagloom.vision.choice import backbone_facts, check_same_backbone, recall_backbone
+from tagloom.vision import EmbedReport, Encoder, Features, embed
+from tagloom.vision.choice import check_same_encoder, encoder_facts, recall_encoder
 
 # §§ alignment
 # Bring what is known into the order of the pictures.
@@ -96,7 +96,7 @@ def _are_positions(names: Sequence[Hashable]) -> bool:
 
 
 # §§ describing
-# The way of pictures from what a backbone saw to the learner's features.
+# The way of pictures from what an encoder saw to the learner's features.
 
 
 Array = npt.NDArray[Any]
@@ -149,12 +149,12 @@ class Describer:
         return described_as(features, S, self.pca.fit_transform(_columns(features, S)))
 
     def describe(self, features: Features) -> Described:
-        """Describe new pictures, which must have been seen by the same backbone."""
+        """Describe new pictures, which must have been seen by the same encoder."""
         seen = (features.visual.shape[1], features.posteriors.shape[1])
         expected = (self.n_visual, self.descriptor.n_features_in_ - self.n_visual)
         if seen != expected:
             raise InvalidInputError(
-                f"The pictures were seen by another backbone, with {seen[0]} visual numbers and "
+                f"The pictures were seen by another encoder, with {seen[0]} visual numbers and "
                 f"{seen[1]} concepts; the tagger was fitted with {expected[0]} and {expected[1]}."
             )
         S = self.descriptor.transform(_side_by_side(features))
@@ -211,35 +211,35 @@ class Lesson(NamedTuple):
 
 
 # §§ seeing
-# Pictures in any form become features, by the backbone that saw the others.
+# Pictures in any form become features, by the encoder that saw the others.
 
 
 Pictures = Features | str | os.PathLike[str]
 
 
 class Seen(NamedTuple):
-    """What a backbone saw, now or before."""
+    """What an encoder saw, now or before."""
 
     features: Features
     report: EmbedReport | None
     """What became of each file, where pictures came as a folder."""
     by: dict[str, Any] | None
-    """Which backbone it was; None where nobody said."""
+    """Which encoder it was; None where nobody said."""
 
 
 class Eyes(NamedTuple):
     """How to look at folders of pictures."""
 
-    backbone: Backbone | None
+    encoder: Encoder | None
     cache: str | os.PathLike[str] | None
     progress: bool
     seen_by: dict[str, Any] | None = None
-    """The backbone that saw the training pictures."""
+    """The encoder that saw the training pictures."""
 
     def look(self, pictures: Pictures) -> Seen:
-        """Return the features of pictures; only a folder needs a backbone."""
+        """Return the features of pictures; only a folder needs an encoder."""
         if isinstance(pictures, Features):
-            return Seen(pictures, None, self._known_backbone())
+            return Seen(pictures, None, self._known_encoder())
         if not isinstance(pictures, str | os.PathLike):
             raise InvalidInputError(
                 "Pictures must be tagloom.vision.Features or the path of a folder; "
@@ -249,28 +249,28 @@ class Eyes(NamedTuple):
         if not folder.is_dir():
             raise InvalidInputError(f"There is no folder of pictures at {folder}.")
         done = embed(folder, self.chosen(), cache=self.cache, show_progress=self.progress)
-        return Seen(done.features(), done.report, backbone_facts(done.backbone))
+        return Seen(done.features(), done.report, encoder_facts(done.encoder))
 
-    def chosen(self) -> Backbone | None:
-        """Return the backbone for folders; it must be the one that saw the training pictures."""
+    def chosen(self) -> Encoder | None:
+        """Return the encoder for folders; it must be the one that saw the training pictures."""
         if self.seen_by is None:
-            return self.backbone
-        if self.backbone is None:
-            return recall_backbone(self.seen_by)
-        check_same_backbone(self.backbone, self.seen_by)
-        return self.backbone
+            return self.encoder
+        if self.encoder is None:
+            return recall_encoder(self.seen_by)
+        check_same_encoder(self.encoder, self.seen_by)
+        return self.encoder
 
-    def _known_backbone(self) -> dict[str, Any] | None:
-        if self.seen_by is not None or self.backbone is None:
+    def _known_encoder(self) -> dict[str, Any] | None:
+        if self.seen_by is not None or self.encoder is None:
             return self.seen_by
-        return backbone_facts(self.backbone)
+        return encoder_facts(self.encoder)
 
 
 def with_more(before: Features, more: Features) -> Features:
     """Return the features with those of further pictures; who is there already stays as it was."""
     if before.concepts != more.concepts or before.visual.shape[1] != more.visual.shape[1]:
         raise InvalidInputError(
-            f"The further pictures were seen by another backbone, with {more.visual.shape[1]} "
+            f"The further pictures were seen by another encoder, with {more.visual.shape[1]} "
             f"visual numbers and {len(more.concepts)} concepts; the tagger was fitted with "
             f"{before.visual.shape[1]} and {len(before.concepts)}."
         )

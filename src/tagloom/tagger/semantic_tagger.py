@@ -16,21 +16,21 @@ from tagloom.errors import InvalidInputError
 from tagloom.graph import semantic_graph
 from tagloom.graph.knn import WEIGHTS
 from tagloom.labels import PartialLabels
-from tagloom.models import APGDiffusion, APGGraph, PartialLabelLearner, Tuning, tune
+from tagloom.models import APGGraph, PartialLabelLearner, SemanticDiffusion, Tuning, tune
 from tagloom.models.model_selection import Remembered
 from tagloom.persistence.container import build_from, write_model
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.tagger.explanation import Explanation, explained, scores_of
 from tagloom.tagger.inputs import Aligned, Described, Describer, Eyes, Lesson, Pictures, with_more
-from tagloom.validation import check_choice, check_whole
-from tagloom.vision import Backbone, EmbedReport
-from tagloom.vision.choice import check_same_backbone
+from tagloom.validation import check_choice, check_integer
+from tagloom.vision import EmbedReport, Encoder
+from tagloom.vision.choice import check_same_encoder
 
 # §§ learning
 # Which learner the tagger uses, and how it learns.
 
 
-_TUNED: dict[str, type[PartialLabelLearner]] = {"diffusion": APGDiffusion, "paper": APGGraph}
+_TUNED: dict[str, type[PartialLabelLearner]] = {"diffusion": SemanticDiffusion, "paper": APGGraph}
 
 
 def check_learner(learner: Any) -> None:
@@ -169,7 +169,7 @@ class SemanticTagger(BaseEstimator):
     ----------
     learner : {"diffusion", "paper"} or PartialLabelLearner, default="diffusion"
         A name is a learner whose parameters are chosen by hiding part of what is known:
-        "diffusion" is `APGDiffusion`, which makes its own graphs; "paper" is `APGGraph` on the
+        "diffusion" is `SemanticDiffusion`, which makes its own graphs; "paper" is `APGGraph` on the
         semantic graph. A learner is fitted as it is; an `APGGraph` with the semantic graph.
     n_neighbors : int, default=10
         The paper's k_s, neighbours in the semantic graph.
@@ -179,7 +179,7 @@ class SemanticTagger(BaseEstimator):
         How to describe; its `n_visual` and `concept_names` are set from the pictures.
     energy : float, default=0.9
         Share of the variance that the features keep.
-    backbone : Backbone, optional
+    encoder : Encoder, optional
         Looks at pictures that are given as a folder; EfficientNet-Lite0 by default.
     cache : path, optional
         Where features of folders are kept; the user's cache by default.
@@ -216,7 +216,7 @@ class SemanticTagger(BaseEstimator):
         weight: str = "dot",
         descriptor: SemanticDescriptor | None = None,
         energy: float = 0.9,
-        backbone: Backbone | None = None,
+        encoder: Encoder | None = None,
         cache: str | os.PathLike[str] | None = None,
         random_state: int = 0,
         progress: bool = False,
@@ -226,7 +226,7 @@ class SemanticTagger(BaseEstimator):
         self.weight = weight
         self.descriptor = descriptor
         self.energy = energy
-        self.backbone = backbone
+        self.encoder = encoder
         self.cache = cache
         self.random_state = random_state
         self.progress = progress
@@ -260,7 +260,7 @@ class SemanticTagger(BaseEstimator):
         seconds, remembered
             How long to search for parameters, and what of the search is done already: as in `tune`.
         """
-        check_whole("n_neighbors", self.n_neighbors, at_least=1)
+        check_integer("n_neighbors", self.n_neighbors, at_least=1)
         check_choice("weight", self.weight, WEIGHTS)
         check_learner(self.learner)
         seen = self._eyes().look(pictures)
@@ -315,33 +315,33 @@ class SemanticTagger(BaseEstimator):
         """Write the fitted tagger to a file, whole or not at all.
 
         The features of the training pictures are in it, so that `refit` can describe them with
-        other labels. The backbone is not, only its name, view and fingerprint; nor are `cache` and
+        other labels. The encoder is not, only its name, view and fingerprint; nor are `cache` and
         `report_`.
         """
-        from tagloom.persistence.codecs import pack_tagger
+        from tagloom.persistence.codecs import serialize_tagger
 
         check_is_fitted(self)
-        write_model(path, type(self).__name__, *pack_tagger(self))
+        write_model(path, type(self).__name__, *serialize_tagger(self))
 
     @classmethod
     def load(
         cls,
         path: str | os.PathLike[str],
-        backbone: Backbone | None = None,
+        encoder: Encoder | None = None,
         *,
         cache: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Read a tagger written by `save`; a damaged, altered or newer file is refused.
 
-        A backbone is needed for folders of pictures only, and must be the one that saw the training
+        An encoder is needed for folders of pictures only, and must be the one that saw the training
         pictures; the EfficientNets are found without being passed.
         """
-        from tagloom.persistence.codecs import unpack_tagger
+        from tagloom.persistence.codecs import deserialize_tagger
 
-        tagger = build_from(path, cls.__name__, partial(unpack_tagger, cls))
-        if backbone is not None and tagger._seen_by is not None:
-            check_same_backbone(backbone, tagger._seen_by)
-        tagger.backbone, tagger.cache = backbone, cache
+        tagger = build_from(path, cls.__name__, partial(deserialize_tagger, cls))
+        if encoder is not None and tagger._seen_by is not None:
+            check_same_encoder(encoder, tagger._seen_by)
+        tagger.encoder, tagger.cache = encoder, cache
         return tagger
 
     @property
@@ -374,7 +374,7 @@ class SemanticTagger(BaseEstimator):
 
     def suggest(self, pictures: Pictures | None = None, n_labels: int = 5) -> list[Suggestion]:
         """Return for each picture the labels of highest score of which nobody has said anything."""
-        check_whole("n_labels", n_labels, at_least=1)
+        check_integer("n_labels", n_labels, at_least=1)
         described = self._described(pictures)
         scores = scores_of(self.learner_, self._lesson, described)
         known = self.known_ if pictures is None else None
@@ -387,7 +387,7 @@ class SemanticTagger(BaseEstimator):
 
         The learner must have a linear part, to which a graph may add.
         """
-        check_whole("n_reasons", n_reasons, at_least=1)
+        check_integer("n_reasons", n_reasons, at_least=1)
         return explained(
             self.learner_,
             self._lesson,
@@ -399,7 +399,7 @@ class SemanticTagger(BaseEstimator):
         )
 
     def _eyes(self, seen_by: dict[str, Any] | None = None) -> Eyes:
-        return Eyes(self.backbone, self.cache, self.progress, seen_by)
+        return Eyes(self.encoder, self.cache, self.progress, seen_by)
 
     def _keep(
         self, lesson: Lesson, graph: sparse.csr_array | None, tuning: Tuning | None, learner: Any

@@ -1,6 +1,6 @@
-"""The feature cache: what a backbone said about a picture is worked out once.
+"""The feature cache: what an encoder said about a picture is worked out once.
 
-An entry is found by the SHA-256 of the picture's bytes and the backbone's identity, so renamed,
+An entry is found by the SHA-256 of the picture's bytes and the encoder's identity, so renamed,
 moved and repeated pictures are known again and a changed one is not mistaken for its old self.
 The entries live in an SQLite database in WAL mode: a process killed at any instant loses its last
 unfinished transaction and nothing else, and several processes may read and write at once.
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tagloom.errors import TagloomError
 from tagloom.io import user_cache
-from tagloom.vision.encoders import Backbone, Vector
+from tagloom.vision.encoders import Encoder, Vector
 
 _FILE_NAME = "features.sqlite"
 _PROTOCOL = 1
@@ -48,9 +48,9 @@ class FeatureCacheError(TagloomError):
 
 @dataclass(frozen=True)
 class Entry:
-    """What a backbone said about the picture whose bytes have the SHA-256 `content`."""
+    """What an encoder said about the picture whose bytes have the SHA-256 `content`."""
 
-    backbone: Backbone
+    encoder: Encoder
     content: bytes
     visual: Vector
     posteriors: Vector
@@ -75,42 +75,42 @@ class FeatureCache:
             )
             self._prepare()
 
-    def known(self, backbone: Backbone) -> set[bytes]:
-        """Give the SHA-256 of every picture that the backbone has described."""
+    def known(self, encoder: Encoder) -> set[bytes]:
+        """Give the SHA-256 of every picture that the encoder has described."""
         query = "SELECT content FROM features JOIN networks ON network = id WHERE identity = ?"
         with self._explained("read"):
-            return {row[0] for row in self._database.execute(query, [backbone.identity])}
+            return {row[0] for row in self._database.execute(query, [encoder.identity])}
 
     def store(self, entries: Iterable[Entry]) -> None:
         """Write entries in one transaction; one that is there already stays as it is."""
         with self._explained("written"), self._transaction():
             for entry in entries:
-                numbers = _packed(entry)
+                numbers = _serialized(entry)
                 self._database.execute(
                     "INSERT OR IGNORE INTO networks (identity, name) VALUES (?, ?)",
-                    [entry.backbone.identity, entry.backbone.name],
+                    [entry.encoder.identity, entry.encoder.name],
                 )
                 self._database.execute(
                     "INSERT OR IGNORE INTO features "
                     "SELECT id, ?, ?, ? FROM networks WHERE identity = ?",
-                    [entry.content, numbers, zlib.crc32(numbers), entry.backbone.identity],
+                    [entry.content, numbers, zlib.crc32(numbers), entry.encoder.identity],
                 )
 
     def load(
-        self, backbone: Backbone, contents: Sequence[bytes]
+        self, encoder: Encoder, contents: Sequence[bytes]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Give visual descriptors (n, d) and posteriors (n, s) of pictures by their SHA-256."""
-        d, s = backbone.width, len(backbone.concepts)
+        d, s = encoder.width, len(encoder.concepts)
         rows = np.empty((len(contents), d + s), dtype=np.float32)
         damaged: list[bytes] = []
         for place, content in enumerate(contents):
-            numbers = self._numbers(backbone, content)
+            numbers = self._numbers(encoder, content)
             if len(numbers) == rows.shape[1] * _NUMBER.itemsize:
                 rows[place] = np.frombuffer(numbers, dtype=_NUMBER)
             else:
                 damaged.append(content)
         if damaged:
-            self._forget(backbone, damaged)
+            self._forget(encoder, damaged)
             raise FeatureCacheError(
                 f"{len(damaged)} of {len(contents)} entries of the feature cache {self.path} were "
                 "missing or damaged and have been removed. Embed the pictures again."
@@ -132,26 +132,26 @@ class FeatureCache:
     ) -> None:
         self.close()
 
-    def _numbers(self, backbone: Backbone, content: bytes) -> bytes:
+    def _numbers(self, encoder: Encoder, content: bytes) -> bytes:
         """Fetch one entry's bytes; nothing if it is missing or fails its checksum."""
         query = (
             "SELECT numbers, checksum FROM features JOIN networks ON network = id "
             "WHERE identity = ? AND content = ?"
         )
         with self._explained("read"):
-            row = self._database.execute(query, [backbone.identity, content]).fetchone()
+            row = self._database.execute(query, [encoder.identity, content]).fetchone()
         if row is None or zlib.crc32(row[0]) != row[1]:
             return b""
         return bytes(row[0])
 
-    def _forget(self, backbone: Backbone, contents: Sequence[bytes]) -> None:
+    def _forget(self, encoder: Encoder, contents: Sequence[bytes]) -> None:
         statement = (
             "DELETE FROM features WHERE content = ? "
             "AND network = (SELECT id FROM networks WHERE identity = ?)"
         )
         with self._explained("written"), self._transaction():
             for content in contents:
-                self._database.execute(statement, [content, backbone.identity])
+                self._database.execute(statement, [content, encoder.identity])
 
     def _prepare(self) -> None:
         self._switch_to_wal()
@@ -201,5 +201,5 @@ class FeatureCache:
             ) from problem
 
 
-def _packed(entry: Entry) -> bytes:
+def _serialized(entry: Entry) -> bytes:
     return np.concatenate([entry.visual, entry.posteriors]).astype(_NUMBER).tobytes()

@@ -1,4 +1,4 @@
-"""From what a user types to a backbone."""
+"""From what a user types to an encoder."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError
 from tagloom.vision.efficientnet import EFFICIENTNET_VARIANTS, EfficientNetLite
-from tagloom.vision.encoders import Backbone, Vector, View, fingerprint
+from tagloom.vision.encoders import Encoder, Vector, View, fingerprint
 from tagloom.vision.features import Features, join_features, joined_concepts
-from tagloom.vision.onnx import OnnxBackbone
+from tagloom.vision.onnx import OnnxEncoder
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -19,58 +19,58 @@ if TYPE_CHECKING:
 # More than one vocabulary at once.
 
 
-class CombinedBackbones(Backbone):
-    """Several backbones that look at the same pictures.
+class CombinedEncoders(Encoder):
+    """Several encoders that look at the same pictures.
 
     Their posteriors stand side by side, so that the vocabulary ``D`` is the union of theirs. Each
-    keeps its own entries in the cache: adding a backbone costs the new one's work only.
+    keeps its own entries in the cache: adding an encoder costs the new one's work only.
 
     Parameters
     ----------
-    backbones
+    encoders
         At least one, with different names.
     visual
-        ``"first"`` takes the visual descriptor of the first backbone; ``"all"`` puts those of all
+        ``"first"`` takes the visual descriptor of the first encoder; ``"all"`` puts those of all
         side by side.
     """
 
     def __init__(
-        self, backbones: Sequence[Backbone], *, visual: Literal["first", "all"] = "first"
+        self, encoders: Sequence[Encoder], *, visual: Literal["first", "all"] = "first"
     ) -> None:
-        names = [backbone.name for backbone in backbones]
+        names = [encoder.name for encoder in encoders]
         if not names or len(set(names)) < len(names):
             raise InvalidInputError(
-                "Combining needs at least one backbone, all with different names. "
+                "Combining needs at least one encoder, all with different names. "
                 f"Got: {', '.join(names) or 'none'}."
             )
         if visual not in ("first", "all"):
             raise InvalidInputError(
                 f"The 'visual' parameter must be 'first' or 'all'. Got {visual!r}."
             )
-        self.backbones = tuple(backbones)
+        self.encoders = tuple(encoders)
         self.visual = visual
         self.name = "+".join(names)
-        self.concepts = joined_concepts([one.concepts for one in backbones], names)
+        self.concepts = joined_concepts([one.concepts for one in encoders], names)
         self.width = sum(one.width for one in self._seers())
-        self.side_needed = max(one.side_needed for one in backbones)
-        identities = [one.identity for one in backbones]
+        self.side_needed = max(one.side_needed for one in encoders)
+        identities = [one.identity for one in encoders]
         self.identity = fingerprint({"members": identities, "visual": visual})
 
     @property
-    def members(self) -> tuple[Backbone, ...]:
-        """The backbones of which this one is made, down to the plain ones."""
-        return tuple(member for one in self.backbones for member in one.members)
+    def members(self) -> tuple[Encoder, ...]:
+        """The encoders of which this one is made, down to the plain ones."""
+        return tuple(member for one in self.encoders for member in one.members)
 
     def prepare(self, picture: "Image") -> NDArray[Any]:
-        """Prepare a picture for each backbone: an array of their arrays."""
-        prepared = np.empty(len(self.backbones), dtype=object)
-        for place, backbone in enumerate(self.backbones):
-            prepared[place] = backbone.prepare(picture)
+        """Prepare a picture for each encoder: an array of their arrays."""
+        prepared = np.empty(len(self.encoders), dtype=object)
+        for place, encoder in enumerate(self.encoders):
+            prepared[place] = encoder.prepare(picture)
         return prepared
 
     def describe(self, prepared: NDArray[Any]) -> tuple[Vector, Vector]:
         """Give the joined visual descriptor and posteriors."""
-        pairs = zip(self.backbones, prepared, strict=True)
+        pairs = zip(self.encoders, prepared, strict=True)
         visuals, posteriors = zip(*(one.describe(pixels) for one, pixels in pairs), strict=True)
         return np.concatenate(visuals[: len(self._seers())]), np.concatenate(posteriors)
 
@@ -78,21 +78,21 @@ class CombinedBackbones(Backbone):
         """Join the members' features."""
         left = list(parts)
         own = []
-        for backbone in self.backbones:
-            count = len(backbone.members)
-            own.append(backbone.join(left[:count]))
+        for encoder in self.encoders:
+            count = len(encoder.members)
+            own.append(encoder.join(left[:count]))
             left = left[count:]
-        return join_features(own, [one.name for one in self.backbones], visual=self.visual)
+        return join_features(own, [one.name for one in self.encoders], visual=self.visual)
 
-    def _seers(self) -> tuple[Backbone, ...]:
-        return self.backbones if self.visual == "all" else self.backbones[:1]
+    def _seers(self) -> tuple[Encoder, ...]:
+        return self.encoders if self.visual == "all" else self.encoders[:1]
 
 
 # §§ main choose
 
 
-def choose_backbone(names: Sequence[str], *, view: View = "centre") -> Backbone:
-    """Give the backbone of that name or file; several are combined.
+def load_encoder(names: Sequence[str], *, view: View = "centre") -> Encoder:
+    """Give the encoder of that name or file; several are combined.
 
     Parameters
     ----------
@@ -102,22 +102,22 @@ def choose_backbone(names: Sequence[str], *, view: View = "centre") -> Backbone:
         How the EfficientNets look at a picture; an ONNX file's configuration says it for itself.
     """
     chosen = [_one(name, view) for name in names]
-    return chosen[0] if len(chosen) == 1 else CombinedBackbones(chosen)
+    return chosen[0] if len(chosen) == 1 else CombinedEncoders(chosen)
 
 
-def _one(name: str, view: View) -> Backbone:
+def _one(name: str, view: View) -> Encoder:
     if name in EFFICIENTNET_VARIANTS:
         return EfficientNetLite(name, view=view)
     if name.lower().endswith(".onnx"):
-        return OnnxBackbone(name)
+        return OnnxEncoder(name)
     available = ", ".join(EFFICIENTNET_VARIANTS)
     raise InvalidInputError(
-        f"There is no backbone {name!r}. Available: {available}, or the path of an .onnx file."
+        f"There is no encoder {name!r}. Available: {available}, or the path of an .onnx file."
     )
 
 
 # §§ recalling
-# Which backbone saw the pictures: said in plain values, and made again where it can be.
+# Which encoder saw the pictures: said in plain values, and made again where it can be.
 
 
 Facts = dict[str, Any]
@@ -125,63 +125,63 @@ Facts = dict[str, Any]
 _PREFIX = "efficientnet-"
 
 
-def backbone_facts(backbone: Backbone) -> Facts:
-    """Return name, view and fingerprint of a backbone, and those of its members.
+def encoder_facts(encoder: Encoder) -> Facts:
+    """Return name, view and fingerprint of an encoder, and those of its members.
 
     The weights are not among them: they belong to an installed package or to the user.
     """
-    framing = getattr(backbone, "framing", None)
-    facts: Facts = {
-        "kind": type(backbone).__name__,
-        "name": backbone.name,
+    framing = getattr(encoder, "framing", None)
+    metadata: Facts = {
+        "kind": type(encoder).__name__,
+        "name": encoder.name,
         "view": None if framing is None else framing.view,
-        "identity": backbone.identity,
+        "identity": encoder.identity,
     }
-    if isinstance(backbone, CombinedBackbones):
-        facts["members"] = [backbone_facts(one) for one in backbone.backbones]
-        facts["visual"] = backbone.visual
-    return facts
+    if isinstance(encoder, CombinedEncoders):
+        metadata["members"] = [encoder_facts(one) for one in encoder.encoders]
+        metadata["visual"] = encoder.visual
+    return metadata
 
 
-def recall_backbone(facts: Facts) -> Backbone:
-    """Make a backbone again of which `backbone_facts` told.
+def recall_encoder(metadata: Facts) -> Encoder:
+    """Make an encoder again of which `encoder_facts` told.
 
     The EfficientNets can be made again, and what is combined of them. Of others, as a user's ONNX
     file, only the fingerprint is known.
     """
-    _refuse_lost(facts)
-    backbone = _made(facts)
-    check_same_backbone(backbone, facts)
-    return backbone
+    _refuse_lost(metadata)
+    encoder = _made(metadata)
+    check_same_encoder(encoder, metadata)
+    return encoder
 
 
-def check_same_backbone(backbone: Backbone, facts: Facts) -> None:
-    """Refuse a backbone that gives other numbers than the one of which the facts tell."""
-    if backbone.identity != facts["identity"]:
+def check_same_encoder(encoder: Encoder, metadata: Facts) -> None:
+    """Refuse an encoder that gives other numbers than the one of which the metadata tell."""
+    if encoder.identity != metadata["identity"]:
         raise InvalidInputError(
-            f"The pictures were seen by the backbone {_called(facts)}; this is {backbone.name} "
-            f"with fingerprint {backbone.identity[:12]}, which gives other numbers. Pass the same "
+            f"The pictures were seen by the encoder {_called(metadata)}; this is {encoder.name} "
+            f"with fingerprint {encoder.identity[:12]}, which gives other numbers. Pass the same "
             "file with the same configuration, or fit anew."
         )
 
 
-def _refuse_lost(facts: Facts) -> None:
-    if facts["kind"] == CombinedBackbones.__name__:
-        for member in facts["members"]:
+def _refuse_lost(metadata: Facts) -> None:
+    if metadata["kind"] == CombinedEncoders.__name__:
+        for member in metadata["members"]:
             _refuse_lost(member)
-    elif facts["kind"] != EfficientNetLite.__name__:
+    elif metadata["kind"] != EfficientNetLite.__name__:
         raise InvalidInputError(
-            f"The pictures were seen by the backbone {_called(facts)}, a {facts['kind']}, whose "
-            "weights are not in the model file. Pass it as backbone=, or pass Features."
+            f"The pictures were encoded by {_called(metadata)}, a {metadata['kind']}, whose "
+            "weights are not in the model file. Pass it as encoder=, or pass Features."
         )
 
 
-def _made(facts: Facts) -> Backbone:
-    if facts["kind"] == CombinedBackbones.__name__:
-        members = [_made(member) for member in facts["members"]]
-        return CombinedBackbones(members, visual=facts["visual"])
-    return EfficientNetLite(facts["name"].removeprefix(_PREFIX), view=facts["view"])
+def _made(metadata: Facts) -> Encoder:
+    if metadata["kind"] == CombinedEncoders.__name__:
+        members = [_made(member) for member in metadata["members"]]
+        return CombinedEncoders(members, visual=metadata["visual"])
+    return EfficientNetLite(metadata["name"].removeprefix(_PREFIX), view=metadata["view"])
 
 
-def _called(facts: Facts) -> str:
-    return f"{facts['name']} with fingerprint {facts['identity'][:12]}"
+def _called(metadata: Facts) -> str:
+    return f"{metadata['name']} with fingerprint {metadata['identity'][:12]}"

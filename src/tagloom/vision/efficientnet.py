@@ -1,4 +1,4 @@
-"""The default backbone: EfficientNet-Lite, trained on ILSVRC 2012."""
+"""The default encoder: EfficientNet-Lite, trained on ILSVRC 2012."""
 
 import hashlib
 import io
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError, MissingExtraError, ModelFileError, import_extra
-from tagloom.io import user_cache, written_whole
+from tagloom.io import atomic_write, user_cache
 from tagloom.vision.encoders import (
-    Backbone,
+    Encoder,
     Framing,
     Session,
     Vector,
@@ -362,7 +362,7 @@ _VARIANTS = {
 EFFICIENTNET_VARIANTS = tuple(_VARIANTS)
 
 
-class EfficientNetLite(Backbone):
+class EfficientNetLite(Encoder):
     """EfficientNet-Lite0, 1 or 2 on onnxruntime: 1280 visual features, 1000 posteriors.
 
     The weights come from an installed package and are checked against a known SHA-256. They are
@@ -424,7 +424,7 @@ def _graph(variant: str, kind: _Variant) -> bytes:
         return build_efficientnet(weights, size=kind.size, depth=kind.depth, batch=1)
 
     name = f"efficientnet-{variant}-{kind.sha256[:12]}-v{_GRAPH_PROTOCOL}"
-    return kept_under_own_hash(user_cache() / "backbones", name, build)
+    return kept_under_own_hash(user_cache() / "encoders", name, build)
 
 
 def kept_under_own_hash(folder: Path, name: str, build: Callable[[], bytes]) -> bytes:
@@ -442,7 +442,7 @@ def kept_under_own_hash(folder: Path, name: str, build: Callable[[], bytes]) -> 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / f"{name}-{hashlib.sha256(content).hexdigest()}.onnx"
-        with written_whole(target) as part:
+        with atomic_write(target) as part:
             part.write_bytes(content)
     except OSError:
         return content
@@ -455,7 +455,7 @@ def _checked_weights(variant: str, kind: _Variant) -> Path:
     # Finding a package runs none of its code, and its folder is all that is wanted of it.
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError(f"The backbone {variant}", package, kind.extra)
+        raise MissingExtraError(f"The encoder {variant}", package, kind.extra)
     folder = Path(spec.submodule_search_locations[0]) / "models"
     path = folder / f"efficientnet-{variant}-{kind.sha256[:8]}.pth"
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""What a backbone is: pictures in, a visual descriptor and class posteriors out."""
+"""What an encoder is: pictures in, a visual descriptor and class posteriors out."""
 
 import hashlib
 import json
@@ -19,13 +19,13 @@ from tagloom.vision.pictures import DECODING_PROTOCOL
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# §§ main backbone
+# §§ main encoder
 
 
 Vector = NDArray[np.float32]
 
 
-class Backbone(ABC):
+class Encoder(ABC):
     """A network that describes one picture at a time.
 
     For picture ``x_i`` it gives the visual descriptor, the activations before the last layer, and
@@ -41,13 +41,13 @@ class Backbone(ABC):
         A short name for people.
     identity
         A fingerprint of all that decides the numbers: weights, preprocessing, chosen outputs.
-        Features are kept under it, so that two backbones never share a cache entry.
+        Features are kept under it, so that two encoders never share a cache entry.
     width
         Length ``d`` of the visual descriptor.
     concepts
         The ``s`` class names, in the order of the posteriors.
     side_needed
-        Length that a picture's shorter side must keep: how much detail the backbone can use.
+        Length that a picture's shorter side must keep: how much detail the encoder can use.
     """
 
     name: str
@@ -65,8 +65,8 @@ class Backbone(ABC):
         """Give the visual descriptor (d,) and the posteriors (s,) of one prepared picture."""
 
     @property
-    def members(self) -> tuple["Backbone", ...]:
-        """The backbones whose features are kept one by one; a plain backbone has only itself."""
+    def members(self) -> tuple["Encoder", ...]:
+        """The encoders whose features are kept one by one; a plain encoder has only itself."""
         return (self,)
 
     def join(self, parts: Sequence[Features]) -> Features:

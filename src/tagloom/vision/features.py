@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError, MissingExtraError, import_extra
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ class Features:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a ``.npz`` file that `load_features` reads; equal features give equal bytes."""
-        with written_whole(path) as part, part.open("wb") as stream:
+        with atomic_write(path) as part, part.open("wb") as stream:
             np.savez(
                 stream,
                 items=np.array(self.items, dtype=np.str_),
@@ -72,7 +72,7 @@ def join_features(
     *,
     visual: Literal["first", "all"] = "first",
 ) -> Features:
-    """Put the posteriors of several backbones on the same items side by side.
+    """Put the posteriors of several encoders on the same items side by side.
 
     A concept that more than one of them knows is followed by its source in brackets. The visual
     descriptor is that of the first, or all of them side by side.

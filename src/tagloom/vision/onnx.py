@@ -1,4 +1,4 @@
-"""A user's own ONNX classifier as a backbone."""
+"""A user's own ONNX classifier as an encoder."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError, ModelFileError, import_extra
 from tagloom.vision.encoders import (
-    Backbone,
+    Encoder,
     Framing,
     Interpolation,
     Session,
@@ -319,17 +319,17 @@ class Network:
         return model
 
     def _unfit(self, what: str) -> ModelFileError:
-        return ModelFileError(f"{self.path} cannot serve as a backbone: {what}.")
+        return ModelFileError(f"{self.path} cannot serve as an encoder: {what}.")
 
 
-# §§ main onnx_backbone
+# §§ main onnx_encoder
 
 
 _PROTOCOL = 1
 _NUMBERS = {"FLOAT": np.float32, "FLOAT16": np.float16, "DOUBLE": np.float64, "UINT8": np.uint8}
 
 
-class OnnxBackbone(Backbone):
+class OnnxEncoder(Encoder):
     """An ONNX classifier with its preprocessing.
 
     The visual descriptor is what goes into the last dense layer: the 4096 activations of the 16th

@@ -19,7 +19,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.progress import progress_bar
 from tagloom.vision.cache import Entry, FeatureCache
 from tagloom.vision.efficientnet import EfficientNetLite
-from tagloom.vision.encoders import Backbone
+from tagloom.vision.encoders import Encoder
 from tagloom.vision.features import Features
 from tagloom.vision.pictures import (
     MAX_PIXELS,
@@ -67,7 +67,7 @@ class Outcome:
         return replace(self, entries=[], fresh=bool(self.entries))
 
 
-_Prepared = tuple[Outcome, list[tuple[Backbone, NDArray[Any]]]]
+_Prepared = tuple[Outcome, list[tuple[Encoder, NDArray[Any]]]]
 
 
 class Pipeline:
@@ -78,7 +78,7 @@ class Pipeline:
     folder
         Where the items lie.
     members
-        The backbones that describe each picture.
+        The encoders that describe each picture.
     known
         For each of them, the SHA-256 of the pictures it has described before.
     workers
@@ -90,7 +90,7 @@ class Pipeline:
     def __init__(
         self,
         folder: Path,
-        members: tuple[Backbone, ...],
+        members: tuple[Encoder, ...],
         known: list[set[bytes]],
         *,
         workers: int | None,
@@ -146,9 +146,7 @@ class Pipeline:
         except PictureError as problem:
             return Outcome(item, content, kind, str(problem)), []
 
-    def _pixels_for(
-        self, missing: list[Backbone], raw: bytes
-    ) -> list[tuple[Backbone, NDArray[Any]]]:
+    def _pixels_for(self, missing: list[Encoder], raw: bytes) -> list[tuple[Encoder, NDArray[Any]]]:
         """Prepare a picture for each member, from the detail which that member alone would get.
 
         Sharing the most detailed picture would let a member's features depend on its company.
@@ -159,7 +157,7 @@ class Pipeline:
         }
         return [(member, member.prepare(pictures[member.side_needed])) for member in missing]
 
-    def _claim(self, content: bytes) -> list[Backbone]:
+    def _claim(self, content: bytes) -> list[Encoder]:
         """Give the members that still have to see these bytes; each picture is claimed once."""
         with self._claiming:
             if content in self._claimed:
@@ -309,7 +307,7 @@ class Embedding:
     """
 
     report: EmbedReport
-    backbone: Backbone
+    encoder: Encoder
     cache_folder: Path
 
     def features(self) -> Features:
@@ -318,15 +316,15 @@ class Embedding:
         contents = [content for _, content in self.report.ready]
         with FeatureCache(self.cache_folder) as cache:
             parts = []
-            for member in self.backbone.members:
+            for member in self.encoder.members:
                 visual, posteriors = cache.load(member, contents)
                 parts.append(Features(items, visual, posteriors, member.concepts))
-        return self.backbone.join(parts)
+        return self.encoder.join(parts)
 
 
 def embed(
     folder: str | os.PathLike[str],
-    backbone: Backbone | None = None,
+    encoder: Encoder | None = None,
     *,
     cache: str | os.PathLike[str] | None = None,
     workers: int | None = None,
@@ -343,7 +341,7 @@ def embed(
     ----------
     folder
         Searched with all folders in it.
-    backbone
+    encoder
         None takes `EfficientNetLite` ``lite0``.
     cache
         Folder of the feature cache; None takes the one in the user's cache directory.
@@ -362,7 +360,7 @@ def embed(
         )
     started = time.perf_counter()
     found = find_pictures(folder)
-    chosen = backbone or EfficientNetLite()
+    chosen = encoder or EfficientNetLite()
     members = chosen.members
     with FeatureCache(cache) as opened, decoders_quiet():
         known = [opened.known(member) for member in members]

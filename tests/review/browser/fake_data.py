@@ -144,7 +144,7 @@ class FakeCollection:
         for row in rows:
             row["state"] = "present" if self.state(row.pop("j"), t) in YES else "unknown"
         rows.sort(key=lambda row: row["state"] != "present")
-        return {"p": self.p[i, t], "neighbours": rows, "n_neighbours": len(rows)}
+        return {"p": self.p[i, t], "neighbours": rows, "n_neighbors": len(rows)}
 
     def tag_of(self, decision: dict) -> int:
         if "t" in decision:
@@ -212,9 +212,9 @@ class FakeCollection:
 
     def changes(self, since: int) -> dict:
         rows = [{"i": i, "t": t, "state": s} for v, i, t, s in self.log if v > since]
-        return {**self.facts(), "applied": rows, "tags": self.tags}
+        return {**self.metadata(), "applied": rows, "tags": self.tags}
 
-    def facts(self) -> dict:
+    def metadata(self) -> dict:
         where = {"version": self.version, "run": self.run, "boot": self.boot}
         return {**where, "history": self.history}
 

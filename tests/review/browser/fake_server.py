@@ -94,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
                 lists = {"images": data.images, "tags": data.tags, "thresholds": data.thresholds}
                 return {
                     "title": "Holidays",
-                    **data.facts(),
+                    **data.metadata(),
                     **lists,
                     "counts": {},
                     "completeness": 0.5,

@@ -48,7 +48,7 @@ class TestOnePicture:
         page.loaded()
         page.until(lambda: "zeppelin" in page.text(".known"))
 
-    def test_neighbours_say_why(self, page):
+    def test_neighbors_say_why(self, page):
         page.go(f"#/picture/{picture_with_suggestions(page)}")
         page.until(lambda: page.all(".neighbour"))
         assert "carry it" in page.text(".why")
@@ -130,7 +130,7 @@ class TestKeyboard:
         page.press("u")
         page.until(lambda: "no" not in page.states(".wall-card"))
 
-    def test_a_picture_of_the_wall_leads_to_its_neighbours_and_back(self, page):
+    def test_a_picture_of_the_wall_leads_to_its_neighbors_and_back(self, page):
         page.go(f"#/tag/{busiest_tag(page)}?least=0.00")
         page.until(lambda: page.all(".wall-card:not(.bare)"))
         names = page.run(

@@ -13,10 +13,10 @@ import numpy as np
 from tagloom.datasets.base import Dataset
 from tagloom.datasets.scenes.drawing import DRAWING_VERSION, draw_scene
 from tagloom.errors import InvalidInputError
-from tagloom.io import user_cache, written_whole
+from tagloom.io import atomic_write, user_cache
 from tagloom.labels import PartialLabels
 from tagloom.progress import progress_bar
-from tagloom.validation import check_number, check_whole
+from tagloom.validation import check_integer, check_number
 
 # §§ labels
 # The labels of generated scenes.
@@ -111,10 +111,10 @@ def write_scenes(
     Path
         The folder.
     """
-    check_whole("n", n, at_least=1)
+    check_integer("n", n, at_least=1)
     if n > _MOST:
         raise InvalidInputError(f"n must be at most {_MOST:,} scenes; got {n:,}.")
-    check_whole("random_state", random_state, at_least=0)
+    check_integer("random_state", random_state, at_least=0)
     place = Path(folder)
     _claim(place, {"drawing": DRAWING_VERSION, "random_state": int(random_state)})
     tags = read_tags(place)
@@ -175,7 +175,7 @@ def _claim(folder: Path, series: dict[str, int]) -> None:
             "Name an empty folder or one that does not exist."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    with written_whole(manifest) as part:
+    with atomic_write(manifest) as part:
         part.write_text(json.dumps({"scenes": series}, indent=2) + "\n", encoding="utf-8")
 
 
@@ -211,7 +211,7 @@ def _write_tags(folder: Path, tags: Tags) -> None:
     # Somebody else may be drawing into the same folder: what they have entered stays.
     tags = read_tags(folder) | tags
     with (
-        written_whole(folder / LABELS_FILE) as part,
+        atomic_write(folder / LABELS_FILE) as part,
         part.open("w", newline="", encoding="utf-8") as opened,
     ):
         table = csv.writer(opened, lineterminator="\n")
@@ -239,7 +239,7 @@ def _written(
 def _write_scene(folder: Path, number: int, random_state: int) -> tuple[str, frozenset[str]]:
     scene = draw_scene(number, random_state)
     name = scene_name(number)
-    with written_whole(folder / name) as part:
+    with atomic_write(folder / name) as part:
         scene.image.save(part, format="JPEG", quality=_QUALITY)
     return name, scene.labels
 
@@ -278,7 +278,7 @@ def generated_scenes(
     show_progress
         Draw a bar on a terminal's standard error.
     """
-    check_whole("n", n, at_least=2)
+    check_integer("n", n, at_least=2)
     check_number("test_share", test_share, low=0.0, high=1.0)
     place = _cached(random_state) if folder is None else Path(folder)
     write_scenes(place, n, random_state, show_progress)
@@ -313,7 +313,7 @@ def open_scenes(argument: str = "") -> Dataset:
 
 
 def _cached(random_state: int) -> Path:
-    check_whole("random_state", random_state, at_least=0)
+    check_integer("random_state", random_state, at_least=0)
     return user_cache() / "scenes" / f"drawing-{DRAWING_VERSION}-series-{random_state}"
 
 

@@ -12,8 +12,8 @@ from tagloom.datasets.scenes import indoors, outdoors
 from tagloom.datasets.scenes.canvas import HEIGHT, Canvas, Light
 from tagloom.datasets.scenes.plan import Part, Plan
 from tagloom.errors import InvalidInputError, import_extra
-from tagloom.io import written_whole
-from tagloom.validation import check_whole
+from tagloom.io import atomic_write
+from tagloom.validation import check_integer
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -124,8 +124,8 @@ def draw_scene(number: int, random_state: int = 0, size: tuple[int, int] = (320,
     >>> sorted(scene.labels) == sorted(draw_scene(0).labels)
     True
     """
-    check_whole("number", number, at_least=0)
-    check_whole("random_state", random_state, at_least=0)
+    check_integer("number", number, at_least=0)
+    check_integer("random_state", random_state, at_least=0)
     _check_size(size)
     import_extra("PIL.Image", purpose="Drawing scenes")
     seed = (random_state, number)
@@ -174,7 +174,7 @@ def _is_hidden(shown: float, full: float) -> bool:
 
 def _check_size(size: tuple[int, int]) -> None:
     for name, side in zip(("The width", "The height"), size, strict=True):
-        check_whole(f"{name} of a scene", side, at_least=_LEAST_SIDE)
+        check_integer(f"{name} of a scene", side, at_least=_LEAST_SIDE)
         if side > _GREATEST_SIDE:
             raise InvalidInputError(
                 f"{name} of a scene must be at most {_GREATEST_SIDE} pixels; got {side}."
@@ -227,7 +227,7 @@ def main(path: str) -> None:
 
     sheet = contact_sheet()
     few = sheet.quantize(palette=sheet.quantize(256, kmeans=2), dither=Image.Dither.FLOYDSTEINBERG)
-    with written_whole(Path(path)) as part:
+    with atomic_write(Path(path)) as part:
         few.save(part, format="PNG", optimize=True)
 
 

@@ -19,7 +19,7 @@ from tagloom.formats.interchange.parsing import (
     save_json,
 )
 from tagloom.formats.matching import Names, refuse_unwritable, with_slashes
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 from tagloom.validation import some_of
 
 # §§ label_studio_addresses
@@ -144,7 +144,7 @@ def write_label_studio(
             ]
         tasks.append(task)
     config = config_beside(path)
-    with written_whole(config) as part:
+    with atomic_write(config) as part:
         part.write_text(_config(annotations.tags, asks_absent), encoding="utf-8", newline="\n")
     save_json(tasks, path)
     return config

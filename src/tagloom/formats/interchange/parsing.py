@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats.annotations import Gathering, Remark
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 
 # §§ main json
 
@@ -55,7 +55,7 @@ def load_json(path: Path) -> Any:
 
 def save_json(content: Any, path: Path) -> None:
     """Write JSON whole or not at all; plain ASCII, for some readers take the system's encoding."""
-    with written_whole(path) as part, part.open("w", encoding="ascii", newline="\n") as stream:
+    with atomic_write(path) as part, part.open("w", encoding="ascii", newline="\n") as stream:
         json.dump(content, stream, indent=1, allow_nan=False)
         stream.write("\n")
 

@@ -10,7 +10,7 @@ from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats.annotations import Annotation, Annotations, Gathering, Reading, Remark
 from tagloom.formats.interchange.parsing import Tally, head_of, read_xml
 from tagloom.formats.matching import Names, refuse_unwritable, with_slashes, without_ending
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 from tagloom.validation import some_of
 
 # §§ voc_objects
@@ -177,7 +177,7 @@ def _refuse_strangers(main: Path, tags: Iterable[str]) -> None:
 
 
 def _write(path: Path, lines: list[str]) -> None:
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_bytes("".join(lines).encode())
 
 

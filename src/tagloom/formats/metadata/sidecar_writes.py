@@ -23,7 +23,7 @@ from tagloom.formats.metadata.sidecars import (
     sidecar_bytes,
     why_outside,
 )
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 
 # §§ sidecar_journal
 # A journal of what sidecars held before they were changed, on disk before they are.
@@ -205,7 +205,7 @@ def _held(content: Any) -> bytes | None:
 # §§ main sidecar_apply
 
 
-# What `written_whole` calls a file that has not got its name yet.
+# What `atomic_write` calls a file that has not got its name yet.
 _UNFINISHED = re.compile(r"\.(.+)\.[a-z0-9_]{8}\.part")
 
 
@@ -351,7 +351,7 @@ def _write(path: Path, data: bytes | None) -> None:
     if data is None:
         path.unlink()
         return
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_bytes(data)
 
 

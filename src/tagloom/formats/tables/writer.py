@@ -10,7 +10,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.formats.annotations import Annotation, Annotations
 from tagloom.formats.tables import jsonl
 from tagloom.formats.tables.csv import PICTURE, plain
-from tagloom.io import written_whole
+from tagloom.io import atomic_write
 
 Target = str | os.PathLike[str]
 # Cells with any usual separator are quoted, so that no reader can take one for another.
@@ -208,5 +208,5 @@ def _quoted(text: str) -> str:
 
 
 def _write(path: Target, lines: Iterable[str]) -> None:
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         Path(part).write_text("".join(lines), encoding="utf-8", newline="")

@@ -52,7 +52,7 @@ export class Why {
     }
   }
 
-  draw({ neighbours, n_neighbours: total }) {
+  draw({ neighbours, n_neighbors: total }) {
     const carriers = neighbours.filter(({ state }) => state === "present").length;
     const text = neighbours.length
       ? `${carriers} of the ${many(total, "most similar picture")} carry it.`

@@ -6,7 +6,7 @@ from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, keep_presences
-from tagloom.models import NeighbourTagger, tune
+from tagloom.models import KNeighborsTagger, tune
 
 TOY = low_rank_toy()
 TRUTH = PartialLabels.from_array(TOY.truth)
@@ -54,7 +54,7 @@ def counted(model, known, queries, *, without_self):
 @pytest.mark.parametrize("name", KNOWN)
 def test_agrees_with_counting_one_by_one(name, weighting):
     known = KNOWN[name]
-    model = NeighbourTagger(7, weighting=weighting, prior_strength=0.5).fit(TOY.X, known)
+    model = KNeighborsTagger(7, weighting=weighting, prior_strength=0.5).fit(TOY.X, known)
     new = TOY.X[:30] + 0.3
     expected = counted(model, known, new, without_self=False)
     np.testing.assert_allclose(model.scores(new), expected, atol=1e-9)
@@ -65,7 +65,7 @@ def test_agrees_with_counting_one_by_one(name, weighting):
 def test_without_a_prior_and_without_votes_the_rate_remains():
     Y = np.full((120, 2), np.nan)
     Y[:4] = [[1, 0], [0, 1], [1, 1], [0, 0]]
-    model = NeighbourTagger(3, prior_strength=0.0).fit(TOY.X, Y)
+    model = KNeighborsTagger(3, prior_strength=0.0).fit(TOY.X, Y)
     expected = counted(model, PartialLabels.from_array(Y), TOY.X[50:], without_self=False)
     np.testing.assert_allclose(model.scores(TOY.X[50:]), expected)
     assert (expected == 0.5).any()
@@ -73,9 +73,9 @@ def test_without_a_prior_and_without_votes_the_rate_remains():
 
 def test_training_scores_do_not_see_the_label_they_are_asked_for():
     Y = TOY.truth.copy()
-    before = NeighbourTagger(5).fit(TOY.X, Y)
+    before = KNeighborsTagger(5).fit(TOY.X, Y)
     Y[10] = 1 - Y[10]
-    after = NeighbourTagger(5, prior_strength=1.0).fit(TOY.X, Y)
+    after = KNeighborsTagger(5, prior_strength=1.0).fit(TOY.X, Y)
     # Only the rates of the labels, and by them the prior, know of the change.
     difference = np.abs(before.training_scores(TOY.X)[10] - after.training_scores(TOY.X)[10])
     assert difference.max() < 0.02
@@ -83,21 +83,21 @@ def test_training_scores_do_not_see_the_label_they_are_asked_for():
 
 
 def test_training_scores_of_other_rows_are_refused():
-    model = NeighbourTagger(5).fit(TOY.X, TOY.known)
+    model = KNeighborsTagger(5).fit(TOY.X, TOY.known)
     with pytest.raises(InvalidInputError, match="For new rows call scores"):
         model.training_scores(TOY.X + 1)
 
 
-def test_more_neighbours_than_items_are_all_items():
-    model = NeighbourTagger(1000, weighting="uniform", prior_strength=0.0).fit(TOY.X, TOY.truth)
+def test_more_neighbors_than_items_are_all_items():
+    model = KNeighborsTagger(1000, weighting="uniform", prior_strength=0.0).fit(TOY.X, TOY.truth)
     np.testing.assert_allclose(model.scores(TOY.X[:3]), np.tile(TOY.truth.mean(axis=0), (3, 1)))
 
 
 def test_a_warm_start_changes_nothing():
-    warm = NeighbourTagger(20, warm_start=True).fit(TOY.X, TOY.known)
+    warm = KNeighborsTagger(20, warm_start=True).fit(TOY.X, TOY.known)
     for changes in ({"n_neighbors": 5}, {"n_neighbors": 30}, {"metric": "cosine"}):
         warm.set_params(**changes).fit(TOY.X, TOY.known)
-        cold = NeighbourTagger(**warm.get_params()).fit(TOY.X, TOY.known)
+        cold = KNeighborsTagger(**warm.get_params()).fit(TOY.X, TOY.known)
         np.testing.assert_array_equal(warm.training_scores(TOY.X), cold.training_scores(TOY.X))
     moved = TOY.X[::-1].copy()
     warm.fit(moved, TOY.known)
@@ -107,20 +107,20 @@ def test_a_warm_start_changes_nothing():
 
 @pytest.mark.parametrize("weighting", ["distance", "rank", "uniform"])
 def test_every_weighting_can_be_tuned(weighting):
-    tuning = tune(NeighbourTagger(weighting=weighting), TOY.X, TOY.known, n_splits=2)
+    tuning = tune(KNeighborsTagger(weighting=weighting), TOY.X, TOY.known, n_splits=2)
     assert ("bandwidth" in tuning.best.params) == (weighting == "distance")
 
 
-def test_the_only_item_has_no_neighbour():
+def test_the_only_item_has_no_neighbor():
     with pytest.raises(InvalidInputError, match="At least 2 items"):
-        NeighbourTagger(on_unlearnable="ignore").fit([[1.0]], [[1]])
+        KNeighborsTagger(on_unlearnable="ignore").fit([[1.0]], [[1]])
 
 
 def test_asking_twice_gives_the_same_answer():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
     Y = (rng.random((60, 3)) < 0.4).astype(float)
-    tagger = NeighbourTagger(n_neighbors=7).fit(X, Y)
+    tagger = KNeighborsTagger(n_neighbors=7).fit(X, Y)
     once = tagger.training_scores(X)
     np.testing.assert_array_equal(tagger.training_scores(X), once)
     again = tagger.set_params(warm_start=True).fit(X, Y)

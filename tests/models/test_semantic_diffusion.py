@@ -13,7 +13,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.graph import affinity_graph, diffuse
 from tagloom.labels import PartialLabels, keep_presences
 from tagloom.metrics import mean_average_precision
-from tagloom.models import APGDiffusion, APGGraph, LeastSquares
+from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion
 
 TOY = low_rank_toy(n=60, d=4, c=3)
 NEW = np.random.default_rng(9).normal(size=(7, 4))
@@ -74,7 +74,7 @@ def dense_scores(X, known, new, *, ridge, m, s, a, k, n_passes, q=0.0):
 
 def exactly(monkeypatch):
     """Let what spreads be solved to the last digits."""
-    monkeypatch.setattr("tagloom.models.apg_diffusion.diffuse", partial(diffuse, tol=1e-12))
+    monkeypatch.setattr("tagloom.models.semantic_diffusion.diffuse", partial(diffuse, tol=1e-12))
 
 
 @pytest.mark.parametrize("known", [TOY.known, WEIGHTED], ids=["plain", "weighted"])
@@ -82,7 +82,7 @@ def exactly(monkeypatch):
 def test_scores_solve_the_equations(known, n_passes, q, monkeypatch):
     exactly(monkeypatch)
     given = {"ridge": 0.5, "n_passes": n_passes}
-    model = APGDiffusion(doubt=0.03, smoothing=0.3, reach=0.7, n_neighbors=8, **given)
+    model = SemanticDiffusion(doubt=0.03, smoothing=0.3, reach=0.7, n_neighbors=8, **given)
     model.set_params(even_scores=q).fit(TOY.X, known)
     F, f = dense_scores(TOY.X, known, NEW, m=0.03, s=0.3, a=0.7, k=8, q=q, **given)
     np.testing.assert_allclose(model.training_scores(TOY.X), F, atol=1e-7)
@@ -91,7 +91,7 @@ def test_scores_solve_the_equations(known, n_passes, q, monkeypatch):
 
 def test_the_usual_tolerance_is_close_to_the_equations():
     # In a second pass the last digit may decide who is the eighth neighbour.
-    model = APGDiffusion(n_neighbors=8, n_passes=1).fit(TOY.X, TOY.known)
+    model = SemanticDiffusion(n_neighbors=8, n_passes=1).fit(TOY.X, TOY.known)
     given = {"ridge": 1.0, "m": 0.1, "s": 0.5, "a": 0.8, "k": 8, "n_passes": 1}
     F, f = dense_scores(TOY.X, TOY.known, NEW, **given)
     np.testing.assert_allclose(model.training_scores(TOY.X), F, atol=5e-3)
@@ -100,7 +100,7 @@ def test_the_usual_tolerance_is_close_to_the_equations():
 
 @pytest.mark.parametrize("lam", [0.0, 0.3])
 def test_with_nothing_believed_or_smoothed_it_is_the_linear_model_to_the_last_bit(lam):
-    model = APGDiffusion(lam, ridge=0.7, doubt=np.inf, smoothing=0.0, even_rows=False)
+    model = SemanticDiffusion(lam, ridge=0.7, doubt=np.inf, smoothing=0.0, even_rows=False)
     model.fit(TOY.X, TOY.known)
     linear = APGGraph(lam, ridge=0.7, tol=model.tol) if lam else LeastSquares(0.7)
     linear.fit(TOY.X[INFORMED], TOY.known.take(INFORMED))
@@ -114,7 +114,7 @@ def test_with_nothing_believed_or_smoothed_it_is_the_linear_model_to_the_last_bi
 
 def test_infinite_doubt_smooths_the_linear_scores_alone():
     settings = {"n_passes": 1, "n_neighbors": 8, "even_rows": False}
-    model = APGDiffusion(doubt=np.inf, smoothing=0.4, **settings)
+    model = SemanticDiffusion(doubt=np.inf, smoothing=0.4, **settings)
     F = model.fit(TOY.X, TOY.known).training_scores(TOY.X)
     P = LeastSquares(1.0).fit(TOY.X, TOY.known).scores(TOY.X)
     S = affinity_graph(TOY.X, 8).S.toarray()
@@ -122,7 +122,7 @@ def test_infinite_doubt_smooths_the_linear_scores_alone():
 
 
 def test_a_lam_teaches_the_linear_part_as_apg_graph_does():
-    model = APGDiffusion(0.5, ridge=0.2, even_rows=False).fit(TOY.X, TOY.known)
+    model = SemanticDiffusion(0.5, ridge=0.2, even_rows=False).fit(TOY.X, TOY.known)
     linear = APGGraph(0.5, ridge=0.2, tol=model.tol)
     linear.fit(TOY.X[INFORMED], TOY.known.take(INFORMED))
     np.testing.assert_array_equal(model.coef_, linear.coef_)
@@ -130,14 +130,14 @@ def test_a_lam_teaches_the_linear_part_as_apg_graph_does():
 
 
 def test_a_new_item_is_scored_the_same_whoever_else_is_asked_for():
-    model = APGDiffusion().fit(TOY.X, TOY.known)
+    model = SemanticDiffusion().fit(TOY.X, TOY.known)
     together = model.scores(NEW)
     for i in range(len(NEW)):
         np.testing.assert_allclose(model.scores(NEW[i : i + 1])[0], together[i], atol=1e-12)
 
 
 def test_training_scores_know_the_rows_again_and_scores_take_them_for_new():
-    model = APGDiffusion().fit(TOY.X, TOY.known)
+    model = SemanticDiffusion().fit(TOY.X, TOY.known)
     own = model.training_scores(TOY.X.copy())
     np.testing.assert_array_equal(own, model.training_scores_)
     assert np.abs(own - model.scores(TOY.X)).max() > 1e-3
@@ -166,11 +166,11 @@ def test_labels_travel_through_items_of_which_nothing_is_known():
     Y[taught, 0] = upper[taught]
     rest = np.setdiff1d(np.arange(120), taught)
     settings = {"doubt": 1e-3, "smoothing": 0.0, "reach": 0.99, "n_neighbors": 6, "n_passes": 1}
-    whole = APGDiffusion(ridge=1e3, **settings).fit(X, Y)
+    whole = SemanticDiffusion(ridge=1e3, **settings).fit(X, Y)
     truth = upper[rest, None]
     found = mean_average_precision(truth, whole.training_scores(X)[rest])
     linear = LeastSquares(1e-2).fit(X[taught], Y[taught])
-    alone = APGDiffusion(ridge=1e3, **settings).fit(X[taught], Y[taught])
+    alone = SemanticDiffusion(ridge=1e3, **settings).fit(X[taught], Y[taught])
     assert found > 0.98
     assert mean_average_precision(truth, linear.scores(X[rest])) < found - 0.1
     assert mean_average_precision(truth, alone.scores(X[rest])) < found - 0.1
@@ -180,7 +180,7 @@ def test_what_is_only_presumed_absent_is_not_spread():
     truth = PartialLabels.from_array(TOY.truth)
     listed = keep_presences(truth, 0.5, unlisted=0.3, random_state=0)
     settings = {"smoothing": 0.0, "n_passes": 1, "even_rows": False}
-    model = APGDiffusion(doubt=0.5, **settings).fit(TOY.X, listed)
+    model = SemanticDiffusion(doubt=0.5, **settings).fit(TOY.X, listed)
     P = LeastSquares(1.0).fit(TOY.X, listed).scores(TOY.X)
     present = listed.states() == 1
     W = present.astype(float)
@@ -194,7 +194,7 @@ def test_hidden_items_among_presumed_absences_teach_the_linear_part_nothing():
     listed = keep_presences(PartialLabels.from_array(TOY.truth), 0.5, unlisted=0.3, random_state=0)
     rows, columns = np.divmod(np.arange(10 * 3), 3)
     hidden = listed.with_hidden(50 + rows, columns)
-    model = APGDiffusion(even_rows=False).fit(TOY.X, hidden)
+    model = SemanticDiffusion(even_rows=False).fit(TOY.X, hidden)
     linear = LeastSquares(1.0).fit(TOY.X[:50], listed.take(range(50)))
     np.testing.assert_allclose(model.coef_, linear.coef_, atol=1e-12)
     np.testing.assert_allclose(model.intercept_, linear.intercept_, atol=1e-12)
@@ -205,14 +205,16 @@ def test_hidden_items_among_presumed_absences_teach_the_linear_part_nothing():
 def test_a_label_of_which_nothing_is_known_stays_finite_beside_the_others(dtype, lam):
     X, Y = TOY.X.astype(dtype), TOY.known.to_array()
     Y[:, 1] = np.nan
-    model = APGDiffusion(lam, on_unlearnable="ignore").fit(X, Y)
+    model = SemanticDiffusion(lam, on_unlearnable="ignore").fit(X, Y)
     np.testing.assert_array_equal(model.training_scores(X)[:, 1], 0)
     np.testing.assert_array_equal(model.scores(NEW)[:, 1], 0)
     assert np.isfinite(model.training_scores(X)).all()
 
 
 def test_features_that_say_nothing_leave_finite_scores():
-    model = APGDiffusion(on_unlearnable="ignore").fit(np.ones((10, 2)), np.arange(10)[:, None] % 2)
+    model = SemanticDiffusion(on_unlearnable="ignore").fit(
+        np.ones((10, 2)), np.arange(10)[:, None] % 2
+    )
     assert np.isfinite(model.training_scores(np.ones((10, 2)))).all()
     assert np.isfinite(model.scores(np.zeros((2, 2)))).all()
 
@@ -220,18 +222,21 @@ def test_features_that_say_nothing_leave_finite_scores():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"doubt": 0.0}, "'doubt' parameter of APGDiffusion must be"),
+        ({"doubt": 0.0}, "'doubt' parameter of SemanticDiffusion must be"),
         ({"doubt": -1.0}, "'doubt' parameter"),
         ({"doubt": np.nan}, "'doubt' parameter"),
-        ({"smoothing": 1.0}, r"'smoothing' parameter of APGDiffusion must be a number in \[0, 1\)"),
-        ({"reach": 1}, r"'reach' parameter of APGDiffusion must be a number in \[0, 1\)"),
+        (
+            {"smoothing": 1.0},
+            r"'smoothing' parameter of SemanticDiffusion must be a number in \[0, 1\)",
+        ),
+        ({"reach": 1}, r"'reach' parameter of SemanticDiffusion must be a number in \[0, 1\)"),
         ({"reach": -0.1}, "'reach' parameter"),
         ({"n_passes": 0}, "'n_passes' parameter"),
         ({"n_neighbors": 2.5}, "'n_neighbors' parameter"),
         ({"lam": -1.0}, "'lam' parameter"),
         ({"ridge": np.inf}, "'ridge' parameter"),
         ({"metric": "manhattan"}, "'metric' parameter"),
-        ({"method": "best"}, "'method' parameter"),
+        ({"algorithm": "best"}, "'algorithm' parameter"),
         ({"warm_start": 1}, "'warm_start' parameter"),
         ({"even_rows": 0.5}, "'even_rows' parameter"),
         ({"even_scores": 1.5}, "'even_scores' parameter"),
@@ -241,17 +246,17 @@ def test_features_that_say_nothing_leave_finite_scores():
 )
 def test_parameters_that_cannot_be_meant_are_refused(changes, message):
     with pytest.raises(InvalidInputError, match=message):
-        APGDiffusion(**changes).fit(TOY.X, TOY.known)
+        SemanticDiffusion(**changes).fit(TOY.X, TOY.known)
 
 
-def test_the_only_item_has_no_neighbour():
+def test_the_only_item_has_no_neighbor():
     with pytest.raises(InvalidInputError, match="At least 2 items"):
-        APGDiffusion(on_unlearnable="ignore").fit([[1.0]], [[1]])
+        SemanticDiffusion(on_unlearnable="ignore").fit([[1.0]], [[1]])
 
 
 @pytest.mark.parametrize("fitted", [{}, {"doubt": np.inf, "smoothing": 0.0}])
 def test_parameters_count_from_the_next_fit_on(fitted):
-    model = APGDiffusion(**fitted).fit(TOY.X, TOY.known)
+    model = SemanticDiffusion(**fitted).fit(TOY.X, TOY.known)
     before = model.scores(NEW)
     linear = {"doubt": np.inf, "smoothing": 0.0}
     for changes in ({"doubt": 3.0}, {"smoothing": 0.2}, {"even_scores": 0.5}, linear):
@@ -259,7 +264,7 @@ def test_parameters_count_from_the_next_fit_on(fitted):
 
 
 def test_a_pickled_model_gives_the_same_answers():
-    model = APGDiffusion().fit(TOY.X, TOY.known)
+    model = SemanticDiffusion().fit(TOY.X, TOY.known)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.scores(NEW), model.scores(NEW))
     np.testing.assert_array_equal(again.training_scores(TOY.X), model.training_scores(TOY.X))
@@ -269,12 +274,12 @@ def test_a_pickled_model_gives_the_same_answers():
 def test_names_of_a_frame_come_back():
     X = pd.DataFrame(TOY.X, index=[f"{i}.jpg" for i in range(60)]).add_prefix("f")
     Y = pd.DataFrame(TOY.known.to_array(), index=X.index, columns=["sea", "sky", "sun"])
-    model = APGDiffusion().fit(X, Y)
+    model = SemanticDiffusion().fit(X, Y)
     named = model.training_scores(X)
     assert list(named.columns) == ["sea", "sky", "sun"]
     assert list(named.index) == list(X.index)
     np.testing.assert_array_equal(
-        named, APGDiffusion().fit(TOY.X, TOY.known).training_scores(TOY.X)
+        named, SemanticDiffusion().fit(TOY.X, TOY.known).training_scores(TOY.X)
     )
 
 
@@ -285,7 +290,7 @@ def test_the_graph_adds_what_a_linear_model_cannot_express():
     truth = np.column_stack(
         [np.hypot(*X.T) < 1, X[:, 0] * X[:, 1] > 0, np.abs(X[:, 0]) > 1]
     ).astype(float)
-    model = APGDiffusion().fit(X[:200], truth[:200])
+    model = SemanticDiffusion().fit(X[:200], truth[:200])
     linear = LeastSquares(1.0).fit(X[:200], truth[:200])
     best = mean_average_precision(truth[200:], model.scores(X[200:]))
     assert best > 0.9

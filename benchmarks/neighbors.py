@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-METHODS = ("scikit-learn", "exact", "pynndescent", "approximate")
+ALGORITHMS = ("scikit-learn", "exact", "pynndescent", "approximate")
 BRUTE = ("scikit-learn", "exact")
 SAMPLE = 1000
 
@@ -43,12 +43,12 @@ def drawn_rows(path: Path, key: str, n: int, d: int) -> np.ndarray:
     """Return rows between the rows of a table and one of their ten neighbours, with noise."""
     from sklearn.decomposition import PCA
 
-    from tagloom.neighbors import nearest_neighbours
+    from tagloom.neighbors import nearest_neighbors
 
     with np.load(path, allow_pickle=False) as file:
         table = file[key].astype(np.float32)
     table = PCA(d, svd_solver="covariance_eigh").fit_transform(table).astype(np.float32)
-    near = nearest_neighbours(table, 10).indices
+    near = nearest_neighbors(table, 10).indices
     noise, rng = table.std(axis=0) / 2, np.random.default_rng(0)
     X = rng.standard_normal((n, d), dtype=np.float32)
     for start in range(0, n, 50_000):
@@ -67,9 +67,9 @@ def memory(what: str) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 1024
 
 
-def searcher(method: str, k: int) -> Callable[[np.ndarray, np.ndarray | None], np.ndarray]:
+def searcher(algorithm: str, k: int) -> Callable[[np.ndarray, np.ndarray | None], np.ndarray]:
     """Return a search for the neighbours of queries, or of the rows among themselves."""
-    if method == "scikit-learn":
+    if algorithm == "scikit-learn":
         from sklearn.neighbors import NearestNeighbors
 
         return lambda X, queries: (
@@ -77,20 +77,20 @@ def searcher(method: str, k: int) -> Callable[[np.ndarray, np.ndarray | None], n
             .fit(X)
             .kneighbors(queries, return_distance=False)
         )
-    if method == "pynndescent":
+    if algorithm == "pynndescent":
         from pynndescent import NNDescent
 
         return lambda X, queries: NNDescent(X, n_neighbors=k + 1, random_state=0).neighbor_graph[0]
-    from tagloom.neighbors import nearest_neighbours
+    from tagloom.neighbors import nearest_neighbors
 
-    return lambda X, queries: nearest_neighbours(X, k, queries, method=method).indices
+    return lambda X, queries: nearest_neighbors(X, k, queries, algorithm=algorithm).indices
 
 
-def search(method: str, folder: Path, k: int, n_queries: int) -> dict[str, float]:
+def search(algorithm: str, folder: Path, k: int, n_queries: int) -> dict[str, float]:
     """Search for the neighbours of all rows, or of the first few; time, peak above rows, recall."""
     X = np.load(folder / "rows.npy")
     drawn, truth = np.load(folder / "drawn.npy"), np.load(folder / "truth.npy")
-    search_in = searcher(method, k)
+    search_in = searcher(algorithm, k)
     search_in(X[:3000].copy(), None)  # what is compiled or loaded at first is not timed
     queries = X[:n_queries] if n_queries else None
     before = memory("VmRSS")
@@ -114,7 +114,7 @@ def search(method: str, folder: Path, k: int, n_queries: int) -> dict[str, float
 
 def prepare(options: argparse.Namespace, n: int, folder: Path) -> None:
     """Write the rows, a sample of their positions and the true neighbours of these."""
-    from tagloom.neighbors import nearest_neighbours
+    from tagloom.neighbors import nearest_neighbors
 
     if options.features:
         X = drawn_rows(options.features, options.key, n, options.columns)
@@ -122,7 +122,7 @@ def prepare(options: argparse.Namespace, n: int, folder: Path) -> None:
         X = made_rows(n, options.columns)
     drawn = np.sort(np.random.default_rng(1).choice(n, min(n, SAMPLE), replace=False))
     k = options.neighbours
-    found = nearest_neighbours(X, k + 1, X[drawn], method="exact").indices
+    found = nearest_neighbors(X, k + 1, X[drawn], algorithm="exact").indices
     own = found == drawn[:, None]
     own[~own.any(axis=1), -1] = True
     np.save(folder / "rows.npy", X)
@@ -130,9 +130,9 @@ def prepare(options: argparse.Namespace, n: int, folder: Path) -> None:
     np.save(folder / "truth.npy", found[~own].reshape(len(drawn), k))
 
 
-def apart(method: str, folder: Path, k: int, n_queries: int) -> dict[str, float]:
+def apart(algorithm: str, folder: Path, k: int, n_queries: int) -> dict[str, float]:
     """Run one search in a process of its own."""
-    command = [sys.executable, __file__, "--one", method, str(folder), str(k), str(n_queries)]
+    command = [sys.executable, __file__, "--one", algorithm, str(folder), str(k), str(n_queries)]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return dict(json.loads(answer.splitlines()[-1]))
 
@@ -143,17 +143,17 @@ def compare(options: argparse.Namespace, n: int) -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         prepare(options, n, folder)
-        runs: dict[str, list[dict[str, float]]] = {method: [] for method in options.methods}
+        runs: dict[str, list[dict[str, float]]] = {algorithm: [] for algorithm in options.methods}
         for _ in range(options.rounds):
-            for method in options.methods:
-                n_queries = few if method in BRUTE else 0
-                runs[method].append(apart(method, folder, options.neighbours, n_queries))
-                print(f"  {n:,} {method} {runs[method][-1]}", file=sys.stderr, flush=True)
-    for method, several in runs.items():
+            for algorithm in options.methods:
+                n_queries = few if algorithm in BRUTE else 0
+                runs[algorithm].append(apart(algorithm, folder, options.neighbours, n_queries))
+                print(f"  {n:,} {algorithm} {runs[algorithm][-1]}", file=sys.stderr, flush=True)
+    for algorithm, several in runs.items():
         middle = {key: float(np.median([run[key] for run in several])) for key in several[0]}
-        note = f"  extrapolated from {few:,} queries" if few and method in BRUTE else ""
+        note = f"  extrapolated from {few:,} queries" if few and algorithm in BRUTE else ""
         print(
-            f"{n:9,} rows  {method:13s} {middle['seconds']:8.1f} s  cpu {middle['cpu']:8.1f} s  "
+            f"{n:9,} rows  {algorithm:13s} {middle['seconds']:8.1f} s  cpu {middle['cpu']:8.1f} s  "
             f"recall {middle['recall']:.4f}  {middle['mebibytes']:7.0f} MiB{note}",
             flush=True,
         )
@@ -164,7 +164,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000])
     parser.add_argument("--columns", type=int, default=256)
     parser.add_argument("--neighbours", type=int, default=10)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--whole", type=int, default=200_000, help="brute force up to so many rows")
     parser.add_argument("--queries", type=int, default=10_000, help="of brute force beyond that")
@@ -174,8 +174,8 @@ def main() -> None:
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        method, folder, k, n_queries = options.one
-        print(json.dumps(search(method, Path(folder), int(k), int(n_queries))))
+        algorithm, folder, k, n_queries = options.one
+        print(json.dumps(search(algorithm, Path(folder), int(k), int(n_queries))))
         return
     load = os.getloadavg()[0]
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {load:.1f}")

@@ -7,7 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 from tagloom.errors import InvalidInputError, ModelFileError
-from tagloom.vision import OnnxBackbone
+from tagloom.vision import OnnxEncoder
 
 SIZE, CLASSES, HIDDEN = 8, 5, 6
 CONFIG = {
@@ -105,27 +105,27 @@ def save(tmp_path):
 
 
 def describe(path, picture):
-    backbone = OnnxBackbone(path)
-    return backbone, *backbone.describe(backbone.prepare(picture))
+    encoder = OnnxEncoder(path)
+    return encoder, *encoder.describe(encoder.prepare(picture))
 
 
 @pytest.mark.parametrize("ends_in_softmax", [False, True])
 @pytest.mark.parametrize("dropout", [False, True])
 def test_vgg_gives_fc7_and_posteriors(save, picture, ends_in_softmax, dropout):
     path = save(vgg_like(softmax=ends_in_softmax, dropout=dropout))
-    backbone, visual, posteriors = describe(path, picture)
+    encoder, visual, posteriors = describe(path, picture)
     flat = np.maximum(convolved(normalised(np.asarray(picture))), 0).reshape(-1)
     fc7 = np.maximum(FLAT @ flat, 0)
-    assert backbone.width == HIDDEN
+    assert encoder.width == HIDDEN
     np.testing.assert_allclose(visual, fc7, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(posteriors, softmax(LAST @ fc7 + BIAS), rtol=1e-4, atol=1e-6)
 
 
 def test_resnet_gives_pooled_features_and_posteriors(save, picture):
-    backbone, visual, posteriors = describe(save(resnet_like()), picture)
+    encoder, visual, posteriors = describe(save(resnet_like()), picture)
     seen = convolved(normalised(np.asarray(picture)))
     pooled = (np.maximum(seen, 0) + seen).mean(axis=(1, 2))
-    assert backbone.concepts == CONFIG["classes"]
+    assert encoder.concepts == CONFIG["classes"]
     np.testing.assert_allclose(visual, pooled, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(posteriors, softmax(POOLED @ pooled + BIAS), rtol=1e-4)
 
@@ -169,20 +169,20 @@ def test_a_toml_configuration_with_names_in_a_file(save, tmp_path, picture):
     (tmp_path / "net.toml").write_text(
         'mean = [100, 110, 120]\nstd = [50, 60, 70]\nclasses = "names.txt"\n'
     )
-    backbone, _, posteriors = describe(path, picture)
-    assert backbone.concepts == ["v", "w", "x", "y", "z"]
+    encoder, _, posteriors = describe(path, picture)
+    assert encoder.concepts == ["v", "w", "x", "y", "z"]
     np.testing.assert_array_equal(posteriors, expected)
 
 
 def test_whatever_decides_the_numbers_changes_the_identity(save):
     identities = {
-        OnnxBackbone(save(resnet_like(), **settings)).identity
+        OnnxEncoder(save(resnet_like(), **settings)).identity
         for settings in ({}, {"std": [1.0, 1.0, 1.0]}, {"crop": 0.5}, {"view": "whole"})
     }
-    identities.add(OnnxBackbone(save(vgg_like())).identity)
-    identities.add(OnnxBackbone(save(resnet_like(), visual="seen")).identity)
+    identities.add(OnnxEncoder(save(vgg_like())).identity)
+    identities.add(OnnxEncoder(save(resnet_like(), visual="seen")).identity)
     assert len(identities) == 6
-    renamed = OnnxBackbone(save(resnet_like(), classes=list("vwxyz")))
+    renamed = OnnxEncoder(save(resnet_like(), classes=list("vwxyz")))
     assert renamed.identity in identities
 
 
@@ -203,7 +203,7 @@ def test_whatever_decides_the_numbers_changes_the_identity(save):
 )
 def test_a_wrong_configuration_is_explained(save, settings, message):
     with pytest.raises(InvalidInputError, match=message.replace("(", r"\(")):
-        OnnxBackbone(save(resnet_like(), **settings))
+        OnnxEncoder(save(resnet_like(), **settings))
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_wrong_configuration_is_explained(save, settings, message):
 )
 def test_a_network_that_does_not_fit_is_explained(save, network, settings, message):
     with pytest.raises(ModelFileError) as caught:
-        OnnxBackbone(save(network, **settings))
+        OnnxEncoder(save(network, **settings))
     assert message in str(caught.value)
 
 
@@ -232,7 +232,7 @@ def test_a_network_without_a_dense_layer_asks_for_a_name(save, picture):
     nodes = [*conv(), node("GlobalAveragePool", ["seen"], ["scores"])]
     network = model(nodes, {"kernel": np.concatenate([KERNEL, KERNEL[:1]])})
     with pytest.raises(ModelFileError, match="from a GlobalAveragePool: set 'visual'"):
-        OnnxBackbone(save(network))
+        OnnxEncoder(save(network))
     _, visual, posteriors = describe(save(network, visual="seen"), picture)
     assert (len(visual), len(posteriors)) == (5, 5)
     assert posteriors.sum() == pytest.approx(1)
@@ -241,22 +241,22 @@ def test_a_network_without_a_dense_layer_asks_for_a_name(save, picture):
 def test_what_is_no_network_is_explained(tmp_path):
     (tmp_path / "net.json").write_text(json.dumps(CONFIG))
     with pytest.raises(ModelFileError, match="There is no network"):
-        OnnxBackbone(tmp_path / "net.onnx")
+        OnnxEncoder(tmp_path / "net.onnx")
     for content in (b"", b"hello, I am text", b"\x89PNG\r\n\x1a\n" + bytes(100)):
         (tmp_path / "net.onnx").write_bytes(content)
         with pytest.raises(ModelFileError, match=r"net\.onnx"):
-            OnnxBackbone(tmp_path / "net.onnx")
+            OnnxEncoder(tmp_path / "net.onnx")
 
 
 def test_a_missing_configuration_shows_one(save, tmp_path):
     path = save(resnet_like())
     (tmp_path / "net.toml").write_text("")
     with pytest.raises(InvalidInputError, match="two configurations"):
-        OnnxBackbone(path)
+        OnnxEncoder(path)
     (tmp_path / "net.toml").unlink()
     (tmp_path / "net.json").unlink()
     with pytest.raises(InvalidInputError, match=r"expected net\.toml or net\.json(.|\n)*mean = "):
-        OnnxBackbone(path)
+        OnnxEncoder(path)
 
 
 def test_weights_in_a_file_of_their_own_are_read_and_count(save, tmp_path, picture):
@@ -270,4 +270,4 @@ def test_weights_in_a_file_of_their_own_are_read_and_count(save, tmp_path, pictu
     raw = bytearray((tmp_path / "weights.bin").read_bytes())
     raw[3] ^= 1
     (tmp_path / "weights.bin").write_bytes(raw)
-    assert OnnxBackbone(path).identity != outside.identity
+    assert OnnxEncoder(path).identity != outside.identity

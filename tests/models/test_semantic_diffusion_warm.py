@@ -10,7 +10,7 @@ from toys import low_rank_toy
 
 from tagloom.graph import affinity_graph
 from tagloom.labels import PartialLabels, hide_per_class
-from tagloom.models import APGDiffusion, LeastSquares
+from tagloom.models import LeastSquares, SemanticDiffusion
 
 TOY = low_rank_toy(n=60, d=4, c=3)
 NEW = np.random.default_rng(9).normal(size=(7, 4))
@@ -25,7 +25,7 @@ def assert_as_if_cold(warm, X, known):
 def test_a_warm_start_gives_the_same_bits_whatever_changes():
     X = TOY.X.copy()
     other = hide_per_class(PartialLabels.from_array(TOY.truth), 0.4, 5)
-    warm = APGDiffusion(doubt=np.inf, smoothing=0.0, warm_start=True).fit(X, TOY.known)
+    warm = SemanticDiffusion(doubt=np.inf, smoothing=0.0, warm_start=True).fit(X, TOY.known)
     for changes in (
         {"doubt": 1.0},
         {"smoothing": 0.6},
@@ -52,15 +52,15 @@ def test_a_warm_start_gives_the_same_bits_whatever_changes():
 
 
 @pytest.mark.parametrize("as_given", [lambda known: known, lambda known: known.to_array()])
-def test_a_warm_start_looks_for_no_neighbours_twice(monkeypatch, as_given):
+def test_a_warm_start_looks_for_no_neighbors_twice(monkeypatch, as_given):
     made = []
 
     def counted(*args, **kwargs):
         made.append(args)
         return affinity_graph(*args, **kwargs)
 
-    monkeypatch.setattr("tagloom.models.apg_diffusion.affinity_graph", counted)
-    model = APGDiffusion(warm_start=True)
+    monkeypatch.setattr("tagloom.models.semantic_diffusion.affinity_graph", counted)
+    model = SemanticDiffusion(warm_start=True)
     for doubt in (1.0, 0.1):
         model.set_params(doubt=doubt).fit(TOY.X, as_given(TOY.known))
     assert len(made) == 2
@@ -69,9 +69,9 @@ def test_a_warm_start_looks_for_no_neighbours_twice(monkeypatch, as_given):
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 def test_a_copy_does_not_mistake_new_labels_for_those_it_was_taught(copied, monkeypatch):
     # Labels that are gone leave their place in memory to others: where they lay tells nothing.
-    monkeypatch.setattr("tagloom.models.apg_diffusion.id", lambda _: 0, raising=False)
+    monkeypatch.setattr("tagloom.models.semantic_diffusion.id", lambda _: 0, raising=False)
     other = hide_per_class(PartialLabels.from_array(TOY.truth), 0.4, 5)
-    model = copied(APGDiffusion(warm_start=True).fit(TOY.X, TOY.known))
+    model = copied(SemanticDiffusion(warm_start=True).fit(TOY.X, TOY.known))
     assert_as_if_cold(model.fit(TOY.X, other), TOY.X, other)
 
 
@@ -84,8 +84,8 @@ def test_a_fit_that_was_broken_off_is_not_taken_over(monkeypatch):
             raise KeyboardInterrupt
         return affinity_graph(*args, **kwargs)
 
-    monkeypatch.setattr("tagloom.models.apg_diffusion.affinity_graph", second_fails)
-    model = APGDiffusion(warm_start=True)
+    monkeypatch.setattr("tagloom.models.semantic_diffusion.affinity_graph", second_fails)
+    model = SemanticDiffusion(warm_start=True)
     with pytest.raises(KeyboardInterrupt):
         model.fit(TOY.X, TOY.known)
     assert_as_if_cold(model.fit(TOY.X, TOY.known), TOY.X, TOY.known)
@@ -99,7 +99,7 @@ RIDGES = (3.0, 0.3, 0.3, 30.0)
 @pytest.mark.parametrize("smooth", [{"doubt": np.inf, "smoothing": 0.0}, {"doubt": 0.1}])
 def test_a_chain_of_ridges_is_as_if_each_were_fitted_cold(smooth, warm_start, lam):
     chain = [{"ridge": ridge, **smooth} for ridge in RIDGES]
-    model = APGDiffusion(lam, warm_start=warm_start)
+    model = SemanticDiffusion(lam, warm_start=warm_start)
     for params, fitted in zip(chain, model._fitted_along(chain, TOY.X, TOY.known, {}), strict=True):
         assert fitted.ridge == fitted.linear_.ridge == params["ridge"]
         assert_as_if_cold(fitted, TOY.X, TOY.known)
@@ -114,7 +114,7 @@ def test_a_chain_of_ridges_solves_once_and_its_last_fit_is_known_again(monkeypat
         return solutions(self, X, known, ridges)
 
     monkeypatch.setattr(LeastSquares, "_solutions", counted)
-    model = APGDiffusion(warm_start=True, doubt=np.inf, smoothing=0.0)
+    model = SemanticDiffusion(warm_start=True, doubt=np.inf, smoothing=0.0)
     chain = [{"ridge": ridge} for ridge in RIDGES]
     list(model._fitted_along(chain, TOY.X, TOY.known, {}))
     model.set_params(doubt=1.0).fit(TOY.X, TOY.known)
@@ -127,7 +127,7 @@ def test_a_chain_of_ridges_solves_once_and_its_last_fit_is_known_again(monkeypat
 def test_after_a_chain_that_was_left_no_wrong_model_is_taken_over():
     other = hide_per_class(PartialLabels.from_array(TOY.truth), 0.4, 5)
     chain = [{"ridge": ridge} for ridge in RIDGES]
-    model = APGDiffusion(warm_start=True)
+    model = SemanticDiffusion(warm_start=True)
     for ridge, known in ((3.0, other), (0.3, TOY.known), (30.0, TOY.known)):
         steps = model._fitted_along(chain, TOY.X, TOY.known, {})
         next(steps), next(steps)
@@ -140,7 +140,7 @@ def test_after_a_chain_that_was_left_no_wrong_model_is_taken_over():
 
 def test_what_was_found_in_a_chain_stays_as_it_was_found():
     chain = [{"ridge": ridge} for ridge in RIDGES]
-    model = APGDiffusion(warm_start=True)
+    model = SemanticDiffusion(warm_start=True)
     found = [one.linear_ for one in model._fitted_along(chain, TOY.X, TOY.known, {})]
     assert [linear.ridge for linear in found] == list(RIDGES)
     norms = [np.linalg.norm(linear.coef_) for linear in found]

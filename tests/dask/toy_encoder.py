@@ -1,12 +1,12 @@
-"""A backbone whose answers are known, for workers to import."""
+"""An encoder whose answers are known, for workers to import."""
 
 import numpy as np
 
-from tagloom.vision import Backbone, Framing
+from tagloom.vision import Encoder, Framing
 from tagloom.vision.encoders import fingerprint
 
 
-class MeanColour(Backbone):
+class MeanColour(Encoder):
     """Mean colour as descriptor, its shares as posteriors."""
 
     name = "mean colour"

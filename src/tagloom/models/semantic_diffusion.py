@@ -31,17 +31,17 @@ from tagloom.models.base import (
 from tagloom.models.grids import diffusion_stages
 from tagloom.models.least_squares import LeastSquares
 from tagloom.models.normalization import EvenRows, EvenScores
-from tagloom.neighbors import METHODS, METRICS
+from tagloom.neighbors import ALGORITHMS, METRICS
 from tagloom.persistence.container import (
-    Packed,
+    Serialized,
     decoded_parameters,
+    deserialize_rows,
     encoded_mapping,
     joined,
-    pack_rows,
-    unpack_rows,
+    serialize_rows,
 )
-from tagloom.persistence.savable import SavableLearner, packed_face, unpacked_face
-from tagloom.validation import check_choice, check_flag, check_number, check_whole
+from tagloom.persistence.savable import SavableLearner, deserialized_face, serialized_face
+from tagloom.validation import check_choice, check_flag, check_integer, check_number
 
 # §§ smooth_part
 # What a linear model cannot express: the part of the scores that is smooth on a graph.
@@ -157,7 +157,7 @@ class Said(NamedTuple):
 
 
 # §§ diffusion_answers
-# What `APGDiffusion` answers once it has learned, for its training items and for new ones.
+# What `SemanticDiffusion` answers once it has learned, for its training items and for new ones.
 
 
 # With these the scores are made that describe items in the next pass. They are not searched: a
@@ -278,7 +278,7 @@ def is_linear(asked: Mapping[str, float]) -> bool:
 
 
 # §§ diffusion_saving
-# A linear part and the graphs that add to it, as arrays and facts for a model file, and back.
+# A linear part and the graphs that add to it, as arrays and metadata for a model file, and back.
 
 
 _LINEAR_KINDS: dict[str, type[APGGraph] | type[LeastSquares]] = {
@@ -288,69 +288,77 @@ _LINEAR_KINDS: dict[str, type[APGGraph] | type[LeastSquares]] = {
 
 
 class SavableDiffusion(SavableLearner, AnsweringDiffusion):
-    """What of `APGDiffusion` is kept, and how it is put together again.
+    """What of `SemanticDiffusion` is kept, and how it is put together again.
 
     Rows of the graphs are not kept but the training rows: the others are these, evened and joined
     with scores. A loaded learner that is fitted again learns everything anew, also with
     `warm_start`.
     """
 
-    def _packed(self) -> Packed:
-        facts = packed_face(self)
-        facts["size"]["items"] = len(self._rows)
-        facts["linear_kind"] = type(self.linear_).__name__
-        facts["last"] = encoded_mapping(self._last)
-        facts["n_passes_made"] = len(self._passes)
+    def _serialized(self) -> Serialized:
+        metadata = serialized_face(self)
+        metadata["size"]["items"] = len(self._rows)
+        metadata["linear_kind"] = type(self.linear_).__name__
+        metadata["last"] = encoded_mapping(self._last)
+        metadata["n_passes_made"] = len(self._passes)
         arrays = {
             "rows": self._rows,
             "learnable": self.learnable_,
             "smoothed": self._smoothed,
         }
-        parts: dict[str, Packed | None] = {"linear": self.linear_._packed()}
-        parts["even_rows"] = _packed_evening(self._even_rows)
-        parts |= {f"pass{k}": _packed_pass(one) for k, one in enumerate(self._passes)}
+        parts: dict[str, Serialized | None] = {"linear": self.linear_._serialized()}
+        parts["even_rows"] = _serialized_evening(self._even_rows)
+        parts |= {f"pass{k}": _serialized_pass(one) for k, one in enumerate(self._passes)}
         if self._passes:
             steps = zip(self._joints, self._steps, strict=True)
-            parts |= {f"step{k}": _packed_step(*step) for k, step in enumerate(steps)}
-        return joined(parts, Packed(arrays, facts))
+            parts |= {f"step{k}": _serialized_step(*step) for k, step in enumerate(steps)}
+        return joined(parts, Serialized(arrays, metadata))
 
     @classmethod
-    def _unpacked(cls, packed: Packed) -> Self:
-        arrays, facts = packed
-        model = unpacked_face(cls, facts, arrays["rows"].shape[1])
+    def _deserialized(cls, serialized: Serialized) -> Self:
+        arrays, metadata = serialized
+        model = deserialized_face(cls, metadata, arrays["rows"].shape[1])
         model._rows, model.learnable_ = arrays["rows"], arrays["learnable"]
-        model._even_rows = _unpacked_evening(packed.part("even_rows"))
+        model._even_rows = _deserialized_evening(serialized.part("even_rows"))
         model._places = model._placed(model._rows)
-        model._finish(arrays["smoothed"], decoded_parameters(facts["last"]))
-        model.linear_ = _LINEAR_KINDS[facts["linear_kind"]]._unpacked(packed.part("linear"))
-        model._restore_passes(packed)
+        model._finish(arrays["smoothed"], decoded_parameters(metadata["last"]))
+        model.linear_ = _LINEAR_KINDS[metadata["linear_kind"]]._deserialized(
+            serialized.part("linear")
+        )
+        model._restore_passes(serialized)
         return model
 
-    def _restore_passes(self, packed: Packed) -> None:
-        n_passes = int(packed.facts["n_passes_made"])
+    def _restore_passes(self, serialized: Serialized) -> None:
+        n_passes = int(serialized.metadata["n_passes_made"])
         self._passes, self._joints, self._steps = [], [], []
         if n_passes == 0:
             return
         P = self._linear_scores(self._places)
         described = self._places
         for k in range(n_passes):
-            self._passes.append(_unpacked_pass(packed.part(f"pass{k}"), described, P))
+            self._passes.append(_deserialized_pass(serialized.part(f"pass{k}"), described, P))
             if k + 1 < n_passes:
-                joint, F = _unpacked_step(packed.part(f"step{k}"))
+                joint, F = _deserialized_step(serialized.part(f"step{k}"))
                 self._joints.append(joint)
                 self._steps.append(F)
                 described = joint(self._places, F)
 
 
-def _packed_evening(even: EvenRows | None) -> Packed:
-    return Packed({}, {}) if even is None else Packed({"mean": even.mean}, {"size": even.size})
+def _serialized_evening(even: EvenRows | None) -> Serialized:
+    return (
+        Serialized({}, {}) if even is None else Serialized({"mean": even.mean}, {"size": even.size})
+    )
 
 
-def _unpacked_evening(packed: Packed) -> EvenRows | None:
-    return EvenRows(packed.arrays["mean"], packed.facts["size"]) if packed.arrays else None
+def _deserialized_evening(serialized: Serialized) -> EvenRows | None:
+    return (
+        EvenRows(serialized.arrays["mean"], serialized.metadata["size"])
+        if serialized.arrays
+        else None
+    )
 
 
-def _packed_pass(smoother: Smoother) -> Packed:
+def _serialized_pass(smoother: Smoother) -> Serialized:
     graph = smoother.graph
     arrays = {
         "told": smoother.told,
@@ -359,36 +367,36 @@ def _packed_pass(smoother: Smoother) -> Packed:
         "degrees": graph.degrees,
         "factors": np.asarray(graph.factors),
     }
-    facts = {
+    metadata = {
         "reach": smoother.reach,
         "n_neighbors": graph.n_neighbors,
         "metric": graph.metric,
-        "method": graph.method,
+        "algorithm": graph.algorithm,
     }
-    own = Packed(arrays, encoded_mapping(facts))
-    return joined({"S": pack_rows(graph.S)}, own)
+    own = Serialized(arrays, encoded_mapping(metadata))
+    return joined({"S": serialize_rows(graph.S)}, own)
 
 
-def _unpacked_pass(packed: Packed, described: Array, P: Array) -> Smoother:
-    arrays, facts = packed
-    S = unpack_rows(packed.part("S"))
-    sought = {name: facts[name] for name in ("n_neighbors", "metric", "method")}
+def _deserialized_pass(serialized: Serialized, described: Array, P: Array) -> Smoother:
+    arrays, metadata = serialized
+    S = deserialize_rows(serialized.part("S"))
+    sought = {name: metadata[name] for name in ("n_neighbors", "metric", "algorithm")}
     sums = arrays["scales"], arrays["degrees"], arrays["factors"]
     graph = AffinityGraph(S, described, *sums, **sought)
-    return Smoother(graph, P, arrays["told"], arrays["heard"], facts["reach"])
+    return Smoother(graph, P, arrays["told"], arrays["heard"], metadata["reach"])
 
 
-def _packed_step(joint: Joint, F: Array) -> Packed:
-    return Packed({"mean": joint.mean, "weights": joint.weights, "F": F}, {})
+def _serialized_step(joint: Joint, F: Array) -> Serialized:
+    return Serialized({"mean": joint.mean, "weights": joint.weights, "F": F}, {})
 
 
-def _unpacked_step(packed: Packed) -> tuple[Joint, Array]:
-    arrays = packed.arrays
+def _deserialized_step(serialized: Serialized) -> tuple[Joint, Array]:
+    arrays = serialized.arrays
     return Joint(arrays["mean"], arrays["weights"]), arrays["F"]
 
 
 # §§ diffusion_search
-# Search the ridge of the linear part of `APGDiffusion` for all its values at once.
+# Search the ridge of the linear part of `SemanticDiffusion` for all its values at once.
 
 
 # With these M has a closed form, and nothing else is asked for.
@@ -396,7 +404,7 @@ _NO_GRAPH = {"lam": 0, "doubt": inf, "smoothing": 0}
 
 
 class SearchableDiffusion(SavableDiffusion):
-    """How `APGDiffusion` walks a chain of candidates that differ in their ridge alone.
+    """How `SemanticDiffusion` walks a chain of candidates that differ in their ridge alone.
 
     A warm start takes over an M that was found for the same data and parameters. Least squares
     finds M for every ridge of the chain; each is handed to the fit that would find the same.
@@ -461,14 +469,14 @@ class SearchableDiffusion(SavableDiffusion):
         self._known, self._learned_from = known, self._seen(rows)
 
 
-# §§ main apg_diffusion
+# §§ main semantic_diffusion
 
 
 # What is asked of the last pass alone; all before it is the same whatever these are.
 _LAST = ("doubt", "smoothing", "even_scores")
 
 
-class APGDiffusion(SearchableDiffusion):
+class SemanticDiffusion(SearchableDiffusion):
     r"""Learn a linear model, then let the semantic graph say what it cannot express.
 
     The paper's term gamma tr(M'X'LXM) asks the linear scores XM to be smooth on the graph; what M
@@ -512,8 +520,8 @@ class APGDiffusion(SearchableDiffusion):
     n_passes : int, default=2
         1 seeks like items by U alone; every further pass by U joined with the scores so far.
     metric : {"euclidean", "cosine"}, default="euclidean"
-    method : {"auto", "exact", "approximate"}, default="auto"
-        How to search, see `tagloom.neighbors.nearest_neighbours`.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        How to search, see `tagloom.neighbors.nearest_neighbors`.
     tol, max_iter
         For lam > 0, as in `APGGraph`.
     warm_start : bool, default=False
@@ -542,7 +550,7 @@ class APGDiffusion(SearchableDiffusion):
     >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> Y = np.array([[0, 1], [0, np.nan], [np.nan, 0], [1, 0]])
-    >>> APGDiffusion(ridge=0.1).fit(X, Y).complete(X, Y)
+    >>> SemanticDiffusion(ridge=0.1).fit(X, Y).complete(X, Y)
     array([[0., 1.],
            [0., 1.],
            [1., 0.],
@@ -564,7 +572,7 @@ class APGDiffusion(SearchableDiffusion):
         n_neighbors: int = 20,
         n_passes: int = 2,
         metric: str = "euclidean",
-        method: str = "auto",
+        algorithm: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -580,7 +588,7 @@ class APGDiffusion(SearchableDiffusion):
         self.n_neighbors = n_neighbors
         self.n_passes = n_passes
         self.metric = metric
-        self.method = method
+        self.algorithm = algorithm
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
@@ -612,7 +620,7 @@ class APGDiffusion(SearchableDiffusion):
         self._finish(self._smooth(last), last)
         return self
 
-    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return first ridge, over a range that follows the scale of X, then the smooth part."""
         rows = check_array(X, dtype=[np.float64, np.float32])
         places = EvenRows.of(rows)(rows) if self.even_rows else rows
@@ -626,9 +634,9 @@ class APGDiffusion(SearchableDiffusion):
         for name in ("smoothing", "reach"):
             check_share_below_one(self, name)
         for name in ("n_neighbors", "n_passes", "max_iter"):
-            check_whole(*parameter(self, name), at_least=1)
+            check_integer(*parameter(self, name), at_least=1)
         check_choice(*parameter(self, "metric"), METRICS)
-        check_choice(*parameter(self, "method"), METHODS)
+        check_choice(*parameter(self, "algorithm"), ALGORITHMS)
         check_number(*parameter(self, "even_scores"), low=0, high=1)
         for name in ("even_rows", "warm_start"):
             check_flag(*parameter(self, name))
@@ -690,5 +698,7 @@ class APGDiffusion(SearchableDiffusion):
         )
 
     def _smoother(self, described: Array, P: Array, said: Said) -> Smoother:
-        graph = affinity_graph(described, self.n_neighbors, metric=self.metric, method=self.method)
+        graph = affinity_graph(
+            described, self.n_neighbors, metric=self.metric, algorithm=self.algorithm
+        )
         return Smoother.on(graph, P, said, self.reach)

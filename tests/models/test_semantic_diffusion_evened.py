@@ -1,4 +1,4 @@
-"""What `APGDiffusion` does with rows and scores of unlike length."""
+"""What `SemanticDiffusion` does with rows and scores of unlike length."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError
 from tagloom.metrics import mean_average_precision
-from tagloom.models import APGDiffusion, tune
+from tagloom.models import SemanticDiffusion, tune
 
 TOY = low_rank_toy(n=60, d=4, c=3)
 NEW = np.random.default_rng(9).normal(size=(7, 4))
@@ -18,7 +18,7 @@ LINEAR = {"doubt": np.inf, "smoothing": 0.0}
 @pytest.mark.parametrize("even", [{}, {"even_scores": 0.6}, {"even_rows": False}])
 def test_the_linear_part_of_each_score_is_weights_and_a_base(asked, even):
     """Score = x'M_x + b_x + what the graph adds, all stretched alike from the mean."""
-    model = APGDiffusion(**asked, **even).fit(TOY.X, TOY.known)
+    model = SemanticDiffusion(**asked, **even).fit(TOY.X, TOY.known)
     mean = model._even_scores.mean
     for X, rows, F, scores in (
         (NEW, [None] * len(NEW), model._new_scores(NEW), model.scores(NEW)),
@@ -41,7 +41,7 @@ def test_rows_of_any_length_are_scored_alike_if_evened():
     X = directions * rng.lognormal(sigma=1.0, size=(400, 1))
     found = {}
     for even in (True, False):
-        model = APGDiffusion(even_rows=even, **LINEAR).fit(X[:100], truth[:100])
+        model = SemanticDiffusion(even_rows=even, **LINEAR).fit(X[:100], truth[:100])
         found[even] = mean_average_precision(truth[100:], model.scores(X[100:]))
     assert found[True] > found[False] + 0.02
 
@@ -53,7 +53,9 @@ def test_one_row_far_outside_spoils_nothing(outlier):
     truth = (X @ rng.normal(size=(6, 3)) > 0).astype(float)
     given = X[:100].copy()
     given[3] = outlier
-    before, after = (APGDiffusion(**LINEAR).fit(rows, truth[:100]) for rows in (X[:100], given))
+    before, after = (
+        SemanticDiffusion(**LINEAR).fit(rows, truth[:100]) for rows in (X[:100], given)
+    )
     best = mean_average_precision(truth[100:], before.scores(X[100:]))
     assert mean_average_precision(truth[100:], after.scores(X[100:])) > best - 0.03
 
@@ -75,24 +77,24 @@ def as_whole_numbers(X):
 )
 def test_a_search_looks_where_it_would_for_numbers(given):
     numbers = np.asarray(given, dtype=np.float64)
-    expected = APGDiffusion().search_space(numbers, TOY.known)
-    assert APGDiffusion().search_space(given, TOY.known) == expected
-    assert tune(APGDiffusion(), given, TOY.known, n_splits=2).best.params["ridge"] > 0
+    expected = SemanticDiffusion().default_param_grid(numbers, TOY.known)
+    assert SemanticDiffusion().default_param_grid(given, TOY.known) == expected
+    assert tune(SemanticDiffusion(), given, TOY.known, n_splits=2).best.params["ridge"] > 0
 
 
 def test_features_that_no_sum_can_hold_are_refused():
     with pytest.raises(InvalidInputError, match="The features are too large"):
-        APGDiffusion().fit(TOY.X * 1e160, TOY.known)
+        SemanticDiffusion().fit(TOY.X * 1e160, TOY.known)
     single = (TOY.X * 1e20).astype(np.float32)
-    model = APGDiffusion().fit(single, TOY.known)
-    expected = APGDiffusion().fit(TOY.X.astype(np.float32), TOY.known)
+    model = SemanticDiffusion().fit(single, TOY.known)
+    expected = SemanticDiffusion().fit(TOY.X.astype(np.float32), TOY.known)
     np.testing.assert_allclose(model.training_scores(single), expected.training_scores_, atol=1e-2)
 
 
 @pytest.mark.parametrize("seconds", [None, 0])
 def test_scores_of_one_label_are_left_alone(seconds):
     """Stretched from the mean they rank as before, and no longer mean what they meant."""
-    one = tune(APGDiffusion(), TOY.X, TOY.known.to_array()[:, :1], n_splits=2, seconds=seconds)
+    one = tune(SemanticDiffusion(), TOY.X, TOY.known.to_array()[:, :1], n_splits=2, seconds=seconds)
     assert one.best.params["even_scores"] == 0
     both = [trial.params["even_scores"] for trial in one.trials[-2:]]
     assert both == [0.0, 0.5]
@@ -100,20 +102,20 @@ def test_scores_of_one_label_are_left_alone(seconds):
 
 def test_a_saved_model_is_that_which_was_fitted_whatever_became_of_the_rows(tmp_path):
     X = TOY.X.copy()
-    model = APGDiffusion(even_scores=0.5).fit(X, TOY.known)
+    model = SemanticDiffusion(even_scores=0.5).fit(X, TOY.known)
     before = model.scores(NEW)
     X[:] = 3 * X + 1
     model.save(tmp_path / "m")
-    np.testing.assert_array_equal(APGDiffusion.load(tmp_path / "m").scores(NEW), before)
+    np.testing.assert_array_equal(SemanticDiffusion.load(tmp_path / "m").scores(NEW), before)
 
 
 def test_a_fit_that_is_broken_off_leaves_the_one_before(monkeypatch):
     def broken(*args, **kwargs):
         raise KeyboardInterrupt
 
-    model = APGDiffusion(warm_start=True, **LINEAR).fit(TOY.X, TOY.known)
+    model = SemanticDiffusion(warm_start=True, **LINEAR).fit(TOY.X, TOY.known)
     before = model.scores(NEW)
-    monkeypatch.setattr("tagloom.models.apg_diffusion.affinity_graph", broken)
+    monkeypatch.setattr("tagloom.models.semantic_diffusion.affinity_graph", broken)
     with pytest.raises(KeyboardInterrupt):
         model.set_params(doubt=0.1, smoothing=0.5).fit(TOY.X, TOY.known)
     np.testing.assert_array_equal(model.scores(NEW), before)

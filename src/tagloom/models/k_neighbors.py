@@ -17,9 +17,9 @@ from tagloom.models.base import (
     parameter,
     refuse_single,
 )
-from tagloom.neighbors import METHODS, METRICS, Neighbours, nearest_neighbours, neighbour_table
+from tagloom.neighbors import ALGORITHMS, METRICS, Neighbors, nearest_neighbors, neighbor_table
 from tagloom.semantics.evidence import Evidence, Floats, as_dense, evidence_by_labels, label_rates
-from tagloom.validation import check_choice, check_flag, check_number, check_whole
+from tagloom.validation import check_choice, check_flag, check_integer, check_number
 
 WEIGHTINGS = ("distance", "rank", "uniform")
 
@@ -33,7 +33,7 @@ _DENSE_SHARE = 0.03
 _ENTRIES_AT_ONCE = 1 << 22
 
 
-class NeighbourTagger(RememberingLearner):
+class KNeighborsTagger(RememberingLearner):
     """Score a label by the neighbours for whom it is known.
 
     With N(i) the nearest training items, pi_ik the weight of neighbour k, w_kj the observation
@@ -58,8 +58,8 @@ class NeighbourTagger(RememberingLearner):
     prior_strength : float, default=1.0
         m, in votes of the nearest neighbour.
     metric : {"euclidean", "cosine"}, default="euclidean"
-    method : {"auto", "exact", "approximate"}, default="auto"
-        How to search, see `tagloom.neighbors.nearest_neighbours`.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        How to search, see `tagloom.neighbors.nearest_neighbors`.
     warm_start : bool, default=False
         Whether `fit` takes over the neighbours that the fit before found, if it was given the same
         features and asked for no fewer neighbours. The result is the same, and sooner there.
@@ -81,7 +81,7 @@ class NeighbourTagger(RememberingLearner):
     --------
     >>> X = [[0.0], [0.1], [5.0], [5.1]]
     >>> Y = [[1, 0], [1, None], [0, 1], [None, 1]]
-    >>> NeighbourTagger(n_neighbors=2).fit(X, Y).predict([[0.05], [5.05]])
+    >>> KNeighborsTagger(n_neighbors=2).fit(X, Y).predict([[0.05], [5.05]])
     array([[1, 0],
            [0, 1]])
     """
@@ -100,7 +100,7 @@ class NeighbourTagger(RememberingLearner):
         bandwidth: float = 0.2,
         prior_strength: float = 1.0,
         metric: str = "euclidean",
-        method: str = "auto",
+        algorithm: str = "auto",
         warm_start: bool = False,
         on_unlearnable: str = "raise",
     ) -> None:
@@ -109,7 +109,7 @@ class NeighbourTagger(RememberingLearner):
         self.bandwidth = bandwidth
         self.prior_strength = prior_strength
         self.metric = metric
-        self.method = method
+        self.algorithm = algorithm
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
@@ -126,14 +126,14 @@ class NeighbourTagger(RememberingLearner):
         rows, known = self._read(X, Y)
         self.learnable_ = check_learnable(known, self.on_unlearnable)
         refuse_single(rows)
-        self._among_themselves = self._neighbours_of_each_other(rows)
+        self._among_themselves = self._neighbors_of_each_other(rows)
         self._rows: Array = rows
         self._known: PartialLabels = known
         self.scale_ = float(self._among_themselves.distances[:, 0].mean())
         self.rates_ = label_rates(known)
         return self
 
-    def search_space(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return how many neighbours, how fast their votes fade, and the prior's strength."""
         numbers = sorted({min(number, len(X) - 1) for number in _NUMBERS})
         grid: dict[str, list[Any]] = {"n_neighbors": numbers, "prior_strength": list(_PRIORS)}
@@ -142,26 +142,26 @@ class NeighbourTagger(RememberingLearner):
         return [grid]
 
     def _check_parameters(self) -> None:
-        check_whole(*parameter(self, "n_neighbors"), at_least=1)
+        check_integer(*parameter(self, "n_neighbors"), at_least=1)
         check_choice(*parameter(self, "weighting"), WEIGHTINGS)
         check_number(*parameter(self, "bandwidth"), low=0, inclusive=False)
         check_number(*parameter(self, "prior_strength"), low=0)
         check_choice(*parameter(self, "metric"), METRICS)
-        check_choice(*parameter(self, "method"), METHODS)
+        check_choice(*parameter(self, "algorithm"), ALGORITHMS)
         check_flag(*parameter(self, "warm_start"))
         check_on_unlearnable(self)
 
-    def _neighbours_of_each_other(self, rows: Array) -> Neighbours:
+    def _neighbors_of_each_other(self, rows: Array) -> Neighbors:
         """Search, or take over the nearest of those that the fit before found."""
         k = min(self.n_neighbors, len(rows) - 1)
-        found_by = (*known_again_by(rows), self.metric, self.method)
+        found_by = (*known_again_by(rows), self.metric, self.algorithm)
         if self.warm_start and getattr(self, "_found_by", None) == found_by:
             before = self._among_themselves
             if before.indices.shape[1] >= k:
                 return replace(
                     before, indices=before.indices[:, :k], distances=before.distances[:, :k]
                 )
-        found = nearest_neighbours(rows, k, metric=self.metric, method=self.method)
+        found = nearest_neighbors(rows, k, metric=self.metric, algorithm=self.algorithm)
         self._found_by = found_by
         return found
 
@@ -171,13 +171,13 @@ class NeighbourTagger(RememberingLearner):
     def _scores(self, X: Array) -> Array:
         k = min(self.n_neighbors, len(self._rows))
         return self._votes(
-            nearest_neighbours(self._rows, k, X, metric=self.metric, method=self.method)
+            nearest_neighbors(self._rows, k, X, metric=self.metric, algorithm=self.algorithm)
         )
 
-    def _votes(self, found: Neighbours) -> Array:
+    def _votes(self, found: Neighbors) -> Array:
         """Return the scores, labels and items in blocks."""
         scores = np.empty((len(found.indices), len(self.rates_)), dtype=self._rows.dtype)
-        pi = self._neighbour_weights(found)
+        pi = self._neighbor_weights(found)
         for labels, stored in evidence_by_labels(self._known):
             rates, evidence = self.rates_[labels], _quick_to_multiply(stored)
             step = max(1, _ENTRIES_AT_ONCE // max(1, len(rates)))
@@ -196,7 +196,7 @@ class NeighbourTagger(RememberingLearner):
         )
         return np.asarray(np.clip(share, 0, 1))
 
-    def _neighbour_weights(self, found: Neighbours) -> sparse.csr_array:
+    def _neighbor_weights(self, found: Neighbors) -> sparse.csr_array:
         n_queries, k = found.indices.shape
         weights = np.ones((n_queries, k))
         if self.weighting == "rank":
@@ -205,7 +205,7 @@ class NeighbourTagger(RememberingLearner):
             tiny = np.finfo(np.float64).tiny
             s = max(self.bandwidth * self.scale_, tiny)
             weights = np.exp(-(found.distances - found.distances[:, :1]) / s)
-        return neighbour_table(weights, found.indices, len(self._rows))
+        return neighbor_table(weights, found.indices, len(self._rows))
 
 
 def _quick_to_multiply(evidence: Evidence) -> Evidence:
