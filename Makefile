@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ORACLES ?= .venv-oracles
 
-.PHONY: demo test lint unit oracles clean
+.PHONY: demo test lint unit walks hooks oracles clean
 
 demo: $(VENV)/.run-ready
 	$(BIN)/tagloom demo
@@ -29,6 +29,14 @@ $(VENV)/.run-ready: pyproject.toml
 $(VENV)/.test-ready: $(VENV)/.run-ready
 	$(BIN)/python -m pip install --quiet --group test --group lint
 	touch $@
+
+# The files that a reader opens to follow `APGGraph.fit` and `tagloom complete`, and how many there are.
+walks: $(VENV)/.test-ready
+	$(BIN)/python tools/walks.py
+
+# Checks before every commit.
+hooks: $(VENV)/.test-ready
+	$(BIN)/pre-commit install
 
 # Other programs read what we write; they are heavy and stay out of the usual environment.
 oracles: $(ORACLES)/.ready
