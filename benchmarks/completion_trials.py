@@ -80,7 +80,7 @@ class Trial:
 
 
 def completed(taught: Taught, learned: Learned, options: Options) -> Completed:
-    return assemble(Path(), taught, learned, options, skipped=[], remarks=[], account={})
+    return assemble(Path(), taught, learned, options, skipped=[], warnings=[], account={})
 
 
 def taught_again(trial: Trial, taught: Taught) -> SemanticTagger:

@@ -47,7 +47,7 @@ def test_sources_that_contradict_each_other_leave_it_open_and_are_counted(collec
     read = read_sources([one, two], collection.photos, items, None)
     said = said_of(items, read.annotations, Options())
     assert said.n_known == 2
-    assert any("both present and absent" in remark.reason for remark in read.remarks)
+    assert any("both present and absent" in warning.reason for warning in read.warnings)
     account = account_of(read, Pictures(collection.photos, collection.features, []), said)
     assert account["contradictions"] == 1
     assert account["tags given"] == 2

@@ -99,7 +99,7 @@ def completed(photos, items, labels, **changes):
         completeness=0.5,
         affinities=sparse.csr_array(likeness),
         skipped=[Left("broken.jpg", "it is a JPEG that is cut short")],
-        remarks=[Left("tags.csv, row 3", "the tag is given twice")],
+        warnings=[Left("tags.csv, row 3", "the tag is given twice")],
         too_rare={"zebra": 1},
         account={"pictures": n, "labels": m},
     )
@@ -190,7 +190,7 @@ def test_no_name_becomes_markup(names, place, photos, tmp_path):
         names,
         names[:3],
         skipped=[Left(name, hostile) for name in names],
-        remarks=[Left(hostile, name) for name in names],
+        warnings=[Left(hostile, name) for name in names],
         too_rare=dict.fromkeys(names, 1),
         account={hostile: hostile},
     )
@@ -249,7 +249,7 @@ def test_a_completion_that_found_nothing_makes_a_page(photos, tmp_path):
         bins=[],
         account={},
         skipped=[],
-        remarks=[],
+        warnings=[],
         too_rare={},
         completeness=1.0,
     )

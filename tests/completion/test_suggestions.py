@@ -139,6 +139,6 @@ def test_the_table_reads_back_with_who_said_what(tmp_path):
     write_csv(table, tmp_path / "suggestions.csv")
     back = read_tags(tmp_path / "suggestions.csv").annotations
     assert {state.text for state in TagState} == {row.state.text for row in table}
-    by_people = {(one.image, one.tag): one.present for one in back.said_by_people()}
+    by_people = {(one.image, one.tag): one.present for one in back.without_suggestions()}
     assert list(by_people.values()) == [True, True, False, True]
     assert [one.confidence for one in back if one.confidence is not None] == [0.7]

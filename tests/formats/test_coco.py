@@ -6,7 +6,7 @@ from saying import NO_JSON, annotations, damaged, refusal_of
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
-from tagloom.formats.interchange.coco import read_coco, recognise_coco, write_coco
+from tagloom.formats.interchange.coco import is_coco, read_coco, write_coco
 
 SHARED = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
@@ -47,10 +47,10 @@ def test_what_is_written_is_read_again(tmp_path, said):
     write_coco(said, path)
     reading = read_coco(path)
     assert reading.annotations == said
-    assert recognise_coco(path)
-    assert reading.remarks == []
+    assert is_coco(path)
+    assert reading.warnings == []
     assert reading.duplicates == 0
-    assert reading.can_say_absent == (not said.present.all())
+    assert reading.lists_absences == (not said.present.all())
 
 
 def test_boxes_become_presences_and_lvis_absences(saved):
@@ -58,7 +58,7 @@ def test_boxes_become_presences_and_lvis_absences(saved):
     assert reading.annotations == entries(
         ("a.jpg", "dog"), ("a.jpg", "sea", False), ("b.jpg", "dog", True, 0.5)
     )
-    assert reading.can_say_absent
+    assert reading.lists_absences
     assert reading.details == {"annotations": "2", "presences": "2"}
 
 
@@ -74,7 +74,7 @@ def test_many_boxes_are_one_presence_and_only_exact_repeats_are_duplicates(saved
     )
     assert len(reading.annotations) == 3
     assert reading.duplicates == 1
-    assert reading.remarks == []
+    assert reading.warnings == []
 
 
 def test_highest_score_stands_and_people_go_before_machines(saved):
@@ -111,7 +111,7 @@ def test_absence_that_is_called_open_is_unknown(saved):
 def test_what_cannot_be_taken_is_counted(saved, odd, where, what):
     more = {"id": 3, "image_id": 9, "category_id": 2, "score": 0.1} | odd
     reading = read_coco(saved(with_annotations(more, more | {"bbox": [1, 1, 1, 1]})))
-    found = [remark for remark in reading.remarks if what in remark.what]
+    found = [warning for warning in reading.warnings if what in warning.what]
     assert len(found) == 1
     assert f"{where} and 1 more" in found[0].where
     assert len(reading.annotations) == (4 if "id" in odd else 3)
@@ -129,7 +129,7 @@ def test_one_name_for_two_ids_is_one_picture(saved):
     content = SMALL | {"images": [*SMALL["images"], {"id": 10, "file_name": "a.jpg"}]}
     reading = read_coco(saved(content))
     assert reading.annotations.images == ("a.jpg", "b.jpg")
-    assert "1 entries have a file_name" in reading.remarks[0].what
+    assert "1 entries have a file_name" in reading.warnings[0].what
 
 
 def test_error_names_place_expectation_and_finding(saved):
@@ -149,7 +149,7 @@ def test_bare_results_are_refused_with_the_reason(saved):
 def test_any_wrong_value_is_refused_or_remarked_on(saved):
     for way, content in damaged(SMALL):
         path = saved(content)
-        recognise_coco(path)
+        is_coco(path)
         refusal = refusal_of(read_coco, path)
         assert refusal is None or str(path) in refusal, way
 
@@ -158,14 +158,14 @@ def test_any_wrong_value_is_refused_or_remarked_on(saved):
 def test_what_is_no_coco_is_refused(tmp_path, content):
     path = tmp_path / "x.json"
     path.write_bytes(content)
-    assert not recognise_coco(path) or content.startswith(b'{"images"')
+    assert not is_coco(path) or content.startswith(b'{"images"')
     with pytest.raises(InvalidInputError, match=r"x\.json"):
         read_coco(path)
 
 
 def test_missing_file_and_folder_are_not_recognised(tmp_path):
     for path in (tmp_path, tmp_path / "none.json"):
-        assert not recognise_coco(path)
+        assert not is_coco(path)
         with pytest.raises(InvalidInputError, match="cannot be read"):
             read_coco(path)
 
@@ -193,12 +193,12 @@ def test_sizes_come_from_the_pictures(tmp_path):
     Image.new("RGB", (6, 4)).save(tmp_path / "a.jpg")
     (tmp_path / "b.jpg").write_bytes(b"no picture")
     path = tmp_path / "out.json"
-    remarks = write_coco(entries(("a.jpg", "dog"), ("b.jpg", "dog")), path, pictures=tmp_path)
+    warnings = write_coco(entries(("a.jpg", "dog"), ("b.jpg", "dog")), path, pictures=tmp_path)
     written = json.loads(path.read_text())
     assert [(one["width"], one["height"]) for one in written["images"]] == [(6, 4), (0, 0)]
     assert [one["bbox"] for one in written["annotations"]] == [[0, 0, 6, 4], [0, 0, 0, 0]]
     assert written["annotations"][0]["area"] == 24
-    assert [remark.where for remark in remarks] == ["b.jpg"]
+    assert [warning.where for warning in warnings] == ["b.jpg"]
 
 
 @pytest.mark.oracle

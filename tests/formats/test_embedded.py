@@ -120,8 +120,8 @@ def test_xmp_is_read_from_each_kind_of_file(tmp_path, name):
     reading = read_embedded(tmp_path)
     assert reading.annotations.tags == ("Zürich", "beach")
     assert reading.annotations.images == (name,)
-    assert reading.remarks == []
-    assert not reading.can_say_absent
+    assert reading.warnings == []
+    assert not reading.lists_absences
     assert has_embedded(tmp_path)
 
 
@@ -134,7 +134,7 @@ def test_what_pillow_writes_is_read(tmp_path):
         (tmp_path / f"{kind}.{kind.lower()}").write_bytes(picture(kind, **options))
     reading = read_embedded(tmp_path)
     assert len(reading.annotations) == 6
-    assert reading.remarks == []
+    assert reading.warnings == []
 
 
 def test_pictures_without_keywords_are_listed_and_have_none(tmp_path):
@@ -143,7 +143,7 @@ def test_pictures_without_keywords_are_listed_and_have_none(tmp_path):
     reading = read_embedded(tmp_path)
     assert len(reading.annotations.images) == 6
     assert len(reading.annotations) == 0
-    assert reading.remarks == []
+    assert reading.warnings == []
     assert not has_embedded(tmp_path)
 
 
@@ -225,7 +225,7 @@ def test_damaged_files_get_a_remark(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     (tmp_path / "sound.jpg").write_bytes(SOUND["jpeg.jpg"])
     reading = read_embedded(tmp_path)
-    assert [remark.where for remark in reading.remarks] == [name]
+    assert [warning.where for warning in reading.warnings] == [name]
     assert {one.image for one in reading.annotations} == {"sound.jpg"}
 
 

@@ -6,7 +6,7 @@ from saying import LETTERS, NO_JSON, annotations, damaged, pictures, refusal_of
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
-from tagloom.formats.interchange.fiftyone import read_fiftyone, recognise_fiftyone, write_fiftyone
+from tagloom.formats.interchange.fiftyone import is_fiftyone, read_fiftyone, write_fiftyone
 
 SHARED = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
@@ -42,10 +42,10 @@ def test_what_is_written_with_a_manifest_is_read_again(tmp_path, said):
     assert write_fiftyone(said, tmp_path, pictures=tmp_path / "photos") == []
     reading = read_fiftyone(tmp_path)
     assert reading.annotations == said
-    assert recognise_fiftyone(tmp_path)
-    assert recognise_fiftyone(tmp_path / "labels.json")
-    assert reading.remarks == []
-    assert not reading.can_say_absent
+    assert is_fiftyone(tmp_path)
+    assert is_fiftyone(tmp_path / "labels.json")
+    assert reading.warnings == []
+    assert not reading.lists_absences
 
 
 def test_targets_of_every_kind(saved):
@@ -58,8 +58,8 @@ def test_targets_of_every_kind(saved):
         ("/abs/e.jpg", "sea"),
         images=["d"],
     )
-    assert "has no extension" in reading.remarks[0].what
-    assert "and 3 more" in reading.remarks[0].where
+    assert "has no extension" in reading.warnings[0].what
+    assert "and 3 more" in reading.warnings[0].where
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -70,7 +70,7 @@ def test_extensions_come_from_the_pictures(tmp_path, saved, inside):
         (folder / name).touch()
     reading = read_fiftyone(saved(SMALL), None if inside else folder)
     assert reading.annotations.images == ("/abs/e.jpg", "a.jpg", "b.png", "c", "d")
-    assert "and 1 more" in reading.remarks[0].where
+    assert "and 1 more" in reading.warnings[0].where
 
 
 def test_shape_is_what_the_reader_of_fiftyone_takes(tmp_path):
@@ -102,9 +102,9 @@ def test_another_file_of_the_manifests_name_is_not_lost(tmp_path):
 
 def test_absences_are_left_out_and_said_so(tmp_path):
     said = entries(("a.jpg", "sea", False), ("a.jpg", "sky", False, 0.1), ("a.jpg", "dog"))
-    (remark,) = write_fiftyone(said, tmp_path)
-    assert "no absences" in remark.what
-    assert "and 1 more" in remark.where
+    (warning,) = write_fiftyone(said, tmp_path)
+    assert "no absences" in warning.what
+    assert "and 1 more" in warning.where
     again = read_fiftyone(tmp_path).annotations
     assert again == entries(("a", "dog"), tags=["sea", "sky"])
 
@@ -129,9 +129,9 @@ def test_what_cannot_be_taken_is_counted(saved, target, what):
         saved({"classes": ["x", "y"], "labels": {"/a": target, "/b": [target]}})
     )
     assert len(reading.annotations) == 0
-    (remark,) = reading.remarks
-    assert what in remark.what
-    assert "and 1 more" in remark.where
+    (warning,) = reading.warnings
+    assert what in warning.what
+    assert "and 1 more" in warning.where
 
 
 @pytest.mark.parametrize("target", [True, 0.5, [[0]], {}, {"label": None}, [{"label": True}], ""])
@@ -143,7 +143,7 @@ def test_targets_of_another_kind_are_refused(saved, target):
 def test_any_wrong_value_is_refused_or_remarked_on(saved):
     for way, content in damaged(SMALL):
         path = saved(content)
-        recognise_fiftyone(path)
+        is_fiftyone(path)
         refusal = refusal_of(read_fiftyone, path)
         assert refusal is None or str(path) in refusal, way
 
@@ -152,13 +152,13 @@ def test_any_wrong_value_is_refused_or_remarked_on(saved):
 def test_what_is_no_labels_file_is_refused(tmp_path, content):
     path = tmp_path / "labels.json"
     path.write_bytes(content)
-    assert not recognise_fiftyone(path) or content.startswith(b'{"labels"')
+    assert not is_fiftyone(path) or content.startswith(b'{"labels"')
     with pytest.raises(InvalidInputError, match=r"labels\.json"):
         read_fiftyone(tmp_path)
 
 
 def test_folder_without_labels_is_not_recognised(tmp_path):
-    assert not recognise_fiftyone(tmp_path)
+    assert not is_fiftyone(tmp_path)
     with pytest.raises(InvalidInputError, match="cannot be read"):
         read_fiftyone(tmp_path)
 

@@ -19,8 +19,8 @@ def test_every_folder_on_the_way_is_a_tag(tmp_path):
         ("holiday/beach/1.jpg", "holiday"),
     ]
     assert "3.jpg" in reading.annotations.images
-    assert not reading.can_say_absent
-    assert reading.remarks == []
+    assert not reading.lists_absences
+    assert reading.warnings == []
     assert reading.duplicates == 0
 
 
@@ -30,7 +30,7 @@ def test_names_that_can_be_no_tag_are_remarked_once(tmp_path):
         (tmp_path / "a\x07" / name).write_bytes(b"")
     reading = read_folders(tmp_path)
     assert len(reading.annotations) == 0
-    assert [remark.where for remark in reading.remarks] == [repr("a\x07")]
+    assert [warning.where for warning in reading.warnings] == [repr("a\x07")]
 
 
 def test_what_is_no_folder_is_refused(tmp_path):

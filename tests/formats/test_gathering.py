@@ -4,14 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tagloom.formats import Annotation, Gathering
+from tagloom.formats import Annotation, AnnotationBuilder
 
 
 def gathered(*said):
-    gathering = Gathering()
+    builder = AnnotationBuilder()
     for number, one in enumerate(said):
-        gathering.add(one, f"line {number + 1}")
-    return gathering.finish(Path("x"), "test", can_say_absent=True)
+        builder.add(one, f"line {number + 1}")
+    return builder.finish(Path("x"), "test", lists_absences=True)
 
 
 def test_repetitions_are_merged_and_counted():
@@ -28,18 +28,18 @@ def test_contradictions_are_left_unknown_for_good():
     assert reading.annotations.images == ("a",)
     assert reading.annotations.tags == ("sea",)
     assert reading.annotations.undecided == {("a", "sea")}
-    assert [remark.where for remark in reading.contradictions] == ["line 2"]
+    assert [warning.where for warning in reading.contradictions] == ["line 2"]
 
 
 def test_what_is_left_open_is_never_absent_by_default():
-    gathering = Gathering()
-    gathering.add(Annotation("a", "sea"), "line 1")
-    gathering.add(Annotation("b", "sea"), "line 2")
-    gathering.add(Annotation("b", "sea", False), "line 3")
-    gathering.leave_open("a", "sky")
-    gathering.add(Annotation("a", "sky", True, 0.9), "line 4")
-    gathering.leave_open("a", "sea")
-    annotations = gathering.annotations()
+    builder = AnnotationBuilder()
+    builder.add(Annotation("a", "sea"), "line 1")
+    builder.add(Annotation("b", "sea"), "line 2")
+    builder.add(Annotation("b", "sea", False), "line 3")
+    builder.leave_undecided("a", "sky")
+    builder.add(Annotation("a", "sky", True, 0.9), "line 4")
+    builder.leave_undecided("a", "sea")
+    annotations = builder.annotations()
     nan = float("nan")
     known = annotations.to_labels(["a", "b", "c"], unlisted="absent")
     np.testing.assert_array_equal(known.to_array(), [[1, nan], [nan, 0], [0, 0]])

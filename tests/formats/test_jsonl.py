@@ -20,8 +20,8 @@ def test_lines_say_presences(table):
     ]
     assert reading.annotations.images == ("a.jpg", "c.jpg", "d.jpg", "sub/b.jpg")
     assert reading.format == "JSON lines"
-    assert not reading.can_say_absent
-    assert reading.remarks == []
+    assert not reading.lists_absences
+    assert reading.warnings == []
 
 
 def test_lines_can_say_everything(table):
@@ -39,7 +39,7 @@ def test_lines_can_say_everything(table):
     ]
     assert reading.annotations.tags == ("t", "u", "v", "w", "x", "y", "z")
     assert reading.annotations.undecided == {("a", "u")}
-    assert reading.can_say_absent
+    assert reading.lists_absences
 
 
 def test_what_is_odd_is_counted(table):
@@ -51,7 +51,7 @@ def test_what_is_odd_is_counted(table):
     assert list(reading.annotations) == [Annotation("a", "x")]
     assert reading.duplicates == 2
     assert len(reading.contradictions) == 1
-    assert [remark.what for remark in reading.remarks] == [
+    assert [warning.what for warning in reading.warnings] == [
         "1 tags are blank: left out",
         "1 lines have a key 'width', which says nothing of tags: not used",
         "2 rows name no picture: left out",

@@ -32,7 +32,7 @@ def test_tags_beside_and_inside_pictures_are_all_read(folder):
         Annotation("c.jpg", "cat"),
     ]
     assert reading.details == {"in sidecars": "3", "in pictures": "4"}
-    assert (reading.duplicates, reading.can_say_absent) == (0, False)
+    assert (reading.duplicates, reading.lists_absences) == (0, False)
 
 
 @pytest.mark.parametrize(("key", "n_tags"), [("xmp", 3), ("embedded", 4)])
@@ -44,7 +44,7 @@ def test_a_table_in_the_folder_is_read_alone_and_says_so(folder):
     (folder / "tags.csv").write_text("file_name,tags\na.jpg,sun\n", encoding="utf-8")
     reading = read_tags(folder)
     assert list(reading.annotations) == [Annotation("a.jpg", "sun")]
-    beside, inside = [one.what for one in reading.remarks]
+    beside, inside = [one.what for one in reading.warnings]
     assert "XMP sidecars as well: not read, since tags.csv is there" in beside
     assert "keywords in pictures as well: not read" in inside
-    assert read_tags(folder / "tags.csv").remarks == []
+    assert read_tags(folder / "tags.csv").warnings == []

@@ -9,8 +9,8 @@ from saying import NO_JSON, SPEAKABLE, annotations, damaged, names, refusal_of
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
 from tagloom.formats.interchange.label_studio import (
+    is_label_studio,
     read_label_studio,
-    recognise_label_studio,
     write_label_studio,
 )
 
@@ -72,9 +72,9 @@ def test_what_is_written_is_read_again(tmp_path, said):
     write_label_studio(said, path)
     reading = read_label_studio(path)
     assert reading.annotations == said
-    assert recognise_label_studio(path) == bool(said.images)
-    assert reading.remarks == []
-    assert reading.can_say_absent == (not said.present.all())
+    assert is_label_studio(path) == bool(said.images)
+    assert reading.warnings == []
+    assert reading.lists_absences == (not said.present.all())
 
 
 def test_shape_is_what_label_studio_imports(tmp_path):
@@ -134,9 +134,9 @@ def test_export_is_read_with_people_machines_and_absences(saved):
         (image, "cow", True, 0.5),
         ("b.jpg", "dog", False),
     )
-    assert reading.can_say_absent
+    assert reading.lists_absences
     assert reading.details["controls"] == "tags, tags_absent"
-    assert [remark.what.partition(":")[0] for remark in reading.remarks] == [
+    assert [warning.what.partition(":")[0] for warning in reading.warnings] == [
         "skipped by the annotator",
         "a result that is not of type choices",
         "a prediction without a score",
@@ -175,7 +175,7 @@ def test_short_form(saved):
             {"image": "d.jpg", "id": 4, "tags": None},
         ]
     )
-    assert recognise_label_studio(path)
+    assert is_label_studio(path)
     reading = read_label_studio(path)
     assert reading.annotations == entries(
         ("a.jpg", "sea"),
@@ -208,7 +208,7 @@ def test_score_that_is_no_probability_is_counted(saved):
     task = {"data": {"image": "a.jpg"}, "predictions": [{"result": [result]}, 12]}
     reading = read_label_studio(saved([task]))
     assert len(reading.annotations) == 0
-    assert [remark.what for remark in reading.remarks] == [
+    assert [warning.what for warning in reading.warnings] == [
         "a score is not from 0 to 1: left out",
         "only the number of one of its predictions: left out",
     ]
@@ -228,7 +228,7 @@ def test_any_wrong_value_is_refused_or_remarked_on(saved):
     for start in (SMALL, short):
         for way, content in damaged(start):
             path = saved(content)
-            recognise_label_studio(path)
+            is_label_studio(path)
             refusal = refusal_of(read_label_studio, path)
             assert refusal is None or str(path) in refusal, way
 
@@ -237,7 +237,7 @@ def test_any_wrong_value_is_refused_or_remarked_on(saved):
 def test_what_is_no_export_is_refused(tmp_path, content):
     path = tmp_path / "x.json"
     path.write_bytes(content)
-    assert not recognise_label_studio(path)
+    assert not is_label_studio(path)
     with pytest.raises(InvalidInputError, match=r"x\.json"):
         read_label_studio(path)
 

@@ -46,11 +46,11 @@ def test_addresses_of_every_form(saved, address, name):
 def test_pictures_without_a_name_are_counted(saved, address):
     reading = read_label_studio(saved([{"data": {"image": address}}]))
     assert reading.annotations.images == ()
-    assert "without a name" in reading.remarks[0].what
+    assert "without a name" in reading.warnings[0].what
 
 
 def test_two_addresses_of_one_name_are_remarked_on(saved):
     tasks = [{"data": {"image": f"s3://{bucket}/a.jpg"}} for bucket in ("x", "x", "y")]
-    (remark,) = read_label_studio(saved(tasks)).remarks
-    assert "another address" in remark.what
-    assert "[2]" in remark.where
+    (warning,) = read_label_studio(saved(tasks)).warnings
+    assert "another address" in warning.what
+    assert "[2]" in warning.where

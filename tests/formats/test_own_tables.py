@@ -21,7 +21,7 @@ def test_the_state_says_who_speaks_whatever_the_probability(table):
         Annotation("a.jpg", "sky", True, 0.8),
         Annotation("a.jpg", "sun", False),
     ]
-    assert reading.remarks == []
+    assert reading.warnings == []
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_a_question_without_an_answer_says_nothing_of_a_person(table):
     reading = read_tags(
         table("image,tag,probability,worth,state\na,sea,0.5,0.1,\na,sky,0.5,0.1,yes\n")
     )
-    assert list(reading.annotations.said_by_people()) == [Annotation("a", "sky", True)]
-    assert reading.remarks == []
+    assert list(reading.annotations.without_suggestions()) == [Annotation("a", "sky", True)]
+    assert reading.warnings == []
 
 
 def test_what_is_no_state_is_refused_with_its_place(table):

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.metadata import sidecar_writes as sidecar_apply
-from tagloom.formats.metadata.sidecar_writes import (
+from tagloom.formats.metadata import sidecar_writer as sidecar_apply
+from tagloom.formats.metadata.sidecar_writer import (
     JournalError,
     apply_sidecars,
     read_journal,
@@ -105,7 +105,7 @@ def test_what_somebody_changed_since_is_left_alone(root, journal):
     (root / "1.jpg.xmp").write_bytes(b"mine")
     (root / "a/2.xmp").unlink()
     report = undo_sidecars(journal)
-    assert {remark.where for remark in report.refused} == {"1.jpg.xmp", "a/2.xmp"}
+    assert {warning.where for warning in report.refused} == {"1.jpg.xmp", "a/2.xmp"}
     assert (root / "1.jpg.xmp").read_bytes() == b"mine"
     assert not (root / "a/2.xmp").exists()
 
@@ -116,7 +116,7 @@ def test_a_change_between_two_runs_is_where_undoing_stops(root, journal):
     (root / "1.jpg.xmp").write_bytes(mine)
     apply_sidecars(plan_sidecars(root, {"1.jpg": ["sky"]}), journal)
     for _ in range(2):
-        assert [remark.where for remark in undo_sidecars(journal).refused] == ["1.jpg.xmp"]
+        assert [warning.where for warning in undo_sidecars(journal).refused] == ["1.jpg.xmp"]
         assert (root / "1.jpg.xmp").read_bytes() == mine
 
 
@@ -125,7 +125,7 @@ def test_what_changed_after_planning_is_not_written(root, journal):
     mine = new_packet(["mine"])
     (root / "1.jpg.xmp").write_bytes(mine)
     report = apply_sidecars(plan, journal)
-    assert [remark.where for remark in report.failed] == ["1.jpg.xmp"]
+    assert [warning.where for warning in report.failed] == ["1.jpg.xmp"]
     assert "Plan again" in report.failed[0].what
     assert (root / "1.jpg.xmp").read_bytes() == mine
 
@@ -152,7 +152,7 @@ def test_a_file_that_cannot_be_written_does_not_stop_the_others(root, journal, m
     monkeypatch.setattr(sidecar_apply, "atomic_write", refusing)
     report = apply_sidecars(plan_sidecars(root, TAGS), journal)
     assert report.written == ["a/2.xmp"]
-    assert [remark.where for remark in report.failed] == ["1.jpg.xmp"]
+    assert [warning.where for warning in report.failed] == ["1.jpg.xmp"]
     assert "Permission denied" in report.failed[0].what
     assert not undo_sidecars(journal).refused
 
@@ -164,7 +164,7 @@ def test_a_folder_that_cannot_be_written_is_listed(root, journal):
         report = apply_sidecars(plan_sidecars(root, TAGS), journal)
     finally:
         (root / "a").chmod(0o755)
-    assert [remark.where for remark in report.failed] == ["a/2.xmp"]
+    assert [warning.where for warning in report.failed] == ["a/2.xmp"]
 
 
 def test_no_sidecar_changes_without_its_journal_entry(root, tmp_path, monkeypatch, journal):

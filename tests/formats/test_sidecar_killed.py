@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tagloom.formats.metadata.sidecar_writes import apply_sidecars, read_journal, undo_sidecars
+from tagloom.formats.metadata.sidecar_writer import apply_sidecars, read_journal, undo_sidecars
 from tagloom.formats.metadata.sidecars import plan_sidecars
 from tagloom.formats.metadata.xmp_merge import new_packet
 
@@ -16,7 +16,7 @@ JPEG = b"\xff\xd8\xff\xd9"
 APPLY = """
 import sys
 from tagloom.formats.metadata.sidecars import plan_sidecars
-from tagloom.formats.metadata.sidecar_writes import apply_sidecars
+from tagloom.formats.metadata.sidecar_writer import apply_sidecars
 folder, journal = sys.argv[1:]
 plan = plan_sidecars(folder, {f"{n}.jpg": ["sea", "sky"] for n in range(120)})
 print("go", flush=True)

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from tagloom.formats.metadata.embedded import embedded_tags
-from tagloom.formats.metadata.sidecar_writes import apply_sidecars
+from tagloom.formats.metadata.sidecar_writer import apply_sidecars
 from tagloom.formats.metadata.sidecars import plan_sidecars, read_sidecars
 from tagloom.formats.metadata.xmp_merge import merge_packet, new_packet
 

@@ -36,8 +36,8 @@ def test_both_names_are_read_and_pictures_without_sidecar_are_listed(folder):
         ("4.JPG", "4.JPG.XMP"),
     }
     assert reading.annotations.images == ("2.png", "3.jpg", "4.JPG", "a/1.jpg")
-    assert not reading.can_say_absent
-    assert reading.remarks == []
+    assert not reading.lists_absences
+    assert reading.warnings == []
     assert all(one.present and one.confidence is None for one in reading.annotations)
     assert said(read_sidecars(root, ["2.png"])) == {("2.png", "2.xmp")}
     assert has_sidecars(root)
@@ -47,10 +47,10 @@ def test_of_both_names_the_longer_is_used_with_a_remark(folder):
     root = folder("1.jpg", "1.jpg.xmp", "1.xmp")
     reading = read_sidecars(root)
     assert said(reading) == {("1.jpg", "1.jpg.xmp")}
-    assert "1.xmp is there as well" in reading.remarks[0].what
+    assert "1.xmp is there as well" in reading.warnings[0].what
     plan = plan_sidecars(root, {"1.jpg": ["sea"]})
     assert [change.path for change in plan] == ["1.jpg.xmp"]
-    assert plan.remarks
+    assert plan.warnings
 
 
 @pytest.mark.parametrize("twin", ["1.png", "1.CR2", "1.mov"])
@@ -59,11 +59,11 @@ def test_a_sidecar_that_may_belong_to_two_is_neither_read_nor_written(folder, tw
     (root / twin).write_bytes(JPEG if twin == "1.png" else b"raw")
     reading = read_sidecars(root)
     assert said(reading) == set()
-    assert twin in reading.remarks[0].what
+    assert twin in reading.warnings[0].what
     plan = plan_sidecars(root, {"1.jpg": ["sea"]})
     assert [change.path for change in plan] == ["1.jpg.xmp"]
     assert plan.changes[0].before is None
-    assert "1.xmp may belong to" in plan.remarks[0].what
+    assert "1.xmp may belong to" in plan.warnings[0].what
 
 
 def test_damaged_and_orphaned_sidecars_get_a_remark(folder):
@@ -71,8 +71,8 @@ def test_damaged_and_orphaned_sidecars_get_a_remark(folder):
     (root / "1.xmp").write_bytes(b"<a>\n<b>")
     reading = read_sidecars(root)
     assert said(reading) == {("2.jpg", "2.jpg.xmp")}
-    assert [remark.where for remark in reading.remarks] == ["1.xmp", "9.jpg.xmp"]
-    assert "line 2, column" in reading.remarks[0].what
+    assert [warning.where for warning in reading.warnings] == ["1.xmp", "9.jpg.xmp"]
+    assert "line 2, column" in reading.warnings[0].what
 
 
 def test_a_plan_says_what_is_new_and_writes_nothing(folder):
@@ -109,7 +109,7 @@ def test_links_are_refused(folder, tmp_path_factory):
     os.symlink(outside / "new.xmp", root / "2.jpg.xmp")
     plan = plan_sidecars(root, {"1.jpg": ["sea"], "2.jpg": ["sea"]})
     assert not plan.changes
-    assert {remark.where for remark in plan.refused} == {"1.jpg.xmp", "2.jpg.xmp"}
+    assert {warning.where for warning in plan.refused} == {"1.jpg.xmp", "2.jpg.xmp"}
 
 
 def test_a_picture_that_is_called_like_a_sidecar_is_no_sidecar(folder):
@@ -126,7 +126,7 @@ def test_an_unwritable_tag_or_sidecar_is_listed_with_its_cause(folder):
     (root / "3.jpg.xmp").write_bytes(b" " * (16 * 2**20 + 1))
     plan = plan_sidecars(root, {"1.jpg": ["a\x07"], "2.jpg": ["sea"], "3.jpg": ["sea"]})
     assert not plan.changes
-    causes = [remark.what for remark in plan.refused]
+    causes = [warning.what for warning in plan.refused]
     assert "'a\\x07'" in causes[0]
     assert "malformed" in causes[1]
     assert "larger than 16 MiB" in causes[2]

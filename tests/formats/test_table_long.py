@@ -27,15 +27,15 @@ def test_one_thing_said_in_many_ways(table, text):
     reading = read_tags(table(text))
     assert list(reading.annotations) == SAID
     assert reading.format == "long CSV"
-    assert reading.can_say_absent
-    assert reading.remarks == reading.contradictions == []
+    assert reading.lists_absences
+    assert reading.warnings == reading.contradictions == []
     assert reading.duplicates == 0
 
 
 def test_without_states_only_presences_are_said(table):
     reading = read_tags(table("image,tag\na.jpg,sea\nb.jpg,0\n"))
     assert list(reading.annotations) == [Annotation("a.jpg", "sea"), Annotation("b.jpg", "0")]
-    assert not reading.can_say_absent
+    assert not reading.lists_absences
 
 
 def test_machines_and_people_are_told_apart(table):
@@ -47,7 +47,7 @@ def test_machines_and_people_are_told_apart(table):
         Annotation("a", "y", True),
         Annotation("a", "z", False),
     ]
-    assert reading.remarks[0].what == "1 columns were not used: 'Source'"
+    assert reading.warnings[0].what == "1 columns were not used: 'Source'"
     ours = "image,tag,state,probability\na,x,1,1.0\na,y,0,0.25\na,z,,0.5\na,w,1,\n"
     assert list(read_long_csv(table(ours)).annotations) == [
         Annotation("a", "w", True),
@@ -63,9 +63,9 @@ def test_unknown_names_the_picture_and_the_tag(table):
     assert reading.annotations.images == ("a", "b", "c", "d")
     assert reading.annotations.tags == ("x", "y", "z")
     assert reading.annotations.undecided == {("a", "x"), ("b", "y"), ("c", "z"), ("d", "z")}
-    (remark,) = reading.remarks
-    assert remark.what == "2 cells say -1 (uncertain): read as unknown"
-    assert "line 4" in remark.where
+    (warning,) = reading.warnings
+    assert warning.what == "2 cells say -1 (uncertain): read as unknown"
+    assert "line 4" in warning.where
 
 
 def test_nothing_is_dropped_in_silence(table):
@@ -84,8 +84,8 @@ def test_nothing_is_dropped_in_silence(table):
         Annotation("c.jpg", "caf\u00e9"),
     ]
     assert reading.duplicates == 2
-    assert [remark.where[-6:] for remark in reading.contradictions] == ["line 5"]
-    counted = " ".join(remark.what for remark in reading.remarks)
+    assert [warning.where[-6:] for warning in reading.contradictions] == ["line 5"]
+    counted = " ".join(warning.what for warning in reading.warnings)
     assert "1 rows name no picture" in counted
     assert "2 tags are blank" in counted
     assert "1 tags are written in several ways" in counted

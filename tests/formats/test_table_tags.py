@@ -28,8 +28,8 @@ def test_tags_of_a_cell_stand_apart_in_many_ways(table, text):
     reading = read_tags(table(text, "metadata.csv"))
     assert listed(reading) == TAGS
     assert reading.format == "tag-list CSV"
-    assert not reading.can_say_absent
-    assert reading.remarks == []
+    assert not reading.lists_absences
+    assert reading.warnings == []
 
 
 def test_what_stands_between_tags_is_said_and_may_be_given(table):
@@ -43,7 +43,7 @@ def test_other_columns_blanks_and_repetitions_are_counted(table):
     reading = read_tags(table("file_name,width,tags\na,640,x;;x\n,640,y\n"))
     assert listed(reading) == {"a": ["x"]}
     assert reading.duplicates == 1
-    counted = [remark.what for remark in reading.remarks]
+    counted = [warning.what for warning in reading.warnings]
     assert counted == [
         "1 columns were not used: 'width'",
         "1 tags are blank: left out",
@@ -60,7 +60,7 @@ def test_rows_without_header_where_nothing_else_can_be_meant(table):
     reading = read_tags(table("a.jpg,sea,big sky\nb.png\nsub/c.JPG,sea\n"))
     assert listed(reading) == {"a.jpg": ["big sky", "sea"], "b.png": [], "sub/c.JPG": ["sea"]}
     assert reading.format == "tag-list CSV without header"
-    assert not reading.can_say_absent
+    assert not reading.lists_absences
 
 
 @pytest.mark.parametrize(

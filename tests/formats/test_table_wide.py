@@ -13,8 +13,8 @@ def test_cells_say_present_absent_or_nothing(table):
     ]
     assert reading.annotations.images == ("a.jpg", "c.jpg", "sub/b.jpg")
     assert reading.format == "wide CSV"
-    assert reading.can_say_absent
-    assert reading.remarks == []
+    assert reading.lists_absences
+    assert reading.warnings == []
 
 
 def test_uncertain_is_unknown_and_other_columns_are_named(table):
@@ -25,7 +25,7 @@ def test_uncertain_is_unknown_and_other_columns_are_named(table):
         Annotation("p2/b.jpg", "Edema", False),
     ]
     assert reading.annotations.tags == ("Edema", "No Finding")
-    assert [remark.what for remark in reading.remarks] == [
+    assert [warning.what for warning in reading.warnings] == [
         "2 columns were not used: 'Sex', 'Age'",
         "1 cells say -1 (uncertain): read as unknown",
     ]
@@ -41,13 +41,13 @@ def test_rows_of_one_picture_are_merged(table):
     assert list(reading.annotations) == [Annotation("a", "sea")]
     assert reading.duplicates == 2
     assert len(reading.contradictions) == 1
-    assert "1 rows name no picture" in reading.remarks[0].what
+    assert "1 rows name no picture" in reading.warnings[0].what
 
 
 def test_columns_without_names(table):
     numbered = ",image,sea\n0,a,1\n1,b,0\n"
     assert len(read_wide_csv(table(numbered)).annotations) == 2
-    assert read_wide_csv(table("image,sea,\na,1,\n")).remarks == []
+    assert read_wide_csv(table("image,sea,\na,1,\n")).warnings == []
     with pytest.raises(InvalidInputError, match=r"line 1, column 3: .*an empty name"):
         read_wide_csv(table("image,sea,\na,1,1\n"))
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import read_tags
-from tagloom.formats.annotations import Gathering
+from tagloom.formats.annotations import AnnotationBuilder
 from tagloom.formats.tables.text import first_text, read_text
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0")).filter(
@@ -29,9 +29,9 @@ def test_any_text_in_any_encoding(tmp_path_factory, mark, codec, content):
     path.write_bytes(mark + content.encode(codec))
     assert read_text(path).content == content
     assert first_text(path).content == content
-    gathering = Gathering()
-    read_text(path).note_guess(gathering)
-    assert gathering.remarks == []
+    builder = AnnotationBuilder()
+    read_text(path).note_guess(builder)
+    assert builder.warnings == []
 
 
 def test_windows_text_is_read_and_remarked_on(tmp_path):
@@ -39,7 +39,7 @@ def test_windows_text_is_read_and_remarked_on(tmp_path):
     path.write_bytes("image,tag\r\na.jpg,caf\xe9 \u20ac\r\n".encode("cp1252"))
     reading = read_tags(path)
     assert reading.annotations.tags == ("caf\xe9 \u20ac",)
-    assert "Windows-1252" in reading.remarks[0].what
+    assert "Windows-1252" in reading.warnings[0].what
     assert reading.details["encoding"] == "Windows-1252"
 
 

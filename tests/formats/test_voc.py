@@ -5,7 +5,7 @@ from saying import annotations
 
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import Annotation, Annotations
-from tagloom.formats.interchange.voc import read_voc, recognise_voc, write_voc
+from tagloom.formats.interchange.voc import is_voc, read_voc, write_voc
 
 SHARED = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None
@@ -37,8 +37,8 @@ def test_what_people_said_is_read_again(tmp_path_factory, said):
     reading = read_voc(folder / "ImageSets" / "Main") if said.tags else None
     if reading is not None:
         assert reading.annotations == said
-        assert recognise_voc(folder)
-        assert reading.can_say_absent
+        assert is_voc(folder)
+        assert reading.lists_absences
         assert reading.duplicates == 0
 
 
@@ -50,13 +50,13 @@ def test_extensions_come_from_the_pictures(tmp_path):
         (tmp_path / "JPEGImages" / name).touch()
     reading = read_voc(tmp_path)
     assert reading.annotations == said
-    assert reading.remarks == []
+    assert reading.warnings == []
 
 
 def test_lists_have_every_picture_with_its_state(tmp_path):
     said = entries(("a.jpg", "dog"), ("b.jpg", "dog", False), ("c.jpg", "dog", True, 0.9))
-    (remark,) = write_voc(said, tmp_path)
-    assert "no suggestions" in remark.what
+    (warning,) = write_voc(said, tmp_path)
+    assert "no suggestions" in warning.what
     main = tmp_path / "ImageSets" / "Main"
     assert (main / "dog_trainval.txt").read_text() == "a  1\nb -1\nc  0\n"
     assert (main / "trainval.txt").read_text() == "a\nb\nc\n"
@@ -112,7 +112,7 @@ def test_sides_are_joined_and_halves_are_not_counted_twice(tmp_path, edition):
         test="3\n4\n5\n",
     )
     for path in (tmp_path, tmp_path / "VOCdevkit", edition, edition / "ImageSets"):
-        assert recognise_voc(path)
+        assert is_voc(path)
         reading = read_voc(path)
         assert reading.annotations == entries(
             ("1", "dog"), ("2", "dog", False), ("4", "dog"), images=["3", "5"]
@@ -150,7 +150,7 @@ def test_lists_that_are_no_text_are_refused(edition):
 
 def test_several_editions_must_be_told_apart(tmp_path, edition):
     (tmp_path / "VOCdevkit" / "VOC2012").mkdir()
-    assert recognise_voc(tmp_path)
+    assert is_voc(tmp_path)
     with pytest.raises(InvalidInputError, match="'VOC2007', 'VOC2012'"):
         read_voc(tmp_path)
 
@@ -172,15 +172,15 @@ def test_objects_are_presences_unless_all_are_difficult(edition):
     picture(edition, "2")
     picture(edition, "3", object_xml(""), object_xml(" cow "), filename="in\\3.jpg")
     for path in (edition, edition / "Annotations"):
-        assert recognise_voc(path)
+        assert is_voc(path)
         reading = read_voc(path)
         assert reading.annotations == entries(
             ("1.png", "dog"), ("in/3.jpg", "cow"), images=["2"], undecided=[("1.png", "cat")]
         )
-        assert not reading.can_say_absent
+        assert not reading.lists_absences
         assert reading.duplicates == 0
         assert reading.details["objects"] == "6"
-        assert sorted(remark.what.partition(":")[0] for remark in reading.remarks) == [
+        assert sorted(warning.what.partition(":")[0] for warning in reading.warnings) == [
             "an object without a name",
             "no filename is given",
         ]
@@ -228,6 +228,6 @@ def test_other_folders_are_not_recognised(tmp_path):
     (tmp_path / "my_test.txt").write_text("1 1\n")
     (tmp_path / "build.xml").write_text("<project/>")
     for path in (tmp_path, tmp_path / "none", tmp_path / "my_test.txt"):
-        assert not recognise_voc(path)
+        assert not is_voc(path)
         with pytest.raises(InvalidInputError, match="holds no PASCAL VOC"):
             read_voc(path)

@@ -67,7 +67,7 @@ def test_long_tables_hold_everything(path, annotations):
     reading = read_long_csv(path)
     assert reading.annotations == annotations
     assert reading.duplicates == 0
-    assert reading.remarks == []
+    assert reading.warnings == []
     assert read_tags(path).format == "long CSV"
 
 
@@ -77,11 +77,11 @@ def test_long_tables_hold_everything(path, annotations):
 @example(Annotations.of([Annotation("a", "image"), Annotation("a", "split")]))
 def test_wide_tables_hold_what_people_say(path, annotations):
     assume(annotations.tags)
-    people = annotations.said_by_people()
+    people = annotations.without_suggestions()
     assert write_wide_csv(annotations, path) == len(annotations) - len(people)
     reading = read_wide_csv(path)
     assert reading.annotations == people
-    assert len(reading.remarks) == bool(people.undecided)
+    assert len(reading.warnings) == bool(people.undecided)
 
 
 @settings(deadline=None)
@@ -95,7 +95,7 @@ def test_tag_lists_hold_presences(path, annotations):
     reading = read_tags(path)
     assert reading.annotations == expected
     assert reading.format == "tag-list CSV"
-    assert read_tag_list_csv(path).remarks == []
+    assert read_tag_list_csv(path).warnings == []
 
 
 @settings(deadline=None)
@@ -107,7 +107,7 @@ def test_json_lines_hold_everything(path, annotations):
     assert write_jsonl(annotations, path) == 0
     reading = read_jsonl(path)
     assert reading.annotations == annotations
-    assert reading.remarks == []
+    assert reading.warnings == []
 
 
 def test_other_readers_understand_what_is_written(tmp_path):

@@ -13,7 +13,7 @@ from tagloom.cli.embed import listed, shown
 
 if TYPE_CHECKING:
     from tagloom.completion.result import Completed
-    from tagloom.formats import Matched, Reading, Remark
+    from tagloom.formats import InputWarning, Matched, Reading
 
 
 def tell_warnings() -> None:
@@ -62,9 +62,9 @@ class Teller:
                 f"tags: {shown(str(reading.source))}, read as {reading.format}"
                 + (f" ({how})" if how else "")
             )
-            lines += noted(reading.remarks)
+            lines += noted(reading.warnings)
             lines += noted(reading.contradictions)
-            n_suggested = len(reading.annotations) - len(reading.annotations.said_by_people())
+            n_suggested = len(reading.annotations) - len(reading.annotations.without_suggestions())
             if n_suggested:
                 lines.append(f"  {n_suggested:,} are suggestions of a machine: not learned from")
         if matched.missing:
@@ -127,9 +127,9 @@ def told_result(result: "Completed", out: Any) -> str:
     return "\n".join(lines)
 
 
-def noted(remarks: "list[Remark]") -> list[str]:
+def noted(found: "list[InputWarning]") -> list[str]:
     """Return what was odd, and where."""
-    return listed([f"{shown(one.where)}: {shown(one.what)}" for one in remarks])
+    return listed([f"{shown(one.where)}: {shown(one.what)}" for one in found])
 
 
 def _some(names: list[str], count: int = 3) -> str:

@@ -86,7 +86,7 @@ def export(
 
 def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_json: bool) -> None:
     from tagloom.completion.export import JOURNAL, planned_sidecars
-    from tagloom.formats.metadata.sidecar_writes import apply_sidecars
+    from tagloom.formats.metadata.sidecar_writer import apply_sidecars
 
     plan = planned_sidecars(tags, folder)
     planned = [f"{shown(one.path)}: {', '.join(map(shown, one.added)) or '-'}" for one in plan]
@@ -113,7 +113,7 @@ def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_js
 def _undo(out: Path, photos: Path | None, to_json: bool) -> None:
     from tagloom.completion.export import JOURNAL
     from tagloom.errors import InvalidInputError
-    from tagloom.formats.metadata.sidecar_writes import undo_sidecars
+    from tagloom.formats.metadata.sidecar_writer import undo_sidecars
 
     if not (out / JOURNAL).exists():
         raise InvalidInputError(f"There is nothing to undo: no sidecar was written from {out}.")

@@ -16,7 +16,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.formats import (
     Annotation,
     Annotations,
-    Remark,
+    InputWarning,
     write_coco,
     write_fiftyone,
     write_jsonl,
@@ -37,7 +37,7 @@ class Exported:
     files: list[Path]
     n_images: int
     n_tags: int
-    lost: list[Remark] = field(default_factory=list)
+    lost: list[InputWarning] = field(default_factory=list)
 
 
 def finished_tags(
@@ -115,7 +115,7 @@ def planned_sidecars(annotations: Annotations, photos: Path) -> SidecarPlan:
     return plan_sidecars(photos, tags)
 
 
-Written = tuple[list[Path], list[Remark]]
+Written = tuple[list[Path], list[InputWarning]]
 
 
 def _csv(annotations: Annotations, to: Path, photos: Path) -> Written:

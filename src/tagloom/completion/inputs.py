@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tagloom.completion.options import Options
 from tagloom.completion.result import Left
 from tagloom.errors import InvalidInputError
-from tagloom.formats import Annotations, Gathering, Matched, Reading, match, read_tags
+from tagloom.formats import AnnotationBuilder, Annotations, Matched, Reading, match, read_tags
 from tagloom.labels import PartialLabels
 from tagloom.validation import some_of
 from tagloom.vision import Encoder, Features, embed
@@ -24,7 +24,7 @@ class TagsRead:
     annotations: Annotations
     readings: list[Reading]
     matched: Matched
-    remarks: list[Left]
+    warnings: list[Left]
     n_contradictions: int
     """Within sources, between them, and between names that mean the same picture."""
 
@@ -47,15 +47,15 @@ def read_sources(
     if not sources:
         raise InvalidInputError("There are no tags to learn from: name a file or folder.")
     readings = [read_tags(source, pictures=photos, format=tag_format) for source in sources]
-    gathering = Gathering()
+    builder = AnnotationBuilder()
     for reading in readings:
         for one in reading.annotations:
-            gathering.add(one, str(reading.source))
-        gathering.images |= dict.fromkeys(reading.annotations.images)
-        gathering.tags |= dict.fromkeys(reading.annotations.tags)
+            builder.add(one, str(reading.source))
+        builder.images |= dict.fromkeys(reading.annotations.images)
+        builder.tags |= dict.fromkeys(reading.annotations.tags)
         for image, tag in reading.annotations.undecided:
-            gathering.leave_open(image, tag)
-    joined = gathering.finish(sources[0], "several", can_say_absent=True)
+            builder.leave_undecided(image, tag)
+    joined = builder.finish(sources[0], "several", lists_absences=True)
     matched = match(joined.annotations, pictures)
     # What sources say against each other is as much of a contradiction as what names do.
     matched = replace(matched, contradictions=joined.contradictions + matched.contradictions)
@@ -65,14 +65,14 @@ def read_sources(
             f"{photos}. Tags are of {some_of(joined.annotations.images, 3)}; pictures are "
             f"{some_of(pictures, 3)}. Names must be those of the files, with or without folders."
         )
-    remarks = [Left(*one) for reading in readings for one in reading.remarks]
+    warnings = [Left(*one) for reading in readings for one in reading.warnings]
     contradictions = [one for reading in readings for one in reading.contradictions]
-    remarks += [Left(*one) for one in contradictions]
+    warnings += [Left(*one) for one in contradictions]
     return TagsRead(
         matched.annotations,
         readings,
         matched,
-        remarks + _odd_names(matched),
+        warnings + _odd_names(matched),
         len(contradictions) + len(matched.contradictions),
     )
 

@@ -100,7 +100,7 @@ def _facts(
         ],
         "photos": str(model.photos),
         "skipped": [one._asdict() for one in result.skipped],
-        "remarks": [one._asdict() for one in result.remarks],
+        "warnings": [one._asdict() for one in result.warnings],
         "too_rare": result.too_rare,
         "labels": [_label_facts(one) for one in result.qualities],
         "seed": model.options.seed,

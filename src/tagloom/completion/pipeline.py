@@ -49,7 +49,7 @@ def assemble(
     options: Options,
     *,
     skipped: list[Left],
-    remarks: list[Left],
+    warnings: list[Left],
     account: dict[str, Any],
 ) -> Completed:
     """Turn scores into probabilities, and those into suggestions, doubts and questions."""
@@ -80,7 +80,7 @@ def assemble(
         completeness=meaning.calibration.completeness,
         affinities=affinities_of(learned.tagger),
         skipped=skipped,
-        remarks=remarks,
+        warnings=warnings,
         too_rare=taught.too_rare,
         account=account
         | {
@@ -212,7 +212,7 @@ class Job:
             learned,
             self.options,
             skipped=self.pictures.skipped,
-            remarks=self.read.remarks,
+            warnings=self.read.warnings,
             account=self.account | more,
         )
         model = CompletionModel(

@@ -146,7 +146,7 @@ def left_out(result: Completed) -> Markup:
     odd = "What was odd about the tags"
     parts = [
         _part("Files that could not be used", ("File", "Why"), result.skipped),
-        _part(odd, ("Where", "What, and what was done"), result.remarks),
+        _part(odd, ("Where", "What, and what was done"), result.warnings),
         _part("Labels that are too rare to be learned", ("Label", "Pictures that have it"), counts),
     ]
     found = "\n".join(part for part in parts if part)

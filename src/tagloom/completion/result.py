@@ -152,7 +152,7 @@ class Completed:
         Which pictures are like which: row i holds the neighbours of item i.
     skipped : list of Left
         Pictures that could not be read.
-    remarks : list of Left
+    warnings : list of Left
         What was odd about the tags and what was done about it, with the place.
     too_rare : dict from label to number of presences
         Labels of which too little is known.
@@ -173,7 +173,7 @@ class Completed:
     completeness: float
     affinities: Any
     skipped: list[Left]
-    remarks: list[Left]
+    warnings: list[Left]
     too_rare: dict[str, int]
     account: dict[str, Any]
 

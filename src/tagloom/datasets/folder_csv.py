@@ -15,7 +15,7 @@ from tagloom.datasets.base import (
     truth_of_tags,
 )
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Gathering, tidy_picture
+from tagloom.formats.annotations import AnnotationBuilder, tidy_picture
 from tagloom.formats.matching import renamed
 from tagloom.formats.tables.csv import SPLIT, Table, form_of, place_of
 from tagloom.formats.tables.long import gather_long
@@ -52,7 +52,7 @@ class FolderTable:
     picture: int
     split: int | None
     presences_only: bool
-    gathered: Gathering
+    gathered: AnnotationBuilder
     meant: dict[str, str]
     notes: list[str] = field(default_factory=list)
 
@@ -61,20 +61,20 @@ class FolderTable:
         """Read a table of the form "long", "wide", "tags" or, by its header, "auto"."""
         table = Table.read(path)
         split = place_of(table.header, SPLIT)
-        gathering = Gathering()
-        picture, presences_only = _gather(table, gathering, form, separator, split)
-        listed = list(gathering.images)
+        builder = AnnotationBuilder()
+        picture, presences_only = _gather(table, builder, form, separator, split)
+        listed = list(builder.images)
         items, notes = located(folder, _inside(table, picture, listed, folder), path.name)
         meant = dict(zip(listed, items, strict=True))
-        merged = renamed(gathering.said.values(), gathering.tags, meant)
-        notes += [*_notes(gathering), *_notes(merged)]
+        merged = renamed(builder.said.values(), builder.tags, meant)
+        notes += [*_notes(builder), *_notes(merged)]
         return cls(table, picture, split, presences_only, merged, meant, notes)
 
     def truth(self, unlisted: Unlisted) -> PartialLabels:
         """Return what people say; `unlisted` is asked for where only presences are listed."""
         items = list(self.gathered.images)
         said = self.gathered.annotations()
-        people = said.said_by_people()
+        people = said.without_suggestions()
         if len(people) < len(said):
             n_machine = len(said) - len(people)
             self.notes.append(f"{n_machine:,} labels are only a machine's and were left out.")
@@ -101,17 +101,17 @@ class FolderTable:
 
 
 def _gather(
-    table: Table, gathering: Gathering, form: str, separator: str, split: int | None
+    table: Table, builder: AnnotationBuilder, form: str, separator: str, split: int | None
 ) -> tuple[int, bool]:
     """Collect what a table says; return the pictures' column and whether only presences count."""
     apart = frozenset(() if split is None else (split,))
     form = form_of(table.header) if form == "auto" else form
     if form == "wide":
-        return gather_wide(table, gathering, apart), False
+        return gather_wide(table, builder, apart), False
     if form == "tags":
-        return gather_tag_lists(table, gathering, separator, apart)[0].picture, True
-    columns = gather_long(table, gathering, apart)
-    gathering.tags = dict.fromkeys(sorted(gathering.tags))
+        return gather_tag_lists(table, builder, separator, apart)[0].picture, True
+    columns = gather_long(table, builder, apart)
+    builder.tags = dict.fromkeys(sorted(builder.tags))
     return columns.picture, columns.state is None
 
 
@@ -131,13 +131,13 @@ def _inside(table: Table, picture: int, listed: list[str], folder: Path) -> list
     return listed
 
 
-def _notes(gathering: Gathering) -> list[str]:
-    notes = [f"{where}: {what}." for where, what in gathering.remarks]
-    if gathering.duplicates:
-        notes.append(f"{gathering.duplicates:,} labels are said more than once and were merged.")
-    if gathering.contradictions:
-        shown = some_of([f"{where}: {what}" for where, what in gathering.contradictions], 3)
-        notes.append(f"{len(gathering.contradictions):,} labels contradict themselves: {shown}.")
+def _notes(builder: AnnotationBuilder) -> list[str]:
+    notes = [f"{where}: {what}." for where, what in builder.warnings]
+    if builder.duplicates:
+        notes.append(f"{builder.duplicates:,} labels are said more than once and were merged.")
+    if builder.contradictions:
+        shown = some_of([f"{where}: {what}" for where, what in builder.contradictions], 3)
+        notes.append(f"{len(builder.contradictions):,} labels contradict themselves: {shown}.")
     return notes
 
 

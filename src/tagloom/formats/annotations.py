@@ -120,7 +120,7 @@ class Annotations:
             table[one.image].append(one)
         return table
 
-    def said_by_people(self) -> "Annotations":
+    def without_suggestions(self) -> "Annotations":
         """Leave out what only a machine has suggested; pictures and tags stay."""
         kept = np.isnan(self.confidence)
         return Annotations(
@@ -138,7 +138,7 @@ class Annotations:
 
         `unlisted` is "unknown", "absent" or the weight in (0, 1] with which it is absent.
         """
-        said = self.said_by_people()
+        said = self.without_suggestions()
         place = {item: row for row, item in enumerate(items)}
         position = np.array([place.get(image, -1) for image in self.images], dtype=np.int64)
         rows = position[said.rows] if len(said) else said.rows
@@ -211,11 +211,11 @@ def _checked_confidence(given: Sequence[float | None]) -> NDArray[np.float64]:
     return confidence
 
 
-# §§ gathering
+# §§ builder
 # Collect what a source says line by line, and account for all that is odd about it.
 
 
-class Remark(NamedTuple):
+class InputWarning(NamedTuple):
     """Something that was not taken as it stood, where, and what was done about it."""
 
     where: str
@@ -234,14 +234,14 @@ class Reading:
         What the source was recognised as, for people: "tag-list CSV".
     details : dict
         How it was read: encoding, separator, columns.
-    can_say_absent : bool
+    lists_absences : bool
         Whether this kind of source lists absences; where it does not, only its owner can say what
         an unlisted tag means.
     duplicates : int
         How many times something was said again.
-    contradictions : list of Remark
+    contradictions : list of InputWarning
         Picture and tag both present and absent: left unknown.
-    remarks : list of Remark
+    warnings : list of InputWarning
         Everything else that was left out or read otherwise than it stands.
     """
 
@@ -249,22 +249,22 @@ class Reading:
     source: Path
     format: str
     details: dict[str, str]
-    can_say_absent: bool
+    lists_absences: bool
     duplicates: int
-    contradictions: list[Remark]
-    remarks: list[Remark]
+    contradictions: list[InputWarning]
+    warnings: list[InputWarning]
 
 
 @dataclass
-class Gathering:
+class AnnotationBuilder:
     """Collects annotations while a source is read."""
 
     said: dict[tuple[str, str], Annotation] = field(default_factory=dict)
     images: dict[str, None] = field(default_factory=dict)
     tags: dict[str, None] = field(default_factory=dict)
     duplicates: int = 0
-    contradictions: list[Remark] = field(default_factory=list)
-    remarks: list[Remark] = field(default_factory=list)
+    contradictions: list[InputWarning] = field(default_factory=list)
+    warnings: list[InputWarning] = field(default_factory=list)
     _contradicted: set[tuple[str, str]] = field(default_factory=set)
     _left_open: set[tuple[str, str]] = field(default_factory=set)
 
@@ -288,7 +288,7 @@ class Gathering:
         elif before.confidence is None and before.present != one.present:
             self._contradict(one, where)
 
-    def leave_open(self, image: str, tag: str) -> None:
+    def leave_undecided(self, image: str, tag: str) -> None:
         """Take that the source says nothing on purpose; a person's word elsewhere goes before."""
         self.images.setdefault(image)
         self.tags.setdefault(tag)
@@ -305,18 +305,20 @@ class Gathering:
 
     def note(self, where: str, what: str) -> None:
         """Account for something that was left out or read otherwise than it stands."""
-        self.remarks.append(Remark(where, what))
+        self.warnings.append(InputWarning(where, what))
 
     def _contradict(self, one: Annotation, where: str) -> None:
         place = (one.image, one.tag)
         del self.said[place]
         self._contradicted.add(place)
         self.contradictions.append(
-            Remark(where, f"{one.tag!r} of {one.image!r} is both present and absent: left unknown")
+            InputWarning(
+                where, f"{one.tag!r} of {one.image!r} is both present and absent: left unknown"
+            )
         )
 
     def finish(
-        self, source: Path, recognised: str, *, can_say_absent: bool, **details: str
+        self, source: Path, recognised: str, *, lists_absences: bool, **details: str
     ) -> Reading:
         """Return all that was said."""
         return Reading(
@@ -324,10 +326,10 @@ class Gathering:
             source,
             recognised,
             details,
-            can_say_absent,
+            lists_absences,
             self.duplicates,
             self.contradictions,
-            self.remarks,
+            self.warnings,
         )
 
 
@@ -348,14 +350,14 @@ class Spellings:
             known = self._tidy[written] = tidy_name(written)
         return known
 
-    def note(self, gathering: Gathering, where: str) -> None:
-        """Remark on tags that became one because they differed in nothing that can be seen."""
+    def note(self, builder: AnnotationBuilder, where: str) -> None:
+        """Warn of tags that look alike and were taken as one."""
         ways: dict[str, int] = {}
         for tag in self._tidy.values():
             ways[tag] = ways.get(tag, 0) + 1
         several = sorted(tag for tag, number in ways.items() if number > 1 and tag)
         if several:
-            gathering.note(
+            builder.note(
                 where,
                 f"{len(several):,} tags are written in several ways that look alike (white space "
                 f"around them, or another Unicode form) and were taken as one each: "

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Annotations, Gathering, Remark
+from tagloom.formats.annotations import Annotation, AnnotationBuilder, Annotations, InputWarning
 from tagloom.validation import some_of
 
 # §§ finding
@@ -122,7 +122,7 @@ class Matched:
         Names that fit several pictures, with these: not used.
     merged : dict of str to list of str
         Pictures that several names meant, with these.
-    contradictions : list of Remark
+    contradictions : list of InputWarning
         What merged names say against each other: left unknown.
     """
 
@@ -131,7 +131,7 @@ class Matched:
     untagged: list[str]
     ambiguous: dict[str, list[str]]
     merged: dict[str, list[str]]
-    contradictions: list[Remark]
+    contradictions: list[InputWarning]
 
 
 def match(annotations: Annotations, pictures: Sequence[str]) -> Matched:
@@ -167,7 +167,7 @@ def match(annotations: Annotations, pictures: Sequence[str]) -> Matched:
 
 def _relabelled(
     annotations: Annotations, meant: Mapping[str, str]
-) -> tuple[Annotations, list[Remark]]:
+) -> tuple[Annotations, list[InputWarning]]:
     """Rename where no two names mean the same picture: the arrays need only another order."""
     images = tuple(sorted(meant.values()))
     place = {image: row for row, image in enumerate(images)}
@@ -187,23 +187,27 @@ def _relabelled(
     return said, []
 
 
-def _merged(annotations: Annotations, meant: Mapping[str, str]) -> tuple[Annotations, list[Remark]]:
-    gathering = renamed(annotations, annotations.tags, meant)
+def _merged(
+    annotations: Annotations, meant: Mapping[str, str]
+) -> tuple[Annotations, list[InputWarning]]:
+    builder = renamed(annotations, annotations.tags, meant)
     for name, tag in annotations.undecided:
         if name in meant:
-            gathering.leave_open(meant[name], tag)
-    return gathering.annotations(), gathering.contradictions
+            builder.leave_undecided(meant[name], tag)
+    return builder.annotations(), builder.contradictions
 
 
-def renamed(said: Iterable[Annotation], tags: Iterable[str], meant: Mapping[str, str]) -> Gathering:
+def renamed(
+    said: Iterable[Annotation], tags: Iterable[str], meant: Mapping[str, str]
+) -> AnnotationBuilder:
     """Collect what is said under the names that are meant; names without one are left out."""
-    gathering = Gathering()
-    gathering.images.update(dict.fromkeys(meant.values()))
-    gathering.tags.update(dict.fromkeys(tags))
+    builder = AnnotationBuilder()
+    builder.images.update(dict.fromkeys(meant.values()))
+    builder.tags.update(dict.fromkeys(tags))
     for image, tag, present, confidence in said:
         if image in meant:
-            gathering.add(Annotation(meant[image], tag, present, confidence), image)
-    return gathering
+            builder.add(Annotation(meant[image], tag, present, confidence), image)
+    return builder
 
 
 # §§ naming

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats.annotations import Reading
-from tagloom.formats.interchange.coco import read_coco, recognise_coco
-from tagloom.formats.interchange.fiftyone import read_fiftyone, recognise_fiftyone
-from tagloom.formats.interchange.label_studio import read_label_studio, recognise_label_studio
-from tagloom.formats.interchange.voc import read_voc, recognise_voc
+from tagloom.formats.interchange.coco import is_coco, read_coco
+from tagloom.formats.interchange.fiftyone import is_fiftyone, read_fiftyone
+from tagloom.formats.interchange.label_studio import is_label_studio, read_label_studio
+from tagloom.formats.interchange.voc import is_voc, read_voc
 from tagloom.formats.metadata.embedded import has_embedded, read_embedded
 from tagloom.formats.metadata.folders import TITLE as BOTH_TITLE
 from tagloom.formats.metadata.folders import (
@@ -141,7 +141,7 @@ def _of_table(reader: Callable[[Path], Reading]) -> Callable[[Path, Path | None]
         table = table_in(path) or path
         reading = reader(table)
         if path.is_dir():
-            reading.remarks.extend(not_read_with_a_table(path, table))
+            reading.warnings.extend(not_read_with_a_table(path, table))
         return reading
 
     return read
@@ -168,28 +168,28 @@ FORMATS: list[Format] = [
         "coco",
         "COCO json",
         'an object with "images", "annotations" and "categories"',
-        recognise_coco,
+        is_coco,
         read_coco,
     ),
     Format(
         "fiftyone",
         "FiftyOne labels.json",
         'an object with "classes" and "labels", or a folder with such a labels.json',
-        recognise_fiftyone,
+        is_fiftyone,
         read_fiftyone,
     ),
     Format(
         "label-studio",
         "Label Studio export",
         'a list of tasks with "data" and "annotations" or "predictions"',
-        recognise_label_studio,
+        is_label_studio,
         read_label_studio,
     ),
     Format(
         "voc",
         "PASCAL VOC",
         "a folder with ImageSets/Main or Annotations",
-        recognise_voc,
+        is_voc,
         read_voc,
     ),
     Format(

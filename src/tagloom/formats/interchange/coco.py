@@ -11,7 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tagloom.formats.annotations import Annotation, Annotations, Gathering, Reading, Remark
+from tagloom.formats.annotations import (
+    Annotation,
+    AnnotationBuilder,
+    Annotations,
+    InputWarning,
+    Reading,
+)
 from tagloom.formats.interchange.parsing import Place, Tally, head_of, load_json, save_json
 from tagloom.formats.matching import Names, refuse_unwritable
 
@@ -25,7 +31,7 @@ MACHINE_ABSENT = "neg_category_scores"
 
 def write_coco(
     annotations: Annotations, path: Path, *, pictures: Path | None = None
-) -> list[Remark]:
+) -> list[InputWarning]:
     """Write COCO json; return what could not be said in it.
 
     A tag belongs to the whole picture, yet readers take `bbox`, `area`, `iscrowd` and
@@ -72,7 +78,7 @@ def write_coco(
         ],
     }
     save_json(content, path)
-    return tally.remarks()
+    return tally.warnings()
 
 
 def _absences(said: Iterable[Annotation], category: dict[str, int]) -> dict[str, Any]:
@@ -127,14 +133,14 @@ def _stored_size(path: Path) -> tuple[int, int] | None:
 # §§ main coco
 
 
-__all__ = ["read_coco", "recognise_coco", "write_coco"]
+__all__ = ["is_coco", "read_coco", "write_coco"]
 
 _Identity = int | str
 _KEYS = re.compile(r'"(?:images|annotations|categories)"\s*:\s*\[')
 _MARKS = re.compile(r'"(?:file_name|image_id|category_id|supercategory)"\s*:')
 
 
-def recognise_coco(path: Path) -> bool:
+def is_coco(path: Path) -> bool:
     """Say whether the first bytes of a file look like COCO json."""
     head = head_of(path)
     if not head.lstrip().startswith("{"):
@@ -178,15 +184,15 @@ def read_coco(path: Path, pictures: Path | None = None) -> Reading:
 
 class _Reader:
     def __init__(self, whole: Place, names: Names) -> None:
-        self.gathering = Gathering()
+        self.builder = AnnotationBuilder()
         self.tally = Tally()
         self.whole = whole
         self.names = names
         self.listed_images = whole.field("images").items()
         self.images = self._named(self.listed_images, "file_name")
         self.categories = self._named(whole.field("categories").items(), "name")
-        self.gathering.images.update(dict.fromkeys(self.images.values()))
-        self.gathering.tags.update(dict.fromkeys(self.categories.values()))
+        self.builder.images.update(dict.fromkeys(self.images.values()))
+        self.builder.tags.update(dict.fromkeys(self.categories.values()))
         self.best: dict[tuple[str, str], float] = {}
         self.by_people: dict[tuple[str, str], Place] = {}
         self.n_annotations = 0
@@ -224,12 +230,12 @@ class _Reader:
             for one in place.listed(ABSENT):
                 tag = self._category(one)
                 if tag is not None and one.value not in open_ones:
-                    self.gathering.add(Annotation(image, tag, False), one.where)
+                    self.builder.add(Annotation(image, tag, False), one.where)
             for one in place.listed(MACHINE_ABSENT):
                 tag = self._category(one.field("category_id"))
                 score = self._score(one)
                 if tag is not None and score is not None:
-                    self.gathering.add(Annotation(image, tag, False, score), one.where)
+                    self.builder.add(Annotation(image, tag, False, score), one.where)
 
     def _score(self, place: Place) -> float | None:
         score = place.field("score").probability()
@@ -247,14 +253,14 @@ class _Reader:
             if at is None:
                 continue
             exact = (*at, _shape(place))
-            self.gathering.duplicates += exact in seen
+            self.builder.duplicates += exact in seen
             seen.add(exact)
             self._take(place, at)
         for at, place in self.by_people.items():
-            self.gathering.add(Annotation(*at), place.where)
+            self.builder.add(Annotation(*at), place.where)
         for at, score in self.best.items():
             if at not in self.by_people:
-                self.gathering.add(Annotation(*at, True, score), str(self.whole.path))
+                self.builder.add(Annotation(*at, True, score), str(self.whole.path))
 
     def _look_at_id(self, place: Place, ids: set[_Identity]) -> None:
         if place.field("id").value is None:
@@ -283,11 +289,11 @@ class _Reader:
             self.best[at] = max(score, self.best.get(at, 0.0))
 
     def finish(self, path: Path) -> Reading:
-        self.tally.into(self.gathering)
-        return self.gathering.finish(
+        self.tally.into(self.builder)
+        return self.builder.finish(
             path,
             "COCO json",
-            can_say_absent=any(ABSENT in place.value for place in self.listed_images),
+            lists_absences=any(ABSENT in place.value for place in self.listed_images),
             annotations=f"{self.n_annotations:,}",
             presences=f"{len(self.by_people.keys() | self.best.keys()):,}",
         )

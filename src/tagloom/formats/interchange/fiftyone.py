@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Annotations, Gathering, Reading, Remark
+from tagloom.formats.annotations import (
+    Annotation,
+    AnnotationBuilder,
+    Annotations,
+    InputWarning,
+    Reading,
+)
 from tagloom.formats.interchange.parsing import Place, Tally, head_of, load_json, save_json
 from tagloom.formats.matching import Names, refuse_unwritable, with_slashes, without_ending
 from tagloom.validation import some_of
@@ -18,7 +24,7 @@ _MANIFEST = "data.json"
 _START = re.compile(r'\s*\{\s*"(?:classes"\s*:\s*(?:\[|null)|labels"\s*:\s*\{)')
 
 
-def recognise_fiftyone(path: Path) -> bool:
+def is_fiftyone(path: Path) -> bool:
     """Say whether a file, or `labels.json` in a folder, begins as FiftyOne writes it."""
     return bool(_START.match(head_of(_labels_file(path))))
 
@@ -49,23 +55,23 @@ def read_fiftyone(path: Path, pictures: Path | None = None) -> Reading:
     labels = _labels_file(path)
     whole = Place(load_json(labels), labels)
     classes = [place.text() for place in whole.listed("classes")]
-    gathering, tally = Gathering(tags=dict.fromkeys(classes)), Tally()
+    builder, tally = AnnotationBuilder(tags=dict.fromkeys(classes)), Tally()
     finder = _Finder(labels.parent, pictures)
     for key, target in whole.field("labels").fields():
         image = finder.find(key, target, tally)
-        gathering.images.setdefault(image)
+        builder.images.setdefault(image)
         targets = target.items() if isinstance(target.value, list) else [target]
         for one in targets:
             said = None if one.value is None else _said(one, image, classes, tally)
             if said is not None:
-                gathering.add(said, one.where)
-    tally.into(gathering)
-    return gathering.finish(path, "FiftyOne labels.json", can_say_absent=False, names=finder.source)
+                builder.add(said, one.where)
+    tally.into(builder)
+    return builder.finish(path, "FiftyOne labels.json", lists_absences=False, names=finder.source)
 
 
 def write_fiftyone(
     annotations: Annotations, path: Path, *, pictures: Path | None = None
-) -> list[Remark]:
+) -> list[InputWarning]:
     """Write `labels.json` as FiftyOne reads it; return what could not be said in it.
 
     No picture is copied. With `pictures`, a manifest `data.json` is written beside the labels that
@@ -96,7 +102,7 @@ def write_fiftyone(
     if pictures is not None:
         _write_manifest(annotations.images, pictures, labels.with_name(_MANIFEST))
     save_json({"classes": list(annotations.tags), "labels": targets}, labels)
-    return tally.remarks()
+    return tally.warnings()
 
 
 def _write_manifest(images: Iterable[str], pictures: Path, manifest: Path) -> None:

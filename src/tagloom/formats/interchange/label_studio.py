@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Annotations, Gathering, Reading
+from tagloom.formats.annotations import Annotation, AnnotationBuilder, Annotations, Reading
 from tagloom.formats.interchange.parsing import (
     Place,
     Tally,
@@ -226,10 +226,10 @@ _ENDINGS = frozenset(
 
 
 class TaskReader:
-    """Reads tasks in full or as JSON-MIN into a gathering."""
+    """Reads tasks in full or as JSON-MIN into a builder."""
 
-    def __init__(self, gathering: Gathering, names: Names, controls: set[str] | None) -> None:
-        self.gathering = gathering
+    def __init__(self, builder: AnnotationBuilder, names: Names, controls: set[str] | None) -> None:
+        self.builder = builder
         self.names = names
         self.controls = controls
         self.tally = Tally()
@@ -247,7 +247,7 @@ class TaskReader:
         image = self._image(task.field("data") if is_full else task)
         if image is None:
             return
-        self.gathering.images.setdefault(image)
+        self.builder.images.setdefault(image)
         if not is_full:
             self._read_min(task, image)
             return
@@ -269,7 +269,7 @@ class TaskReader:
             if self.controls is None or name in self.controls or name == ABSENT:
                 self.met.add(name)
                 tags = (one.get("alias") or one.get("value") for one in control.iter("Choice"))
-                self.gathering.tags.update(dict.fromkeys(filter(None, tags)))
+                self.builder.tags.update(dict.fromkeys(filter(None, tags)))
 
     def _whole_ones(self, task: Place, key: str) -> Iterator[Place]:
         """Yield annotations or predictions; some exports list only their numbers."""
@@ -312,7 +312,7 @@ class TaskReader:
         # A choice within choices is exported as the way that leads to it.
         place = choice.items()[-1] if isinstance(choice.value, list) and choice.value else choice
         present = result.field("from_name").value != ABSENT
-        self.gathering.add(Annotation(image, place.text(), present, confidence), choice.where)
+        self.builder.add(Annotation(image, place.text(), present, confidence), choice.where)
 
     def _read_min(self, task: Place, image: str) -> None:
         for key, place in task.fields():
@@ -322,7 +322,7 @@ class TaskReader:
             self.met.add(key)
             held = place.field("choices") if is_object else place
             for one in held.items() if isinstance(held.value, list) else [held]:
-                self.gathering.add(Annotation(image, one.text(), key != ABSENT), one.where)
+                self.builder.add(Annotation(image, one.text(), key != ABSENT), one.where)
 
     def _is_wanted(self, key: str, is_object: bool) -> bool:
         if self.controls is None:
@@ -372,7 +372,7 @@ def _looks_like_picture(value: object) -> bool:
 # §§ main label_studio
 
 
-__all__ = ["read_label_studio", "recognise_label_studio", "write_label_studio"]
+__all__ = ["is_label_studio", "read_label_studio", "write_label_studio"]
 
 _START = re.compile(r"\s*\[\s*\{")
 _FULL = re.compile(r'"(?:annotations|predictions|completions)"\s*:\s*\[')
@@ -380,7 +380,7 @@ _TASK = re.compile(r'"data"\s*:\s*\{')
 _MIN = re.compile(r'"(?:annotation_id|annotator|lead_time|choices)"\s*:')
 
 
-def recognise_label_studio(path: Path) -> bool:
+def is_label_studio(path: Path) -> bool:
     """Say whether the first bytes of a file look like tasks of Label Studio."""
     head = head_of(path)
     looks = (_FULL, _TASK, _MIN)
@@ -415,7 +415,9 @@ def read_label_studio(
         picture.
     """
     whole = Place(load_json(path), path)
-    reader = TaskReader(Gathering(), Names(pictures), None if controls is None else set(controls))
+    reader = TaskReader(
+        AnnotationBuilder(), Names(pictures), None if controls is None else set(controls)
+    )
     forms = set()
     for task in whole.items():
         forms.add("JSON" if task.has("data") else "JSON-MIN")
@@ -423,11 +425,11 @@ def read_label_studio(
     config = config_beside(path)
     if config.is_file():
         reader.read_config(config)
-    reader.tally.into(reader.gathering)
-    return reader.gathering.finish(
+    reader.tally.into(reader.builder)
+    return reader.builder.finish(
         path,
         "Label Studio",
-        can_say_absent=reader.says_absent,
+        lists_absences=reader.says_absent,
         form=" and ".join(sorted(forms)) or "no tasks",
         controls=", ".join(sorted(reader.met)),
     )

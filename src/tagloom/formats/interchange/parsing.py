@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from xml.etree import ElementTree
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Gathering, Remark
+from tagloom.formats.annotations import AnnotationBuilder, InputWarning
 from tagloom.io import atomic_write
 
 # §§ main json
@@ -221,7 +221,7 @@ def read_xml(path: Path) -> ElementTree.Element:
 
 
 class Tally:
-    """Counts remarks of one kind, and keeps the first place of each."""
+    """Counts warnings of one kind, and keeps the first place of each."""
 
     def __init__(self) -> None:
         self._count: Counter[str] = Counter()
@@ -232,15 +232,16 @@ class Tally:
         self._count[what] += 1
         self._first.setdefault(what, where)
 
-    def remarks(self) -> list[Remark]:
+    def warnings(self) -> list[InputWarning]:
         """Return one remark for each kind, with how often it was met."""
         return [
-            Remark(_places(self._first[what], count), what) for what, count in self._count.items()
+            InputWarning(_places(self._first[what], count), what)
+            for what, count in self._count.items()
         ]
 
-    def into(self, gathering: Gathering) -> None:
-        """Hand all remarks over."""
-        gathering.remarks.extend(self.remarks())
+    def into(self, builder: AnnotationBuilder) -> None:
+        """Hand all warnings over."""
+        builder.warnings.extend(self.warnings())
 
 
 def _places(first: str, count: int) -> str:

@@ -7,7 +7,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tagloom.errors import InvalidInputError, UnwritableFileError
-from tagloom.formats.annotations import Annotation, Annotations, Gathering, Reading, Remark
+from tagloom.formats.annotations import (
+    Annotation,
+    AnnotationBuilder,
+    Annotations,
+    InputWarning,
+    Reading,
+)
 from tagloom.formats.interchange.parsing import Tally, head_of, read_xml
 from tagloom.formats.matching import Names, refuse_unwritable, with_slashes, without_ending
 from tagloom.io import atomic_write
@@ -17,16 +23,18 @@ from tagloom.validation import some_of
 # PASCAL VOC's XML files: the objects in one picture.
 
 
-def read_objects(folder: Path, names: Names, gathering: Gathering, tally: Tally) -> dict[str, str]:
+def read_objects(
+    folder: Path, names: Names, builder: AnnotationBuilder, tally: Tally
+) -> dict[str, str]:
     """Read every XML file in a folder; many objects of one class are one presence."""
     n_objects = 0
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() == ".xml" and path.is_file():
-            n_objects += _read_picture(path, names, gathering, tally)
+            n_objects += _read_picture(path, names, builder, tally)
     return {"read": "Annotations", "objects": f"{n_objects:,}"}
 
 
-def _read_picture(path: Path, names: Names, gathering: Gathering, tally: Tally) -> int:
+def _read_picture(path: Path, names: Names, builder: AnnotationBuilder, tally: Tally) -> int:
     root = read_xml(path)
     if root.tag != "annotation":
         raise InvalidInputError(
@@ -34,7 +42,7 @@ def _read_picture(path: Path, names: Names, gathering: Gathering, tally: Tally) 
             "Take the file out of the folder or correct it."
         )
     image = names.of_stem(path.stem) or _filename(root, path, tally)
-    gathering.images.setdefault(image)
+    builder.images.setdefault(image)
     certain: dict[str, bool] = {}
     objects = root.findall("object")
     for number, found in enumerate(objects, 1):
@@ -46,9 +54,9 @@ def _read_picture(path: Path, names: Names, gathering: Gathering, tally: Tally) 
         certain[tag] = certain.get(tag, False) or _is_easy(difficult, path, number)
     for tag, is_certain in certain.items():
         if is_certain:
-            gathering.add(Annotation(image, tag), str(path))
+            builder.add(Annotation(image, tag), str(path))
         else:
-            gathering.leave_open(image, tag)
+            builder.leave_undecided(image, tag)
     return len(objects)
 
 
@@ -124,7 +132,7 @@ _NO_ID = re.compile(r"[\s\ufeff]")
 _LONGEST = 200
 
 
-def write_voc(annotations: Annotations, folder: Path) -> list[Remark]:
+def write_voc(annotations: Annotations, folder: Path) -> list[InputWarning]:
     """Write `ImageSets/Main/<class>_trainval.txt` below a folder; return what was left out.
 
     Every list has every picture: 1 where a person said it is there, -1 where a person said it is
@@ -163,7 +171,7 @@ def write_voc(annotations: Annotations, folder: Path) -> list[Remark]:
         ]
         _write(main / f"{tag}_trainval.txt", lines)
     _write(main / "trainval.txt", [f"{identity[image]}\n" for image in annotations.images])
-    return tally.remarks()
+    return tally.warnings()
 
 
 def _refuse_strangers(main: Path, tags: Iterable[str]) -> None:
@@ -224,14 +232,14 @@ def _clashing(names: Iterable[str], key: Callable[[str], str]) -> list[str]:
 # §§ main voc
 
 
-__all__ = ["read_voc", "recognise_voc", "write_voc"]
+__all__ = ["is_voc", "read_voc", "write_voc"]
 
 _CLASS_FILE = re.compile(r"(.+)_(train|val|trainval|test)\.txt")
 _PICTURE_FILE = re.compile(r"(train|val|trainval|test)\.txt")
 _EDITION = re.compile(r"VOC\d{4}")
 
 
-def recognise_voc(path: Path) -> bool:
+def is_voc(path: Path) -> bool:
     """Say whether a folder is VOCdevkit, VOC2007, ImageSets/Main or Annotations, or holds one."""
     try:
         main, objects = _find(path)
@@ -266,15 +274,15 @@ def read_voc(path: Path, pictures: Path | None = None) -> Reading:
             "and the like, or Annotations with an XML file for each picture. Name the folder that "
             "has them."
         )
-    gathering, tally = Gathering(), Tally()
+    builder, tally = AnnotationBuilder(), Tally()
     if main is not None:
         names = Names(pictures or _folder_of_pictures(main.absolute().parents[1]))
-        details = _read_main(main, names, gathering, tally)
+        details = _read_main(main, names, builder, tally)
     elif objects is not None:
         names = Names(pictures or _folder_of_pictures(objects.absolute().parent))
-        details = read_objects(objects, names, gathering, tally)
-    tally.into(gathering)
-    return gathering.finish(path, "PASCAL VOC", can_say_absent=main is not None, **details)
+        details = read_objects(objects, names, builder, tally)
+    tally.into(builder)
+    return builder.finish(path, "PASCAL VOC", lists_absences=main is not None, **details)
 
 
 def _find(path: Path) -> tuple[Path | None, Path | None]:
@@ -316,7 +324,9 @@ def _folder_of_pictures(home: Path) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _read_main(main: Path, names: Names, gathering: Gathering, tally: Tally) -> dict[str, str]:
+def _read_main(
+    main: Path, names: Names, builder: AnnotationBuilder, tally: Tally
+) -> dict[str, str]:
     files: dict[str, list[str]] = {}
     for entry in sorted(main.iterdir()):
         found = _CLASS_FILE.fullmatch(entry.name)
@@ -324,11 +334,11 @@ def _read_main(main: Path, names: Names, gathering: Gathering, tally: Tally) -> 
             files.setdefault(found[1], []).append(found[2])
         elif _PICTURE_FILE.fullmatch(entry.name):
             for number, name in picture_lines(entry):
-                gathering.images.setdefault(_named(name, names, f"{entry}, line {number}", tally))
+                builder.images.setdefault(_named(name, names, f"{entry}, line {number}", tally))
     for tag, sides in files.items():
-        gathering.tags.setdefault(tag)
+        builder.tags.setdefault(tag)
         for side in _without_halves(sides):
-            _read_class(main / f"{tag}_{side}.txt", tag, names, gathering, tally)
+            _read_class(main / f"{tag}_{side}.txt", tag, names, builder, tally)
     sides = sorted({side for group in files.values() for side in _without_halves(group)})
     return {"read": "ImageSets/Main", "sides": ", ".join(sides)}
 
@@ -339,13 +349,15 @@ def _without_halves(sides: list[str]) -> list[str]:
     return [side for side in sides if side not in halves]
 
 
-def _read_class(path: Path, tag: str, names: Names, gathering: Gathering, tally: Tally) -> None:
+def _read_class(
+    path: Path, tag: str, names: Names, builder: AnnotationBuilder, tally: Tally
+) -> None:
     for number, name, state in class_lines(path):
         where = f"{path}, line {number}"
         image = _named(name, names, where, tally)
-        gathering.images.setdefault(image)
+        builder.images.setdefault(image)
         if state is not None:
-            gathering.add(Annotation(image, tag, state), where)
+            builder.add(Annotation(image, tag, state), where)
 
 
 def _named(name: str, names: Names, where: str, tally: Tally) -> str:

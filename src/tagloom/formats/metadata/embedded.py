@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Gathering, Reading
+from tagloom.formats.annotations import Annotation, AnnotationBuilder, Reading
 from tagloom.formats.metadata.sidecars import chosen
 from tagloom.formats.metadata.xmp import clean, illegal_character, read_packet
 from tagloom.vision import find_pictures
@@ -308,15 +308,15 @@ def read_embedded(folder: str | os.PathLike[str], pictures: Iterable[str] | None
         Names relative to the folder; all pictures in it by default.
     """
     root = Path(folder)
-    gathering = Gathering()
+    builder = AnnotationBuilder()
     for image in chosen(find_pictures(root), pictures):
-        gathering.images.setdefault(image)
+        builder.images.setdefault(image)
         tags, problems = embedded_tags(root / image)
         for tag in tags:
-            gathering.add(Annotation(image, tag), image)
+            builder.add(Annotation(image, tag), image)
         for problem in problems:
-            gathering.note(image, problem)
-    return gathering.finish(root, "keywords in pictures", can_say_absent=False)
+            builder.note(image, problem)
+    return builder.finish(root, "keywords in pictures", lists_absences=False)
 
 
 def has_embedded(folder: str | os.PathLike[str], sample: int = 200) -> bool:

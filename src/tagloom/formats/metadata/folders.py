@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from tagloom.formats.annotations import Annotation, Gathering, Reading, Remark
+from tagloom.formats.annotations import Annotation, AnnotationBuilder, InputWarning, Reading
 from tagloom.formats.metadata.embedded import has_embedded, read_embedded
 from tagloom.formats.metadata.sidecars import chosen, has_sidecars, read_sidecars
 from tagloom.formats.metadata.xmp import clean, illegal_character
@@ -26,18 +26,18 @@ def read_folders(folder: str | os.PathLike[str], pictures: Iterable[str] | None 
     """
     root = Path(folder)
     found = find_pictures(root)
-    gathering = Gathering()
+    builder = AnnotationBuilder()
     unusable: dict[str, None] = {}
     for image in chosen(found, pictures):
-        gathering.images.setdefault(image)
+        builder.images.setdefault(image)
         for step in dict.fromkeys(image.split("/")[:-1]):
             if illegal_character(step) is not None or not clean(step):
                 unusable.setdefault(step)
-            elif (image, clean(step)) not in gathering.said:
-                gathering.add(Annotation(image, clean(step)), image)
+            elif (image, clean(step)) not in builder.said:
+                builder.add(Annotation(image, clean(step)), image)
     for step in unusable:
-        gathering.note(repr(step), "the name of this folder cannot be a tag: left out")
-    return gathering.finish(root, "folder names", can_say_absent=False)
+        builder.note(repr(step), "the name of this folder cannot be a tag: left out")
+    return builder.finish(root, "folder names", lists_absences=False)
 
 
 def has_folders(folder: str | os.PathLike[str]) -> bool:
@@ -62,30 +62,30 @@ def read_both(folder: str | os.PathLike[str]) -> Reading:
 
     Neither place says that a tag is absent, so that they cannot contradict each other.
     """
-    gathering = Gathering()
+    builder = AnnotationBuilder()
     counts = {}
     for place, reading in (
         ("in sidecars", read_sidecars(folder)),
         ("in pictures", read_embedded(folder)),
     ):
         counts[place] = f"{len(reading.annotations):,}"
-        gathering.images |= dict.fromkeys(reading.annotations.images)
-        gathering.remarks += reading.remarks
+        builder.images |= dict.fromkeys(reading.annotations.images)
+        builder.warnings += reading.warnings
         for one in reading.annotations:
             # Programs write the same keyword to both places: that is not said twice.
-            if (one.image, one.tag) not in gathering.said:
-                gathering.add(one, one.image)
-    return gathering.finish(Path(folder), TITLE, can_say_absent=False, **counts)
+            if (one.image, one.tag) not in builder.said:
+                builder.add(one, one.image)
+    return builder.finish(Path(folder), TITLE, lists_absences=False, **counts)
 
 
-def not_read_with_a_table(folder: Path, table: Path) -> list[Remark]:
-    """Remark on keywords of pictures that are passed over for a table in their folder."""
+def not_read_with_a_table(folder: Path, table: Path) -> list[InputWarning]:
+    """Warn of keywords of pictures that are passed over for a table in their folder."""
     places = [
         ("XMP sidecars", "xmp", has_sidecars),
         ("keywords in pictures", "embedded", has_embedded),
     ]
     return [
-        Remark(
+        InputWarning(
             str(folder),
             f"there are {what} as well: not read, since {table.name} is there. Read them with "
             f"--format {key}, in a run of `tagloom update`",

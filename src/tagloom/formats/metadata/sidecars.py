@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Gathering, Reading, Remark
+from tagloom.formats.annotations import Annotation, AnnotationBuilder, InputWarning, Reading
 from tagloom.formats.metadata.xmp import read_packet, writable
 from tagloom.formats.metadata.xmp_merge import merge_packet, new_packet
 from tagloom.vision import Found, find_pictures
@@ -179,15 +179,15 @@ class SidecarPlan:
     ----------
     folder : Path
     changes : list of SidecarChange
-    refused : list of Remark
+    refused : list of InputWarning
         Pictures whose tags would not be written, and why.
-    remarks : list of Remark
+    warnings : list of InputWarning
     """
 
     folder: Path
     changes: list[SidecarChange] = field(default_factory=list)
-    refused: list[Remark] = field(default_factory=list)
-    remarks: list[Remark] = field(default_factory=list)
+    refused: list[InputWarning] = field(default_factory=list)
+    warnings: list[InputWarning] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[SidecarChange]:
         return iter(self.changes)
@@ -214,29 +214,29 @@ def read_sidecars(folder: str | os.PathLike[str], pictures: Iterable[str] | None
     root = Path(folder)
     found = find_pictures(root)
     places = SidecarPlaces(found)
-    gathering = Gathering()
+    builder = AnnotationBuilder()
     for image in chosen(found, pictures):
-        gathering.images.setdefault(image)
+        builder.images.setdefault(image)
         belonging = places.of(image)
         if belonging.remark:
-            gathering.note(image, belonging.remark)
+            builder.note(image, belonging.remark)
         if belonging.existing:
-            _read_one(root, image, belonging.existing, gathering)
+            _read_one(root, image, belonging.existing, builder)
     if pictures is None:
         for item in places.orphans():
-            gathering.note(item, "no picture belongs to this sidecar: not read")
-    return gathering.finish(root, "XMP sidecars", can_say_absent=False)
+            builder.note(item, "no picture belongs to this sidecar: not read")
+    return builder.finish(root, "XMP sidecars", lists_absences=False)
 
 
-def _read_one(root: Path, image: str, item: str, gathering: Gathering) -> None:
+def _read_one(root: Path, image: str, item: str, builder: AnnotationBuilder) -> None:
     try:
         data = sidecar_bytes(root / item)
         tags = [] if data is None else read_packet(data, item).tags()
     except (OSError, InvalidInputError) as problem:
-        gathering.note(item, f"not read: {problem}")
+        builder.note(item, f"not read: {problem}")
         return
     for tag in tags:
-        gathering.add(Annotation(image, tag), item)
+        builder.add(Annotation(image, tag), item)
 
 
 def plan_sidecars(folder: str | os.PathLike[str], tags: Mapping[str, Sequence[str]]) -> SidecarPlan:
@@ -261,21 +261,21 @@ def plan_sidecars(folder: str | os.PathLike[str], tags: Mapping[str, Sequence[st
 
 def _plan_one(plan: SidecarPlan, places: SidecarPlaces, image: str, wanted: Sequence[str]) -> None:
     if image not in places.pictures:
-        plan.refused.append(Remark(image, "there is no such picture in the folder"))
+        plan.refused.append(InputWarning(image, "there is no such picture in the folder"))
         return
     belonging = places.of(image)
     reason = why_outside(plan.folder, belonging.to_write)
     if belonging.to_write in places.pictures:
         reason = "its sidecar's name is that of a picture"
     if reason:
-        plan.refused.append(Remark(belonging.to_write, f"not written: {reason}"))
+        plan.refused.append(InputWarning(belonging.to_write, f"not written: {reason}"))
         return
     if belonging.remark:
-        plan.remarks.append(Remark(image, belonging.remark))
+        plan.warnings.append(InputWarning(image, belonging.remark))
     try:
         change = _change(plan.folder, image, belonging.to_write, wanted)
     except (OSError, InvalidInputError) as problem:
-        plan.refused.append(Remark(belonging.to_write, f"not written: {problem}"))
+        plan.refused.append(InputWarning(belonging.to_write, f"not written: {problem}"))
         return
     if change is not None:
         plan.changes.append(change)

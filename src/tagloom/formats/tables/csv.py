@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Gathering, tidy_name
+from tagloom.formats.annotations import AnnotationBuilder, tidy_name
 from tagloom.formats.tables.text import Text, read_text
 from tagloom.vision.pictures import named_format
 
@@ -263,12 +263,12 @@ class Table:
         """Say whether nothing stands in any cell of a column."""
         return not any(row[column].strip() for row in self.rows)
 
-    def note_unused(self, gathering: Gathering, unused: Sequence[int]) -> None:
-        """Remark on columns that say nothing of tags."""
+    def note_unused(self, builder: AnnotationBuilder, unused: Sequence[int]) -> None:
+        """Warn of columns that say nothing of tags."""
         names = [self.header[column] or "(without a name)" for column in unused]
         if names:
             listed = ", ".join(map(repr, names))
-            gathering.note(str(self.path), f"{len(names)} columns were not used: {listed}")
+            builder.note(str(self.path), f"{len(names)} columns were not used: {listed}")
 
     def _check(self) -> None:
         named = [name for name in self.header if name]
@@ -378,10 +378,10 @@ class Counts:
         self._counts[what] = self._counts.get(what, 0) + 1
         self._first.setdefault(what, where)
 
-    def note(self, gathering: Gathering) -> None:
-        """Remark on all that was counted."""
+    def note(self, builder: AnnotationBuilder) -> None:
+        """Warn of all that was counted."""
         for what, number in self._counts.items():
-            gathering.note(f"{self._first[what]} (the first)", f"{number:,} {what}")
+            builder.note(f"{self._first[what]} (the first)", f"{number:,} {what}")
 
 
 NO_PICTURE = "rows name no picture: left out"

@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Gathering, Reading, Spellings, tidy_picture
+from tagloom.formats.annotations import (
+    Annotation,
+    AnnotationBuilder,
+    Reading,
+    Spellings,
+    tidy_picture,
+)
 from tagloom.formats.tables.csv import NO_PICTURE, NO_TAG, PICTURE, TAG, TAGS, Counts, plain
 from tagloom.formats.tables.text import read_text
 
@@ -25,8 +31,8 @@ def read_jsonl(path: str | Path) -> Reading:
     each tag, `suggested_absent` that for its absence. Other keys are not used, and remarked on.
     """
     text = read_text(Path(path))
-    gathering, counts, spellings = Gathering(), Counts(), Spellings()
-    text.note_guess(gathering)
+    builder, counts, spellings = AnnotationBuilder(), Counts(), Spellings()
+    text.note_guess(builder)
     says_absent = False
     for number, line in enumerate(text.lines(), 1):
         if not line or line.isspace():
@@ -34,10 +40,10 @@ def read_jsonl(path: str | Path) -> Reading:
         where = f"{text.path}, line {number}"
         given = _object(line, where)
         says_absent = says_absent or ABSENT in given
-        _gather(given, where, gathering, counts, spellings)
-    spellings.note(gathering, str(text.path))
-    counts.note(gathering)
-    return gathering.finish(text.path, TITLE, can_say_absent=says_absent, encoding=text.encoding)
+        _gather(given, where, builder, counts, spellings)
+    spellings.note(builder, str(text.path))
+    counts.note(builder)
+    return builder.finish(text.path, TITLE, lists_absences=says_absent, encoding=text.encoding)
 
 
 def picture_key(given: dict[str, Any]) -> str | None:
@@ -84,14 +90,14 @@ def _object(line: str, where: str) -> dict[str, Any]:
 def _gather(
     given: dict[str, Any],
     where: str,
-    gathering: Gathering,
+    builder: AnnotationBuilder,
     counts: Counts,
     spellings: Spellings,
 ) -> None:
     key = picture_key(given)
     image = "" if key is None else tidy_picture(_text(given[key], f"{where}, key {key!r}"))
     if image:
-        gathering.images.setdefault(image)
+        builder.images.setdefault(image)
     elif set(given) != {VOCABULARY}:
         counts.add(NO_PICTURE, where)
         return
@@ -100,11 +106,11 @@ def _gather(
         if not tag:
             counts.add(NO_TAG, where)
         elif used == VOCABULARY:
-            gathering.tags.setdefault(tag)
+            builder.tags.setdefault(tag)
         elif used == UNKNOWN:
-            gathering.leave_open(image, tag)
+            builder.leave_undecided(image, tag)
         else:
-            gathering.add(Annotation(image, tag, present, confidence), where)
+            builder.add(Annotation(image, tag, present, confidence), where)
 
 
 def _said(

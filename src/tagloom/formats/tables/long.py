@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Gathering, Reading, Spellings, tidy_picture
+from tagloom.formats.annotations import (
+    Annotation,
+    AnnotationBuilder,
+    Reading,
+    Spellings,
+    tidy_picture,
+)
 from tagloom.formats.tables.csv import (
     NO_PICTURE,
     NO_TAG,
@@ -132,32 +138,32 @@ def read_long_csv(path: str | Path) -> Reading:
     known by their columns: there the state says who speaks, whatever the probability.
     """
     table = Table.read(Path(path))
-    gathering = Gathering()
-    columns = gather_long(table, gathering)
+    builder = AnnotationBuilder()
+    columns = gather_long(table, builder)
     details = table.details(**vars(columns))
-    return gathering.finish(table.path, TITLE, can_say_absent=columns.state is not None, **details)
+    return builder.finish(table.path, TITLE, lists_absences=columns.state is not None, **details)
 
 
 def gather_long(
-    table: Table, gathering: Gathering, apart: frozenset[int] = frozenset()
+    table: Table, builder: AnnotationBuilder, apart: frozenset[int] = frozenset()
 ) -> LongColumns:
     """Collect what a table says; columns that are neither used nor `apart` are remarked on."""
     columns = LongColumns.of(table)
     counts, spellings = Counts(), Spellings()
-    table.text.note_guess(gathering)
+    table.text.note_guess(builder)
     unused = sorted(set(range(len(table.header))) - columns.used - apart - own_places(table.header))
-    table.note_unused(gathering, [place for place in unused if not table.is_blank(place)])
+    table.note_unused(builder, [place for place in unused if not table.is_blank(place)])
     for where, one, state in _said(table, columns, spellings):
         if not one.image or not one.tag:
-            _take_half(gathering, one, state, counts, where)
+            _take_half(builder, one, state, counts, where)
         elif state in {UNKNOWN, UNCERTAIN}:
-            gathering.leave_open(one.image, one.tag)
+            builder.leave_undecided(one.image, one.tag)
             if state == UNCERTAIN:
                 counts.add(UNCERTAIN_CELLS, where)
         else:
-            gathering.add(one, where)
-    spellings.note(gathering, str(table.path))
-    counts.note(gathering)
+            builder.add(one, where)
+    spellings.note(builder, str(table.path))
+    counts.note(builder)
     return columns
 
 
@@ -209,13 +215,13 @@ def _checked(table: Table, row: int, columns: LongColumns, state: State | None) 
 
 
 def _take_half(
-    gathering: Gathering, one: Annotation, state: State, counts: Counts, where: str
+    builder: AnnotationBuilder, one: Annotation, state: State, counts: Counts, where: str
 ) -> None:
     """Take a row that lacks picture or tag: alone, it only names one."""
     if one.image:
-        gathering.images.setdefault(one.image)
+        builder.images.setdefault(one.image)
     if one.tag:
-        gathering.tags.setdefault(one.tag)
+        builder.tags.setdefault(one.tag)
     if state != UNKNOWN:
         counts.add(NO_TAG if one.image else NO_PICTURE, where)
 

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Gathering, Reading, Spellings, tidy_picture
+from tagloom.formats.annotations import (
+    Annotation,
+    AnnotationBuilder,
+    Reading,
+    Spellings,
+    tidy_picture,
+)
 from tagloom.formats.tables.csv import (
     NAMES,
     NO_PICTURE,
@@ -37,10 +43,10 @@ def read_tag_list_csv(path: str | Path, *, separator: str | None = None) -> Read
     unlisted tag means, only the owner of the file can say.
     """
     table = Table.read(Path(path))
-    gathering = Gathering()
-    columns, between = gather_tag_lists(table, gathering, separator)
+    builder = AnnotationBuilder()
+    columns, between = gather_tag_lists(table, builder, separator)
     details = {**table.details(**vars(columns)), "between tags": NAMES.get(between, between)}
-    return gathering.finish(table.path, TITLE, can_say_absent=False, **details)
+    return builder.finish(table.path, TITLE, lists_absences=False, **details)
 
 
 @dataclass(frozen=True)
@@ -65,21 +71,21 @@ class TagColumns:
 
 def gather_tag_lists(
     table: Table,
-    gathering: Gathering,
+    builder: AnnotationBuilder,
     separator: str | None = None,
     apart: frozenset[int] = frozenset(),
 ) -> tuple[TagColumns, str]:
     """Collect what a table says; return where it stands, and what stands between the tags."""
     columns = TagColumns.of(table, apart)
-    table.text.note_guess(gathering)
+    table.text.note_guess(builder)
     others = set(range(len(table.header))) - {columns.picture, columns.tags} - apart
-    table.note_unused(gathering, [at for at in sorted(others) if not table.is_blank(at)])
+    table.note_unused(builder, [at for at in sorted(others) if not table.is_blank(at)])
     between = separator or _between(table, columns.tags)
     rows = [
         (cells[columns.picture], _parted(table, row, columns.tags, between))
         for row, cells in enumerate(table.rows)
     ]
-    _gather(table, rows, gathering)
+    _gather(table, rows, builder)
     return columns, between
 
 
@@ -87,11 +93,11 @@ def read_bare_tag_list_csv(path: str | Path) -> Reading:
     """Read rows `a.jpg,sea,sky` without a header, each as long as the picture has tags."""
     table = Table.read(Path(path), header=False)
     _check_bare(table)
-    gathering = Gathering()
-    table.text.note_guess(gathering)
+    builder = AnnotationBuilder()
+    table.text.note_guess(builder)
     rows = [(cells[0], [tag for tag in cells[1:] if tag.strip()]) for cells in table.rows]
-    _gather(table, rows, gathering)
-    return gathering.finish(table.path, BARE_TITLE, can_say_absent=False, **table.details())
+    _gather(table, rows, builder)
+    return builder.finish(table.path, BARE_TITLE, lists_absences=False, **table.details())
 
 
 def is_bare(rows: list[list[str]], separator: str) -> bool:
@@ -137,22 +143,22 @@ def _check_bare(table: Table) -> None:
             )
 
 
-def _gather(table: Table, rows: list[tuple[str, list[str]]], gathering: Gathering) -> None:
+def _gather(table: Table, rows: list[tuple[str, list[str]]], builder: AnnotationBuilder) -> None:
     counts, spellings = Counts(), Spellings()
     for row, (name, tags) in enumerate(rows):
         image, where = tidy_picture(name), table.where(row)
         if not image:
             counts.add(NO_PICTURE, where)
             continue
-        gathering.images.setdefault(image)
+        builder.images.setdefault(image)
         for written in tags:
             tag = spellings.tidy(written.strip())
             if tag:
-                gathering.add(Annotation(image, tag), where)
+                builder.add(Annotation(image, tag), where)
             else:
                 counts.add(NO_TAG, where)
-    spellings.note(gathering, str(table.path))
-    counts.note(gathering)
+    spellings.note(builder, str(table.path))
+    counts.note(builder)
 
 
 def _between(table: Table, column: int) -> str:

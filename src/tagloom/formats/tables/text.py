@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Gathering
+from tagloom.formats.annotations import AnnotationBuilder
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8", "UTF-8 with a byte order mark"),
@@ -48,10 +48,10 @@ class Text:
         """Return the lines without their ends."""
         return _LINE_END.split(self.content)
 
-    def note_guess(self, gathering: Gathering) -> None:
-        """Remark that the encoding was guessed, if it was."""
+    def note_guess(self, builder: AnnotationBuilder) -> None:
+        """Warn that the encoding was guessed, if it was."""
         if self.encoding == GUESSED:
-            gathering.note(
+            builder.note(
                 str(self.path),
                 f"the text is not UTF-8: it was read as {GUESSED}. Look at letters with accents, "
                 "and save the file as UTF-8 if they are wrong",

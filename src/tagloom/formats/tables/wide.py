@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Gathering, Reading, tidy_picture
+from tagloom.formats.annotations import Annotation, AnnotationBuilder, Reading, tidy_picture
 from tagloom.formats.tables.csv import (
     NO_PICTURE,
     PICTURE,
@@ -31,30 +31,32 @@ def read_wide_csv(path: str | Path) -> Reading:
     not used, as long as there are others.
     """
     table = Table.read(Path(path))
-    gathering = Gathering()
-    picture = gather_wide(table, gathering)
+    builder = AnnotationBuilder()
+    picture = gather_wide(table, builder)
     details = table.details(picture=picture)
-    return gathering.finish(table.path, TITLE, can_say_absent=True, **details)
+    return builder.finish(table.path, TITLE, lists_absences=True, **details)
 
 
-def gather_wide(table: Table, gathering: Gathering, apart: frozenset[int] = frozenset()) -> int:
+def gather_wide(
+    table: Table, builder: AnnotationBuilder, apart: frozenset[int] = frozenset()
+) -> int:
     """Collect what a table says; return the place of the column of pictures."""
     picture = picture_place(table.header, apart)
-    table.text.note_guess(gathering)
+    table.text.note_guess(builder)
     columns, unused = _tag_columns(table, {picture, *apart})
-    table.note_unused(gathering, unused)
+    table.note_unused(builder, unused)
     counts = Counts()
     tags = [(column, table.header[column]) for column in columns]
-    gathering.tags.update(dict.fromkeys(tag for _, tag in tags))
+    builder.tags.update(dict.fromkeys(tag for _, tag in tags))
     for row, cells in enumerate(table.rows):
         where = table.where(row)
         image = tidy_picture(cells[picture])
         if not image:
             counts.add(NO_PICTURE, where)
             continue
-        gathering.images.setdefault(image)
-        _gather_row(table, row, image, tags, gathering, counts)
-    counts.note(gathering)
+        builder.images.setdefault(image)
+        _gather_row(table, row, image, tags, builder, counts)
+    counts.note(builder)
     return picture
 
 
@@ -63,7 +65,7 @@ def _gather_row(
     row: int,
     image: str,
     tags: list[tuple[int, str]],
-    gathering: Gathering,
+    builder: AnnotationBuilder,
     counts: Counts,
 ) -> None:
     cells, where = table.rows[row], table.where(row)
@@ -73,9 +75,9 @@ def _gather_row(
         if state is None:
             state = _state(table, row, column, cell)
         if state is True or state is False:
-            gathering.add(Annotation(image, tag, state), where)
+            builder.add(Annotation(image, tag, state), where)
         elif state == UNCERTAIN:
-            gathering.leave_open(image, tag)
+            builder.leave_undecided(image, tag)
             counts.add(UNCERTAIN_CELLS, where)
 
 

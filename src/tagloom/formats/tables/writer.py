@@ -58,7 +58,7 @@ def write_wide_csv(annotations: Annotations, path: Target) -> int:
             "none. Write a long table instead."
         )
     column = {tag: place for place, tag in enumerate(annotations.tags)}
-    people = annotations.said_by_people()
+    people = annotations.without_suggestions()
     rows = {image: [image, *[""] * len(column)] for image in annotations.images}
     for one in people:
         rows[one.image][column[one.tag] + 1] = str(int(one.present))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagloom.errors import InvalidInputError, TagloomError
-from tagloom.formats.annotations import Remark
+from tagloom.formats.annotations import InputWarning
 from tagloom.formats.metadata.sidecars import (
     SidecarChange,
     SidecarPlan,
@@ -219,13 +219,13 @@ class ApplyReport:
         Sidecars that were created or changed, relative to the folder.
     unchanged : list of str
         Sidecars that held all that was planned already, as after an interrupted run.
-    failed : list of Remark
+    failed : list of InputWarning
         Sidecars that could not be written, and why; they are as they were.
     """
 
     written: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
-    failed: list[Remark] = field(default_factory=list)
+    failed: list[InputWarning] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -240,14 +240,14 @@ class UndoReport:
         Sidecars that were not there before, and are not now.
     unchanged : list of str
         Sidecars that were as before already.
-    refused : list of Remark
+    refused : list of InputWarning
         Sidecars that somebody has changed since, or that could not be written; left as they are.
     """
 
     restored: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
-    refused: list[Remark] = field(default_factory=list)
+    refused: list[InputWarning] = field(default_factory=list)
 
 
 def apply_sidecars(plan: SidecarPlan, journal: str | os.PathLike[str]) -> ApplyReport:
@@ -270,7 +270,7 @@ def apply_sidecars(plan: SidecarPlan, journal: str | os.PathLike[str]) -> ApplyR
             try:
                 _apply_one(plan.folder, change, writer, report)
             except (OSError, InvalidInputError) as problem:
-                report.failed.append(Remark(change.path, str(problem)))
+                report.failed.append(InputWarning(change.path, str(problem)))
     return report
 
 
@@ -320,7 +320,7 @@ def undo_sidecars(
         try:
             _undo_one(root, read, history, report)
         except (OSError, InvalidInputError) as problem:
-            report.refused.append(Remark(item, str(problem)))
+            report.refused.append(InputWarning(item, str(problem)))
     return report
 
 
