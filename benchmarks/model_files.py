@@ -55,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=4500)
     parser.add_argument("--labels", type=int, default=260)
-    parser.add_argument("--energy", type=float, default=0.8)
+    parser.add_argument("--n-components", type=float, default=0.8)
     given = parser.parse_args()
     features, known = collection(given.items, given.labels)
     learners = (
@@ -64,7 +64,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         for learner in learners:
-            tagger = SemanticTagger(learner, energy=given.energy).fit(features, known)
+            tagger = SemanticTagger(learner, n_components=given.n_components).fit(features, known)
             report(tagger, Path(folder) / "model.tagloom")
 
 

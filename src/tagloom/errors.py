@@ -1,12 +1,10 @@
-"""Every error and warning that tagloom raises on purpose.
+"""The errors and warnings that tagloom raises on purpose.
 
 A message says what is wrong, where, what was expected, what was found and what to do.
 """
 
 from importlib import import_module
 from typing import Any
-
-# §§ main errors
 
 
 class TagloomError(Exception):
@@ -25,20 +23,8 @@ class UnwritableFileError(TagloomError, OSError):
     """A file that cannot be written where it was asked for."""
 
 
-class TagloomWarning(UserWarning):
-    """Base class of every warning raised by tagloom, but for ``ConvergenceWarning``."""
-
-
-class UnlearnableLabelWarning(TagloomWarning):
-    """A label of which too little is known to tell the items that have it from the others."""
-
-
-# §§ extras
-# The libraries that only some users install, and the message for the others.
-
-
 class MissingExtraError(TagloomError, ImportError):
-    """A part of tagloom whose libraries are not installed, with the command that brings them."""
+    """An optional dependency that is not installed, with the command that installs it."""
 
     def __init__(self, purpose: str, library: str, extra: str) -> None:
         super().__init__(
@@ -48,8 +34,16 @@ class MissingExtraError(TagloomError, ImportError):
 
 
 def import_extra(library: str, *, purpose: str, extra: str = "vision") -> Any:
-    """Import a library of an extra, or say which extra brings it."""
+    """Import an optional dependency, or raise an error that names the extra to install."""
     try:
         return import_module(library)
     except ModuleNotFoundError as problem:
         raise MissingExtraError(purpose, library, extra) from problem
+
+
+class TagloomWarning(UserWarning):
+    """Base class of every warning raised by tagloom, except ``ConvergenceWarning``."""
+
+
+class UnlearnableLabelWarning(TagloomWarning):
+    """A label with too few known presences or absences to learn from."""

@@ -1,27 +1,27 @@
-"""Files are written whole or not at all."""
+"""Files: atomic writes, TOML configurations and the user's cache folder."""
 
 import os
-import sys
 import tempfile
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from tagloom.errors import UnwritableFileError
+from platformdirs import user_cache_path
 
-# §§ main files
+from tagloom.errors import InvalidInputError, UnwritableFileError
 
-
-_UMASK = threading.Lock()
+_UMASK_LOCK = threading.Lock()
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a path beside `path`; what is written there takes the name `path` at the end.
+    """Yield a temporary path beside `path`, and rename it to `path` at the end of the block.
 
-    An error or an interrupt inside the block leaves whatever stood at `path` untouched and removes
-    the unfinished file. The data reach the disk before the name does, so that a power cut cannot
+    An error or an interrupt inside the block removes the temporary file and leaves any existing
+    file at `path` untouched. The data is flushed to disk before the rename, so a power cut cannot
     leave an empty file under the final name.
     """
     target = Path(path)
@@ -44,29 +44,28 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _mode_for(target: Path) -> int:
-    """Keep the permissions of the file that is replaced; else those the user's umask gives."""
+    """Return the permissions of the file to replace, or those that the user's umask gives."""
     with suppress(FileNotFoundError):
         return target.stat().st_mode & 0o777
-    # The mask can only be read by setting it, for all threads at once.
-    with _UMASK:
+    # The umask can only be read by setting it, which affects all threads.
+    with _UMASK_LOCK:
         umask = os.umask(0)
         os.umask(umask)
     return 0o666 & ~umask
 
 
-# §§ places
-# Where things are kept between runs.
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a TOML file in UTF-8, with or without a byte order mark."""
+    source = Path(path)
+    try:
+        return tomllib.loads(source.read_text(encoding="utf-8-sig"))
+    except OSError as problem:
+        raise InvalidInputError(f"{source} cannot be read: {problem.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise InvalidInputError(f"{source} is not valid TOML: {problem}.") from None
 
 
 def user_cache() -> Path:
-    """Give tagloom's folder in the user's cache directory; ``TAGLOOM_CACHE`` overrides it."""
+    """Return tagloom's folder in the user's cache directory; ``TAGLOOM_CACHE`` overrides it."""
     override = os.environ.get("TAGLOOM_CACHE")
-    return Path(override) if override else _system_cache() / "tagloom"
-
-
-def _system_cache() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(override) if override else user_cache_path("tagloom", appauthor=False)

@@ -158,7 +158,7 @@ def _area(precision: Floats, n_found: npt.NDArray[np.integer[Any]]) -> float:
 def _voc11(precision: Floats, n_found: npt.NDArray[np.integer[Any]]) -> float:
     """Take the best precision at recall t or more, t = 0, 0.1, ..., 1, and their mean.
 
-    Recall falls along the line. Whole numbers are compared: n_found / n >= i / 10 in floats would
+    Recall falls along the line. Integers are compared: n_found / n >= i / 10 in floats would
     hang on the last bit.
     """
     best = np.maximum.accumulate(precision)

@@ -1,4 +1,4 @@
-"""One progress bar for all long work: shown to people, silent in pipes."""
+"""One progress bar for all long-running work: shown in terminals, silent in pipes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 def progress_bar(
     total: int, description: str, *, show: bool = True, unit: str | None = None
 ) -> Iterator[Callable[[], None]]:
-    """Yield a function that moves the bar one step; nothing is drawn where nobody looks.
+    """Yield a function that advances the bar by one step; nothing is drawn outside a terminal.
 
-    With a `unit`, "pictures" say, the bar also tells how many of them are done per second.
+    With a `unit`, such as "pictures", the bar also shows the rate per second.
     """
     if not show:
         yield _do_nothing
         return
-    # rich costs a tenth of a second to import: only those who watch pay for it.
+    # Importing rich takes a tenth of a second: do it only if a bar is shown.
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -48,4 +48,4 @@ def progress_bar(
 
 
 def _do_nothing() -> None:
-    """Stand in for a bar that nobody asked for."""
+    """Stand in for the step function when no bar is shown."""

@@ -1,4 +1,4 @@
-"""Refusals of arguments that cannot be meant: what was expected, what was found."""
+"""Checks of arguments: each raises an error that says what was expected and what was found."""
 
 import numbers
 from collections.abc import Iterable
@@ -10,22 +10,20 @@ from tagloom.errors import InvalidInputError
 
 
 def is_integer(given: Any) -> bool:
-    """Say whether this is a whole number; True is none."""
+    """Return whether this is an integer; True and False are not."""
     return isinstance(given, numbers.Integral) and not isinstance(given, bool | np.bool_)
 
 
 def check_integer(name: str, given: Any, *, at_least: int) -> None:
-    """Refuse what is not a whole number of that size."""
+    """Require an integer of at least `at_least`."""
     if not is_integer(given) or given < at_least:
-        raise InvalidInputError(
-            f"{name} must be a whole number of at least {at_least}; got {given!r}."
-        )
+        raise InvalidInputError(f"{name} must be an integer of at least {at_least}; got {given!r}.")
 
 
 def check_number(
     name: str, given: Any, *, low: float, high: float = np.inf, inclusive: bool = True
 ) -> None:
-    """Refuse what is not a number from `low` (itself allowed where `inclusive`) to `high`."""
+    """Require a finite number from `low` (itself allowed if `inclusive`) to `high`."""
     is_number = isinstance(given, numbers.Real) and not isinstance(given, bool | np.bool_)
     in_range = is_number and given <= high and (given >= low if inclusive else given > low)
     if not in_range or not np.isfinite(given):
@@ -35,21 +33,32 @@ def check_number(
         )
 
 
+def check_n_components(name: str, given: Any) -> None:
+    """Require scikit-learn's `n_components`: a number, a share of the variance, or None (all)."""
+    if given is None or (is_integer(given) and given >= 1):
+        return
+    if not isinstance(given, float | np.floating) or not 0 < given < 1:
+        raise InvalidInputError(
+            f"{name} must be an integer of at least 1, a share of the variance in (0, 1), or None "
+            f"for all components; got {given!r}."
+        )
+
+
 def check_flag(name: str, given: Any) -> None:
-    """Refuse what is neither True nor False."""
+    """Require True or False."""
     if not isinstance(given, bool | np.bool_):
         raise InvalidInputError(f"{name} must be True or False; got {given!r}.")
 
 
 def check_choice(name: str, given: Any, choices: tuple[Any, ...]) -> None:
-    """Refuse what is none of the choices."""
+    """Require one of the choices."""
     if not isinstance(given, str | None) or given not in choices:
         listed = ", ".join(map(repr, choices))
         raise InvalidInputError(f"{name} must be one of {listed}; got {given!r}.")
 
 
 def check_same_items(n_rows: int, n_items: int) -> None:
-    """Refuse labels of more or fewer items than there are rows."""
+    """Require labels for as many items as there are rows."""
     if n_rows != n_items:
         raise InvalidInputError(
             f"X and Y must have one row for each item: X has {n_rows} rows, Y has {n_items}."
@@ -57,7 +66,7 @@ def check_same_items(n_rows: int, n_items: int) -> None:
 
 
 def some_of(names: Iterable[object], limit: int = 5) -> str:
-    """Return the first few names for a message, and how many more there are."""
+    """Return the first few names, and the number of further ones, for a message."""
     listed = list(names)
     shown = ", ".join(map(repr, listed[:limit]))
     more = f" and {len(listed) - limit} more" if len(listed) > limit else ""

@@ -104,7 +104,7 @@ def test_what_is_finished_is_not_worked_on_again(tmp_path):
     "change",
     [
         {"folds": 3},
-        {"energy": 0.5},
+        {"n_components": 0.5},
         {"standardize": True},
         {"even_rows": True},
         {"features": "semantic"},

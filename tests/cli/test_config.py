@@ -47,8 +47,8 @@ def test_a_weight_may_be_a_number(collection, tmp_path, tagloom, write):
     ("text", "words"),
     [
         ('minutes = "soon"', "'minutes' must be a number; got 'soon'"),
-        ("seed = 1.5", "'seed' must be a whole number; got 1.5"),
-        ("seed = true", "'seed' must be a whole number; got True"),
+        ("seed = 1.5", "'seed' must be an integer; got 1.5"),
+        ("seed = true", "'seed' must be an integer; got True"),
         ('whole = "yes"', "'whole' must be true or false; got 'yes'"),
         ("whole = 1", "'whole' must be true or false; got 1"),
         ("out = 3", "'out' must be a path as text; got 3"),
@@ -59,7 +59,7 @@ def test_a_weight_may_be_a_number(collection, tmp_path, tagloom, write):
         ("least_pictures = 3", "Did you mean 'least-pictures'?"),
         ('config = "other.toml"', "there is no key 'config'"),
         ("[complete]\nfolds = 3", "there is a section [complete]"),
-        ("folds = ", "is no TOML"),
+        ("folds = ", "is not valid TOML"),
     ],
 )
 def test_what_is_wrong_is_told_with_file_and_key(text, words, collection, tmp_path, write):

@@ -37,7 +37,7 @@ def truth(*items):
         ([0], [3], "rows from 0 to 2"),
         ([-1], [0], "rows from 0 to 2"),
         ([True, False, True], [1], "np.flatnonzero"),
-        ([0.5], [1], "whole numbers"),
+        ([0.5], [1], "integers"),
         ([[0, 1]], [2], "shape"),
     ],
 )

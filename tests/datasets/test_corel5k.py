@@ -46,7 +46,7 @@ def test_stored_features_follow_the_items(tmp_path):
     [
         ("1000 1\n161003 6\n", "line 2: expected numbers of words from 1 to 5, found 6"),
         ("1000 0\n", "line 1: expected numbers of words"),
-        ("1000 1 one\n", "line 1: expected a whole number, found 'one'"),
+        ("1000 1 one\n", "line 1: expected an integer, found 'one'"),
         ("1000 1\n1000 2\n", "line 2: picture 1000 is listed a second time, with other words"),
         ("1000 1\n1001 2\n", "Picture 1001 is in training_label and in test_label"),
     ],

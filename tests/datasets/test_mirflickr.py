@@ -37,8 +37,8 @@ def test_halves_and_other_places(tmp_path):
     ("content", "problem"),
     [
         ("1\n12\n", r"line 2: picture 12 is annotated, but im12\.jpg"),
-        ("1\nx\n", "line 2: expected a whole number, found 'x'"),
-        ("-1\n", "expected a whole number"),
+        ("1\nx\n", "line 2: expected an integer, found 'x'"),
+        ("-1\n", "expected an integer"),
         ("0\n", "picture 0"),
     ],
 )

@@ -136,7 +136,7 @@ def test_error_names_place_expectation_and_finding(saved):
     content = with_annotations({"id": 3, "image_id": 7, "category_id": [1]})
     with pytest.raises(
         InvalidInputError,
-        match=r"coco\.json: annotations\[2\]\.category_id: expected a whole number.*found a list",
+        match=r"coco\.json: annotations\[2\]\.category_id: expected an integer.*found a list",
     ):
         read_coco(saved(content))
 

@@ -290,7 +290,7 @@ def test_plain_lists_are_rows_too():
 
 
 def test_what_cannot_be_joined_is_refused():
-    with pytest.raises(InvalidInputError, match="n_neighbors must be a whole number of at least 1"):
+    with pytest.raises(InvalidInputError, match="n_neighbors must be an integer of at least 1"):
         affinity_graph(rows_of(), 0)
     with pytest.raises(InvalidInputError, match="at least 2 items"):
         affinity_graph(rows_of(1), 3)

@@ -85,7 +85,7 @@ def test_whole_numbers_and_lists_are_read():
     [
         ({"weight": "rbf"}, "weight must be one of 'dot', 'cosine'"),
         ({"symmetrize": "or"}, "symmetrize must be one of"),
-        ({"n_neighbors": 0}, "n_neighbors must be a whole number of at least 1"),
+        ({"n_neighbors": 0}, "n_neighbors must be an integer of at least 1"),
         ({"metric": "l1"}, "metric must be one of"),
     ],
 )

@@ -131,7 +131,7 @@ def test_a_held_out_item_is_a_new_one(truth, n_splits, seed, unlisted):
 
 @pytest.mark.parametrize("split", [split_known, split_items])
 def test_one_fold_is_no_fold(split):
-    with pytest.raises(InvalidInputError, match="n_splits must be a whole number of at least 2"):
+    with pytest.raises(InvalidInputError, match="n_splits must be an integer of at least 2"):
         next(split(PartialLabels.from_array([[1]]), 1))
 
 

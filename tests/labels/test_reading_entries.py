@@ -39,8 +39,8 @@ def test_weights_can_contradict_and_long_lists_are_cut():
     [
         ({"rows": [0, 2]}, "Entry 1 has row 2, but the rows of this table go from 0 to 1"),
         ({"columns": [-1, 0]}, "Entry 0 has column -1"),
-        ({"rows": [0.0, 1.0]}, "whole numbers"),
-        ({"rows": [[0, 1]]}, "whole numbers"),
+        ({"rows": [0.0, 1.0]}, "integers"),
+        ({"rows": [[0, 1]]}, "integers"),
         ({"rows": [0]}, "1 rows and 2 columns"),
         ({"present": [True]}, "Expected 2 values in `present`"),
         ({"present": [1, -1]}, "found .*-1.* for entry 1.*with_hidden"),

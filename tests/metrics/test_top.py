@@ -84,5 +84,5 @@ def test_sparse_truth_counts_like_dense():
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, True])
 def test_k_must_be_a_whole_number_of_at_least_1(k):
-    with pytest.raises(InvalidInputError, match="k must be a whole number of at least 1"):
+    with pytest.raises(InvalidInputError, match="k must be an integer of at least 1"):
         at_top_k([[1]], [[1.0]], k=k)

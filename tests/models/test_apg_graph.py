@@ -146,7 +146,7 @@ def test_smoothness_without_a_graph_is_refused(parameter):
         ({"lam": -1}, r"The 'lam' parameter of APGGraph must be a finite number in \[0, inf"),
         ({"gamma": np.nan}, "'gamma' parameter"),
         ({"ridge": "much"}, "got 'much'"),
-        ({"max_iter": 0}, "'max_iter' parameter of APGGraph must be a whole number of at least 1"),
+        ({"max_iter": 0}, "'max_iter' parameter of APGGraph must be an integer of at least 1"),
         ({"solver": "newton"}, "'solver' parameter of APGGraph must be one of 'admm', 'apg', "),
         ({"fit_intercept": 1}, "must be True or False"),
         ({"on_unlearnable": "drop"}, "'on_unlearnable' parameter"),

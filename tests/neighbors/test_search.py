@@ -269,7 +269,7 @@ def test_ties_without_end_are_decided_early_and_rightly(monkeypatch):
     ("arguments", "message"),
     [
         (([[1.0], [2.0]], 2), "from 1 to 1"),
-        (([[1.0], [2.0]], True), "whole number"),
+        (([[1.0], [2.0]], True), "integer"),
         (([1.0, 2.0], 1), "1 dimension"),
         (([[1.0], [float("nan")]], 1), "nan in row 1, column 0"),
         (([[1.0], [2.0]], 1, [[1.0, 2.0]]), "must have the 1 columns"),

@@ -93,7 +93,7 @@ def test_the_whole_way_fits_into_a_pipeline(pictures):
 
 @pytest.mark.parametrize("wrong", [{"n_visual": 12}, {"n_visual": -1}, {"n_visual": 2.0}])
 def test_number_of_visual_columns_is_checked(pictures, wrong):
-    with pytest.raises(InvalidInputError, match="n_visual must be a whole number from 0 to 11"):
+    with pytest.raises(InvalidInputError, match="n_visual must be an integer from 0 to 11"):
         SemanticDescriptor(**wrong).fit(*pictures)
 
 

@@ -130,7 +130,7 @@ def test_relevance_is_the_sum_over_the_labels(data):
 
 def test_refusals(data):
     concepts, Y = data
-    with pytest.raises(InvalidInputError, match="n_bins must be a whole number of at least 2"):
+    with pytest.raises(InvalidInputError, match="n_bins must be an integer of at least 2"):
         mutual_information(concepts, Y, n_bins=1)
     with pytest.raises(InvalidInputError, match="400 rows, Y has 3"):
         mutual_information(concepts, Y[:3])

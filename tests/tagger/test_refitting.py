@@ -108,10 +108,10 @@ def test_a_warm_start_is_nearer_than_a_cold_one():
 
 
 def test_what_m_said_is_carried_to_features_that_can_say_it():
-    tagger = SemanticTagger(PAPER, energy=1).fit(features_of(TRAIN), KNOWN)
+    tagger = SemanticTagger(PAPER, n_components=None).fit(features_of(TRAIN), KNOWN)
     before, M = tagger._lesson, tagger.learner_.coef_
     shuffled = KNOWN.select(KNOWN.labels[::-1])
-    after = SemanticTagger(PAPER, energy=1).fit(features_of(TRAIN), shuffled)._lesson
+    after = SemanticTagger(PAPER, n_components=None).fit(features_of(TRAIN), shuffled)._lesson
     moved = carried(M, before, after)
     said = before.training.X @ M
     np.testing.assert_allclose(after.training.X @ moved[:, ::-1], said, atol=1e-3)

@@ -95,10 +95,12 @@ def test_what_is_loaded_and_saved_again_is_the_same(tagger, tmp_path):
     local=st.sampled_from([LocalDescriptor(9, n_components=5), LocalDescriptor(pooling="paper")]),
     scaling=st.sampled_from([None, "norm"]),
     unlisted=st.sampled_from(["unknown", 0.3, "absent"]),
-    energy=st.sampled_from([0.5, 0.9, 1]),
+    n_components=st.sampled_from([0.5, 0.9, None]),
     named=st.booleans(),
 )
-def test_any_descriptor_and_any_labels(concepts, local, scaling, unlisted, energy, named, tmp_path):
+def test_any_descriptor_and_any_labels(
+    concepts, local, scaling, unlisted, n_components, named, tmp_path
+):
     features = features_of(TRAIN)
     names = [f"ü{j}" for j in range(TRUTH.shape[1])]
     tags = [[names[j] for j in np.flatnonzero(row)] for row in TRUTH[:80]]
@@ -109,7 +111,9 @@ def test_any_descriptor_and_any_labels(concepts, local, scaling, unlisted, energ
         known = PartialLabels.from_array(TRUTH[TRAIN])
     learner = SemanticDiffusion(n_neighbors=5, on_unlearnable="ignore")
     descriptor = SemanticDescriptor(0, concepts=concepts, local=local, scaling=scaling)
-    tagger = SemanticTagger(learner, descriptor=descriptor, energy=energy).fit(features, known)
+    tagger = SemanticTagger(learner, descriptor=descriptor, n_components=n_components).fit(
+        features, known
+    )
     assert_same(there_and_back(tagger, tmp_path), tagger)
 
 

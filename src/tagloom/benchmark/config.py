@@ -2,7 +2,6 @@
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -11,8 +10,14 @@ from typing import Any
 
 from tagloom.benchmark.methods import METHODS, checked_names
 from tagloom.errors import InvalidInputError
-from tagloom.io import atomic_write
-from tagloom.validation import check_choice, check_flag, check_integer, check_number
+from tagloom.io import atomic_write, read_toml
+from tagloom.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_n_components,
+    check_number,
+)
 
 PROTOCOLS = ("per-class", "presences", "uniform")
 FEATURES = ("visual", "semantic")
@@ -39,8 +44,8 @@ class Benchmark:
         Into how many folds the known entries are split to choose parameters.
     features : {"visual", "semantic"}
         What all learners see: the visual descriptor, or the paper's [visual; s].
-    energy : float
-        Share of the variance that the principal components keep.
+    n_components : float or int
+        Principal components to keep: a share of the variance in (0, 1), or their number.
     standardize : bool
         Whether to divide each column of the visual descriptor by its standard deviation over the
         training items first: for tables whose columns have unlike units.
@@ -72,7 +77,7 @@ class Benchmark:
     seed: int = 0
     folds: int = 2
     features: str = "visual"
-    energy: float = 0.9
+    n_components: float = 0.9
     standardize: bool = False
     even_rows: bool = False
     unlisted: str | float = "absent"
@@ -121,19 +126,11 @@ def read_config(path: str | os.PathLike[str] | None, flags: Mapping[str, Any]) -
     given = {name: value for name, value in flags.items() if value is not None}
     if path is None:
         return Benchmark(**given)
+    table = read_toml(path)
     try:
-        return replace(_from_keys(_read_toml(Path(path))), **given)
+        return replace(_from_keys(table), **given)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}") from None
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInputError(f"the file cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"this is no TOML: {error}.") from None
 
 
 def _from_keys(table: Mapping[str, Any]) -> Benchmark:
@@ -176,7 +173,7 @@ def _check_numbers(config: Benchmark) -> None:
     for rate in config.rates:
         check_number("rates", rate, low=0, high=1, inclusive=False)
     object.__setattr__(config, "rates", tuple(float(rate) for rate in config.rates))
-    check_number("energy", config.energy, low=0, high=1, inclusive=False)
+    check_n_components("n_components", config.n_components)
     check_integer("repeats", config.repeats, at_least=1)
     check_integer("seed", config.seed, at_least=0)
     if config.seed + config.repeats > 2**32:

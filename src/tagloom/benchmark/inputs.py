@@ -57,14 +57,14 @@ def split_features(dataset: Dataset, *, standardize: bool = False) -> tuple[Feat
     return training, test
 
 
-def visual_features(training: Features, test: Features, energy: float) -> Pair:
+def visual_features(training: Features, test: Features, n_components: float) -> Pair:
     """Return the principal components of the visual descriptor, found on the training rows."""
     pair = Pair(training.visual, test.visual)
     if pair.training.shape[1] == 0:
         raise InvalidInputError("The set has no visual descriptors: nothing can be learned from.")
     if not training.concepts and pair.training.shape[1] < _FEW_COLUMNS:
         return scaled(*(table.astype(np.float64) for table in pair))
-    pca = DescriptorPCA(energy).fit(pair.training)
+    pca = DescriptorPCA(n_components).fit(pair.training)
     return scaled(*(np.asarray(pca.transform(table)) for table in pair))
 
 
@@ -100,10 +100,10 @@ def semantic_descriptors(training: Features, test: Features, known: PartialLabel
 
 
 def semantic_features(
-    training: Features, test: Features, known: PartialLabels, energy: float
+    training: Features, test: Features, known: PartialLabels, n_components: float
 ) -> tuple[Pair, Pair]:
     """Return the paper's features, PCA of [visual; s], and s itself."""
-    describer = Describer(None, energy)
+    describer = Describer(None, n_components)
     described = describer.describe_training(training, known), describer.describe(test)
     return scaled(*(one.X for one in described)), Pair(*(one.S for one in described))
 
@@ -253,17 +253,17 @@ class Wanted:
 _PARTS = ("global", "local", "both")
 
 
-def prepare_visual(training: Features, test: Features, energy: float, folder: Path) -> None:
+def prepare_visual(training: Features, test: Features, n_components: float, folder: Path) -> None:
     """Write the features that depend on no label."""
     if not has_pair(folder, "features"):
-        write_pair(folder, "features", visual_features(training, test, energy))
+        write_pair(folder, "features", visual_features(training, test, n_components))
 
 
 def prepare_semantic(
     training: Features,
     test: Features,
     pattern: Path,
-    energy: float,
+    n_components: float,
     folder: Path,
     wanted: Wanted,
 ) -> None:
@@ -273,7 +273,7 @@ def prepare_semantic(
         return
     known = read_pattern(pattern)
     if missing.features:
-        features, S = semantic_features(training, test, known, energy)
+        features, S = semantic_features(training, test, known, n_components)
         write_pair(folder, "features", features)
     else:
         S = semantic_descriptors(training, test, known)

@@ -102,7 +102,7 @@ def _tasks(
     config: Benchmark, name: str, identity: str, methods: Sequence[Method]
 ) -> Iterator[Task]:
     made = {
-        "energy": config.energy,
+        "n_components": config.n_components,
         "standardize": config.standardize,
         "even_rows": config.even_rows,
         "transductive": config.transductive,

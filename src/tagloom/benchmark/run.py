@@ -104,13 +104,13 @@ def prepare(plan: Plan, tasks: Sequence[Task], workers: Workers) -> dict[Path, U
     if not on_labels:
         for folder in {task.features for task in tasks}:
             with threadpool_limits(limits=1):
-                prepare_visual(training, test, plan.config.energy, folder)
+                prepare_visual(training, test, plan.config.n_components, folder)
     by_folder: dict[Path, list[Task]] = defaultdict(list)
     for task in tasks:
         by_folder[task.semantics].append(task)
     wanted = {folder: _wanted(group, on_labels) for folder, group in by_folder.items()}
     calls = [
-        (training, test, by_folder[folder][0].pattern, plan.config.energy, folder, what)
+        (training, test, by_folder[folder][0].pattern, plan.config.n_components, folder, what)
         for folder, what in wanted.items()
         if what.missing(folder)
     ]
@@ -149,14 +149,14 @@ def _prepared(
     training: Features,
     test: Features,
     pattern: Path,
-    energy: float,
+    n_components: float,
     folder: Path,
     wanted: Wanted,
 ) -> Unprepared | None:
     """Prepare one setting; one thread, so that the numbers do not depend on how many jobs run."""
     try:
         with threadpool_limits(limits=1):
-            prepare_semantic(training, test, pattern, energy, folder, wanted)
+            prepare_semantic(training, test, pattern, n_components, folder, wanted)
     except Exception as error:
         return Unprepared(folder, f"{type(error).__name__}: {error}", traceback.format_exc())
     return None

@@ -118,9 +118,12 @@ _Protocol = Annotated[
 _Features = Annotated[
     str | None, typer.Option(help="What learners see: visual, or semantic.", show_default="visual")
 ]
-_Energy = Annotated[
+_NComponents = Annotated[
     float | None,
-    typer.Option(help="Share of the variance that the features keep.", show_default="0.9"),
+    typer.Option(
+        help="Principal components to keep: a share of the variance below 1, or their number.",
+        show_default="0.9",
+    ),
 ]
 _Standardize = Annotated[
     bool | None,
@@ -178,7 +181,7 @@ def benchmark(
     repeats: _Repeats = None,
     protocol: _Protocol = None,
     features: _Features = None,
-    energy: _Energy = None,
+    n_components: _NComponents = None,
     standardize: _Standardize = None,
     even_rows: _EvenRows = None,
     unlisted: _Unlisted = None,
@@ -207,7 +210,7 @@ def benchmark(
         "repeats": repeats,
         "protocols": _split(protocol),
         "features": features,
-        "energy": energy,
+        "n_components": _number_or_share(n_components),
         "standardize": standardize,
         "even_rows": even_rows,
         "unlisted": _name_or_number(unlisted),
@@ -220,6 +223,13 @@ def benchmark(
         "figures": figures,
     }
     _run(config, flags, as_json)
+
+
+def _number_or_share(n_components: float | None) -> float | None:
+    """Return an integer for a number of components: a float is a share of the variance."""
+    if n_components is not None and n_components >= 1 and n_components.is_integer():
+        return int(n_components)
+    return n_components
 
 
 def _run(config: Path | None, flags: dict[str, Any], as_json: bool) -> None:

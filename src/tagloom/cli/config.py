@@ -1,7 +1,6 @@
 """A TOML file whose keys are the flags of a command."""
 
 import inspect
-import tomllib
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
@@ -10,10 +9,11 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from tagloom.errors import InvalidInputError
+from tagloom.io import read_toml
 
 _KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
     bool: ("true or false", (bool,)),
-    int: ("a whole number", (int,)),
+    int: ("an integer", (int,)),
     float: ("a number", (int, float)),
     str: ("a text", (str, int, float)),
     Path: ("a path as text", (str,)),
@@ -31,7 +31,7 @@ def _take_over(ctx: typer.Context, path: Path | None) -> Path | None:
     }
     kinds = get_type_hints(inspect.unwrap(_callback(ctx)))
     values: dict[str, Any] = {}
-    for key, value in _read(path).items():
+    for key, value in read_toml(path).items():
         if key not in names:
             raise InvalidInputError(f"{path}: {_no_such(key, value, sorted(names))}")
         values[names[key]] = _as_on_the_command_line(path, key, value, kinds[names[key]])
@@ -41,15 +41,6 @@ def _take_over(ctx: typer.Context, path: Path | None) -> Path | None:
 
 def _callback(ctx: typer.Context) -> Any:
     return ctx.command.callback
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as problem:
-        raise InvalidInputError(f"{path} cannot be read: {problem.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise InvalidInputError(f"{path} is no TOML: {problem}.") from None
 
 
 def _no_such(key: str, value: Any, names: list[str]) -> str:
@@ -70,7 +61,7 @@ def _as_on_the_command_line(path: Path, key: str, value: Any, kind: Any) -> Any:
     one = get_args(kind)[0] if several else kind
     words, types = _KINDS[one]
     given = value if several and isinstance(value, list) else [value]
-    # In Python true is a whole number as well; here it is not.
+    # In Python true is an integer as well; here it is not.
     if not all(isinstance(v, types) and isinstance(v, bool) == (one is bool) for v in given):
         expected = f"{words}, or a list of them" if several else words
         raise InvalidInputError(f"{path}: {key!r} must be {expected}; got {value!r}.")

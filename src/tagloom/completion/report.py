@@ -29,7 +29,7 @@ from tagloom.progress import progress_bar
 from tagloom.vision.pictures import PictureError, decode, decoders_quiet
 
 # §§ data
-# What the page's script needs to know, in columns of small whole numbers.
+# What the page's script needs to know, in columns of small integers.
 
 
 # A row of thumbnails; the number of all is told beside it.

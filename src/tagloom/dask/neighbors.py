@@ -115,7 +115,7 @@ def cluster_neighbors(
     rows = row_blocks(X)
     if not is_integer(n_neighbors) or not 1 <= n_neighbors < rows.n_rows:
         raise InvalidInputError(
-            f"n_neighbors must be a whole number from 1 to {rows.n_rows - 1}, the number of rows "
+            f"n_neighbors must be an integer from 1 to {rows.n_rows - 1}, the number of rows "
             f"that can be neighbours; got {n_neighbors!r}."
         )
     search = Search(int(n_neighbors), metric, algorithm)

@@ -141,7 +141,7 @@ class ClusterPCA(TransformerMixin, BaseEstimator):
             return
         if is_integer(self.n_components):
             raise InvalidInputError(
-                f"{name} must be a whole number from 1 to {most}, or a share of the variance "
+                f"{name} must be an integer from 1 to {most}, or a share of the variance "
                 f"below 1; got {self.n_components!r}."
             )
         check_number(name, self.n_components, low=0, high=1, inclusive=False)

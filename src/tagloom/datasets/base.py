@@ -132,7 +132,7 @@ def _rows(name: str, part: str, given: npt.ArrayLike) -> Rows:
     rows = np.asarray(given)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise InvalidInputError(
-            f"The {part} rows of {name} must be a list of whole numbers; found an array of "
+            f"The {part} rows of {name} must be a list of integers; found an array of "
             f"{rows.dtype} of shape {rows.shape}. A mask becomes rows by np.flatnonzero(mask)."
         )
     return rows.astype(np.int64)
@@ -357,9 +357,9 @@ def numbered_lines(path: Path) -> list[tuple[int, str]]:
 
 
 def whole_number(text: str, where: str) -> int:
-    """Return the whole number that a text says, in plain digits."""
+    """Return the integer that a text says, in plain digits."""
     if not (text.isascii() and text.isdigit()):
-        raise InvalidInputError(f"{where}: expected a whole number, found {text!r}.")
+        raise InvalidInputError(f"{where}: expected an integer, found {text!r}.")
     return int(text)
 
 

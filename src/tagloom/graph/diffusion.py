@@ -198,7 +198,7 @@ def diffuse(S: sparse.csr_array, R: Array, reach: float, *, tol: float = 1e-4) -
     if reach == 1:
         raise InvalidInputError(f"reach must be a number in [0, 1); got {reach!r}.")
     if R.dtype.kind != "f":
-        # Shares of whole numbers and truth values are no whole numbers.
+        # Shares of integers and truth values are no integers.
         R = R.astype(np.float64)
     if reach == 0:
         return R.copy()

@@ -447,7 +447,7 @@ def checked_positions(
         positions = as_array(given, f"The {kind}s")
         if positions.ndim != 1 or (positions.size and positions.dtype.kind not in "iu"):
             raise InvalidInputError(
-                f"The {kind}s must be a list of whole numbers; found type {positions.dtype} "
+                f"The {kind}s must be a list of integers; found type {positions.dtype} "
                 f"and shape {positions.shape}."
             )
         outside = np.flatnonzero((positions < 0) | (positions >= size))

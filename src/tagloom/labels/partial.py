@@ -99,7 +99,7 @@ def write_sparse(store: Store) -> tuple[Any, Any]:
     cells = store.cells()
     present = cells.pick(cells.codes == PRESENT)
     known = _all_known(store) if store.background else cells
-    # Whole numbers of one byte would overflow in products such as Y.T @ Y.
+    # Integers of one byte would overflow in products such as Y.T @ Y.
     return _matrix(present, store, np.float64), _matrix(known, store, np.bool_)
 
 
@@ -304,7 +304,7 @@ class PartialLabels(KnownTable):
         Parameters
         ----------
         Y : array-like of shape (n_items, n_labels)
-            Booleans and whole numbers are complete; floats, objects and masked arrays may not be.
+            Booleans and integers are complete; floats, objects and masked arrays may not be.
         labels, items : iterable of hashable, optional
             Names; labels are numbered and items left unnamed where they are not given.
         weights : array-like of shape (n_items, n_labels), optional

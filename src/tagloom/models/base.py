@@ -408,12 +408,10 @@ def parameter(model: Any, name: str) -> tuple[str, Any]:
 
 
 def check_n_jobs(model: Any) -> None:
-    """Refuse a number of workers that is not a whole number other than 0, or None."""
+    """Refuse a number of workers that is not an integer other than 0, or None."""
     name, given = parameter(model, "n_jobs")
     if given is not None and (not is_integer(given) or given == 0):
-        raise InvalidInputError(
-            f"{name} must be None or a whole number other than 0; got {given!r}."
-        )
+        raise InvalidInputError(f"{name} must be None or an integer other than 0; got {given!r}.")
 
 
 def check_share_below_one(model: Any, name: str) -> None:

@@ -274,7 +274,7 @@ def tune(
     known = as_partial_labels(Y)
     check_integer("n_splits", n_splits, at_least=2)
     if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
-        raise InvalidInputError(f"n_jobs must be a whole number other than 0; got {n_jobs!r}.")
+        raise InvalidInputError(f"n_jobs must be an integer other than 0; got {n_jobs!r}.")
     if seconds is not None:
         check_number("seconds", seconds, low=0)
     check_choice("hold_out", hold_out, tuple(_SPLITS))

@@ -79,7 +79,7 @@ def _all_equal(rows: Matrix, others: Positions) -> bool:
 
 
 def _keys(rows: Matrix) -> Positions:
-    """Return a whole number for each row that is the same for equal rows."""
+    """Return an integer for each row that is the same for equal rows."""
     generator = np.random.default_rng(0)
     factors: npt.NDArray[np.uint64] = generator.integers(1, 1 << 63, rows.shape[1], np.uint64)
     keys = np.zeros(len(rows), dtype=np.uint64)
@@ -265,6 +265,6 @@ def _checked_queries(queries: npt.ArrayLike, rows: Matrix) -> Matrix:
 def _check_number(n_neighbors: int, available: int) -> None:
     if not is_integer(n_neighbors) or not 1 <= n_neighbors <= available:
         raise InvalidInputError(
-            f"n_neighbors must be a whole number from 1 to {available}, the number of rows that "
+            f"n_neighbors must be an integer from 1 to {available}, the number of rows that "
             f"can be neighbours; got {n_neighbors!r}."
         )

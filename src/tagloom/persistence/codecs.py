@@ -27,8 +27,8 @@ from tagloom.persistence.container import (
 )
 from tagloom.semantics.concepts import ConceptSelector
 from tagloom.semantics.descriptor import SemanticDescriptor
-from tagloom.semantics.features import DescriptorPCA
 from tagloom.semantics.local import LocalDescriptor
+from tagloom.semantics.pca import DescriptorPCA
 from tagloom.tagger.inputs import Aligned, Describer, Lesson, described_as
 from tagloom.vision import Features
 

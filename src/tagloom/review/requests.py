@@ -71,7 +71,7 @@ def whole(name: str, text: str | None, *, below: int, default: int | None = None
     if text is None and default is not None:
         return default
     if text is None or not _WHOLE.fullmatch(text) or int(text) >= below:
-        raise RefusedError(400, f"{name} must be a whole number from 0 to {below - 1}.")
+        raise RefusedError(400, f"{name} must be an integer from 0 to {below - 1}.")
     return int(text)
 
 

@@ -2,8 +2,8 @@
 
 from tagloom.semantics.concepts import ConceptSelector, mutual_information
 from tagloom.semantics.descriptor import SemanticDescriptor
-from tagloom.semantics.features import DescriptorPCA
 from tagloom.semantics.local import LocalDescriptor
+from tagloom.semantics.pca import DescriptorPCA
 
 __all__ = [
     "ConceptSelector",

@@ -126,7 +126,7 @@ class SemanticDescriptor(TransformerMixin, BaseEstimator):
     def _split(self, rows: Array) -> tuple[Array, Array]:
         if not is_integer(self.n_visual) or not 0 <= self.n_visual <= rows.shape[1]:
             raise InvalidInputError(
-                f"n_visual must be a whole number from 0 to {rows.shape[1]}, the number of "
+                f"n_visual must be an integer from 0 to {rows.shape[1]}, the number of "
                 f"columns; got {self.n_visual!r}."
             )
         return rows[:, : self.n_visual], rows[:, self.n_visual :]

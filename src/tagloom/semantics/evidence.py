@@ -70,7 +70,7 @@ def evidence_blocks(known: PartialLabels, rows: int) -> Iterator[tuple[slice, Ev
 
 
 def _from_codes(codes: npt.NDArray[np.int8], weights: Floats | None) -> Evidence:
-    # Counts of entries that weigh 1 are whole numbers, which single precision holds without error.
+    # Counts of entries that weigh 1 are integers, which single precision holds without error.
     dtype = np.float32 if weights is None else np.float64
     present = (codes == int(State.PRESENT)).astype(dtype)
     if weights is None:

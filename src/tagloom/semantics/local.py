@@ -21,7 +21,7 @@ from tagloom.semantics.evidence import (
     label_rates,
     read_labels,
 )
-from tagloom.semantics.features import fitted_pca
+from tagloom.semantics.pca import fitted_pca
 from tagloom.validation import check_choice, check_integer, check_number
 
 # §§ pooling

@@ -119,14 +119,14 @@ class Described(NamedTuple):
 class Describer:
     """Describes training pictures once, and new pictures the way those went."""
 
-    def __init__(self, descriptor: SemanticDescriptor | None, energy: float) -> None:
+    def __init__(self, descriptor: SemanticDescriptor | None, n_components: float | None) -> None:
         self.descriptor = SemanticDescriptor(0) if descriptor is None else clone(descriptor)
-        self.pca = DescriptorPCA(energy)
+        self.pca = DescriptorPCA(n_components)
 
     @classmethod
     def of(cls, descriptor: SemanticDescriptor, pca: DescriptorPCA) -> "Describer":
         """Take over fitted parts."""
-        describer = cls(None, pca.energy)
+        describer = cls(None, pca.n_components)
         describer.descriptor, describer.pca = descriptor, pca
         return describer
 
@@ -196,11 +196,15 @@ class Lesson(NamedTuple):
 
     @classmethod
     def of(
-        cls, features: Features, Y: Any, descriptor: SemanticDescriptor | None, energy: float
+        cls,
+        features: Features,
+        Y: Any,
+        descriptor: SemanticDescriptor | None,
+        n_components: float | None,
     ) -> Self:
         """Match labels to pictures and describe these, none by its own labels."""
         alignment = align(as_partial_labels(Y), features.items)
-        describer = Describer(descriptor, energy)
+        describer = Describer(descriptor, n_components)
         training = describer.describe_training(features, alignment.known)
         return cls(features, alignment, describer, training)
 

@@ -177,8 +177,9 @@ class SemanticTagger(BaseEstimator):
         Weight of an edge of the semantic graph.
     descriptor : SemanticDescriptor, optional
         How to describe; its `n_visual` and `concept_names` are set from the pictures.
-    energy : float, default=0.9
-        Share of the variance that the features keep.
+    n_components : float, int or None, default=0.9
+        Principal components that the features keep, as in scikit-learn's PCA: a float in (0, 1) is
+        the share of the variance, an integer the number, None is all of them.
     encoder : Encoder, optional
         Looks at pictures that are given as a folder; EfficientNet-Lite0 by default.
     cache : path, optional
@@ -215,7 +216,7 @@ class SemanticTagger(BaseEstimator):
         n_neighbors: int = 10,
         weight: str = "dot",
         descriptor: SemanticDescriptor | None = None,
-        energy: float = 0.9,
+        n_components: float | None = 0.9,
         encoder: Encoder | None = None,
         cache: str | os.PathLike[str] | None = None,
         random_state: int = 0,
@@ -225,7 +226,7 @@ class SemanticTagger(BaseEstimator):
         self.n_neighbors = n_neighbors
         self.weight = weight
         self.descriptor = descriptor
-        self.energy = energy
+        self.n_components = n_components
         self.encoder = encoder
         self.cache = cache
         self.random_state = random_state
@@ -264,7 +265,7 @@ class SemanticTagger(BaseEstimator):
         check_choice("weight", self.weight, WEIGHTS)
         check_learner(self.learner)
         seen = self._eyes().look(pictures)
-        lesson = Lesson.of(seen.features, Y, self.descriptor, self.energy)
+        lesson = Lesson.of(seen.features, Y, self.descriptor, self.n_components)
         graph = self._graph_of(lesson) if takes_graph(self.learner) else None
         tuning, learner = learned(
             self.learner,
@@ -302,7 +303,7 @@ class SemanticTagger(BaseEstimator):
         if pictures is not None:
             seen = self._eyes(self._seen_by).look(pictures)
             features = with_more(features, seen.features)
-        lesson = Lesson.of(features, Y, self.descriptor, self.energy)
+        lesson = Lesson.of(features, Y, self.descriptor, self.n_components)
         graph = self._graph_of(lesson) if takes_graph(self.learner_) else None
         learner = learned_again(self.learner_, before, lesson, graph)
         tuning = None if self.tuning_ is None else replace(self.tuning_, model=learner)

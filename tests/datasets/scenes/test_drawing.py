@@ -79,7 +79,7 @@ def test_impossible_sizes_are_refused(size):
 
 @pytest.mark.parametrize(("number", "random_state"), [(-1, 0), (0, -1), (1.5, 0), (True, 0)])
 def test_impossible_numbers_are_refused(number, random_state):
-    with pytest.raises(InvalidInputError, match="whole number"):
+    with pytest.raises(InvalidInputError, match="integer"):
         draw_scene(number, random_state)
 
 

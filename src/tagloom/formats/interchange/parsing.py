@@ -20,7 +20,7 @@ _KINDS = {
     list: "a list",
     str: "a text",
     bool: "true or false",
-    int: "a whole number",
+    int: "an integer",
     float: "a number",
     type(None): "null",
 }
@@ -141,9 +141,9 @@ class Place:
         return _encodable(self.value, self)
 
     def identity(self) -> int | str:
-        """Return a whole number or a text, by which other places refer to this one."""
+        """Return an integer or a text, by which other places refer to this one."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | str):
-            self.refuse("a whole number or a text as id")
+            self.refuse("an integer or a text as id")
         return self.value
 
     def probability(self) -> float | None:

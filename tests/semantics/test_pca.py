@@ -4,7 +4,7 @@ from sklearn.base import clone
 
 from tagloom.errors import InvalidInputError
 from tagloom.semantics import DescriptorPCA
-from tagloom.semantics.features import column_variances
+from tagloom.semantics.pca import column_variances
 
 
 @pytest.fixture
@@ -14,26 +14,32 @@ def rows():
 
 
 @pytest.mark.parametrize("n_rows", [80, 9])
-@pytest.mark.parametrize("energy", [0.5, 0.9, 0.999])
-def test_fewest_components_that_keep_the_energy(rows, n_rows, energy):
+@pytest.mark.parametrize("n_components", [0.5, 0.9, 0.999])
+def test_fewest_components_that_keep_the_share_of_variance(rows, n_rows, n_components):
     rows = rows[:n_rows]
-    Z = clone(DescriptorPCA(energy)).fit_transform(rows)
+    Z = clone(DescriptorPCA(n_components)).fit_transform(rows)
     total = rows.var(axis=0).sum()
-    assert Z.var(axis=0).sum() >= energy * total
-    assert Z[:, :-1].var(axis=0).sum() < energy * total
+    assert Z.var(axis=0).sum() >= n_components * total
+    assert Z[:, :-1].var(axis=0).sum() < n_components * total
     covariance = Z.T @ Z
     np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-8 * total)
 
 
-def test_all_energy_keeps_distances(rows):
-    Z = DescriptorPCA(1.0).fit_transform(rows)
+def test_all_components_keep_distances(rows):
+    Z = DescriptorPCA(None).fit_transform(rows)
     np.testing.assert_allclose(
         np.linalg.norm(Z[0] - Z[1:], axis=1), np.linalg.norm(rows[0] - rows[1:], axis=1)
     )
 
 
-def test_blocks_get_the_same_energy(rows):
-    pca = DescriptorPCA(1.0, blocks=[3, 9]).fit(rows)
+@pytest.mark.parametrize("n_components", [1, 5, 12, 40])
+def test_a_number_of_components(rows, n_components):
+    Z = DescriptorPCA(n_components).fit_transform(rows)
+    assert Z.shape == (80, min(n_components, 12))
+
+
+def test_blocks_get_the_same_variance(rows):
+    pca = DescriptorPCA(None, blocks=[3, 9]).fit(rows)
     scaled = rows / pca.scales_
     assert scaled[:, :3].var(axis=0).sum() == pytest.approx(1)
     assert scaled[:, 3:].var(axis=0).sum() == pytest.approx(1)
@@ -47,17 +53,18 @@ def test_new_rows_go_the_fitted_way_and_precision_stays(rows):
     assert len(pca.get_feature_names_out()) == pca.n_components_
 
 
-def test_rows_without_any_energy(rows):
+def test_rows_without_any_variance(rows):
     assert (DescriptorPCA().fit_transform(np.ones((5, 3))) == 0).all()
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"energy": 0}, "energy must be a finite number in"),
-        ({"energy": 1.5}, "energy must be"),
+        ({"n_components": 0}, "n_components must be an integer of at least 1"),
+        ({"n_components": 1.5}, "n_components must be"),
+        ({"n_components": 1.0}, r"a share of the variance in \(0, 1\)"),
         ({"blocks": [3, 4]}, "add up to 7"),
-        ({"blocks": [3.5, 8.5]}, "whole numbers"),
+        ({"blocks": [3.5, 8.5]}, "integers"),
     ],
 )
 def test_refusals(rows, wrong, message):
@@ -67,5 +74,5 @@ def test_refusals(rows, wrong, message):
 
 def test_variances_of_columns_taken_a_few_rows_at_a_time(monkeypatch):
     X = (100 + np.random.default_rng(0).standard_normal((50, 3))).astype(np.float32)
-    monkeypatch.setattr("tagloom.semantics.features._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("tagloom.semantics.pca._ROWS_AT_ONCE", 7)
     np.testing.assert_allclose(column_variances(X), X.astype(np.float64).var(axis=0), rtol=1e-12)
