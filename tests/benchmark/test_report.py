@@ -139,6 +139,6 @@ def test_verdicts_count_every_rate_once():
     )
     (line,) = verdicts(differences)
     assert line == (
-        "APG-Graph against the best baseline, 4 rates: above it at 1, below it at 1, "
+        "Semantic diffusion against the best baseline, 4 rates: above it at 1, below it at 1, "
         "not told apart from it at 1, with too few seeds to compare with it at 1."
     )

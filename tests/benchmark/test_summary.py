@@ -17,7 +17,7 @@ def printed(results, width=120):
 
 
 def of_ours(differences):
-    """Return the one row of APG-Graph."""
+    """Return the one row of semantic diffusion."""
     (row,) = differences[differences["method"] == "semantic-diffusion"].to_dict("records")
     return row
 
@@ -92,13 +92,13 @@ def test_a_result_against_us_is_printed_like_any_other():
     results.loc[results["method"] == "semantic-diffusion", "map"] -= 0.1
     text = printed(results)
     assert "−6.9 [−7.4, −6.4], n=3" in text
-    assert text.index("FastTag") < text.index("APG-Graph")
+    assert text.index("FastTag") < text.index("Semantic diffusion")
 
 
 def test_the_summary_fits_a_terminal_of_80_columns_whole():
     text = printed(results_table(rates=(0.1, 0.2, 0.3, 0.4, 0.5)), width=80)
     assert "…" not in text
-    assert "APG-Graph (paper)" in text
+    assert "APG-Graph" in text
 
 
 def test_names_from_files_are_not_taken_for_markup():

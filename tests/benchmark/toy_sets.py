@@ -12,7 +12,7 @@ RIDGE = Method("ridge", "Ridge", "toy_learners:Ridge")
 RATES = Method("rates", "Rates", "toy_learners:Rates")
 GRAPH = Method(
     "graph",
-    "APG-Graph (paper)",
+    "APG-Graph",
     "tagloom.models:APGGraph",
     {"ridge": 0.0},
     not_searched=("ridge",),

@@ -59,7 +59,7 @@ def test_people_are_told_what_was_done_and_where_it_lies(tmp_path):
     answer = runner.invoke(app, command)
     assert answer.exit_code == 0, answer.output
     assert "1 cell: 1 protocol x 1 rate x 1 seed x 1 method" in answer.stdout
-    assert "APG-Graph (paper)" in answer.stdout
+    assert "APG-Graph" in answer.stdout
     assert "results.csv" in answer.stdout
 
 
@@ -122,7 +122,7 @@ def test_a_missing_extra_is_told_before_anything_runs(tmp_path, monkeypatch, mis
 def test_methods_are_listed():
     answer = runner.invoke(app, ["benchmark", "--list-methods"])
     assert "least-squares" in answer.stdout
-    assert answer.stdout.strip().splitlines()[-1].endswith("APG-Graph  (ours)")
+    assert answer.stdout.strip().splitlines()[-1].endswith("Semantic diffusion  (ours)")
     listed = json.loads(runner.invoke(app, ["benchmark", "--list-methods", "--json"]).stdout)
     assert [one["name"] for one in listed if one["ours"]] == ["apg-graph", "semantic-diffusion"]
 

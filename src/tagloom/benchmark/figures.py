@@ -117,7 +117,7 @@ _LINES = {
     "binary-relevance": Line("#56b4e9", "s"),
     "maxide": Line("#0072b2", "D"),
     "fasttag": Line("#cc79a7", "v"),
-    "neighbours": Line("#009e73", "^"),
+    "neighbors": Line("#009e73", "^"),
     "propagation": Line("#5e3c99", "P"),
     "apg-graph": Line("#e69f00", "o", 2.2),
     "semantic-diffusion": Line("#d55e00", "o", 2.8),

@@ -67,7 +67,7 @@ METHODS = (
     Method("binary-relevance", "Binary relevance", "tagloom.models:BinaryRelevance"),
     Method("maxide", "Maxide", "tagloom.models:Maxide"),
     Method("fasttag", "FastTag", "tagloom.models:FastTag"),
-    Method("neighbours", "Neighbour vote", "tagloom.models:KNeighborsTagger"),
+    Method("neighbors", "Nearest neighbours", "tagloom.models:KNeighborsTagger"),
     Method(
         "propagation",
         "Label propagation",
@@ -77,7 +77,7 @@ METHODS = (
     # The paper searches lambda and gamma alone and knows no ridge.
     Method(
         "apg-graph",
-        "APG-Graph (paper)",
+        "APG-Graph",
         "tagloom.models:APGGraph",
         {"ridge": 0.0},
         not_searched=("ridge",),
@@ -87,7 +87,7 @@ METHODS = (
     ),
     Method(
         "semantic-diffusion",
-        "APG-Graph",
+        "Semantic diffusion",
         "tagloom.models:SemanticDiffusion",
         ours=True,
         sees_unlabelled=True,

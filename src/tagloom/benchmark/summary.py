@@ -194,7 +194,9 @@ def _table(title: str | None, caption: str, grid: Grid) -> "Table":
 
     # Names come from files: as Text they cannot be taken for markup.
     heading = Text(title, style="bold") if title else None
-    table = Table(title=heading, caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(
+        title=heading, caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
+    )
     for number, column in enumerate(grid.columns):
         table.add_column(Text(column), justify="right" if number else "left", no_wrap=True)
     for row in grid.rows:
