@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagloom.models.normalization import EvenRows, EvenScores
+from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
 
 
 def some_rows(n=50, d=4, seed=0):
@@ -17,7 +17,7 @@ def some_rows(n=50, d=4, seed=0):
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40), d=st.integers(1, 6))
 def test_rows_keep_direction_and_order_and_none_is_longer_than_one(seed, n, d):
     rows = some_rows(n, d, seed)
-    even = EvenRows.of(rows)
+    even = RowNormalizer.of(rows)
     apart, made = rows - even.mean, even(rows)
     before, after = (np.linalg.norm(table, axis=1) for table in (apart, made))
     assert (after < 1).all()
@@ -34,7 +34,7 @@ def test_rows_keep_direction_and_order_and_none_is_longer_than_one(seed, n, d):
 def test_scale_and_place_of_rows_make_no_difference():
     rows = some_rows()
     far = 1e3 * rows - 5e4
-    np.testing.assert_allclose(EvenRows.of(far)(far), EvenRows.of(rows)(rows), atol=1e-9)
+    np.testing.assert_allclose(RowNormalizer.of(far)(far), RowNormalizer.of(rows)(rows), atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -44,20 +44,20 @@ def test_scale_and_place_of_rows_make_no_difference():
 def test_squares_beyond_all_numbers_are_no_matter(dtype, scale):
     rows = some_rows().astype(dtype)
     huge = rows * dtype(scale)
-    even = EvenRows.of(huge)
-    np.testing.assert_allclose(even(huge), EvenRows.of(rows)(rows), atol=1e-4)
+    even = RowNormalizer.of(huge)
+    np.testing.assert_allclose(even(huge), RowNormalizer.of(rows)(rows), atol=1e-4)
     long = even(huge[:1] * dtype(1e5))
     assert 0.9 < np.linalg.norm(long) <= 1 + 1e-6
     at_mean = np.zeros((40, 2), dtype)
     at_mean[:2, 0] = [scale, -scale]
-    assert np.isfinite(EvenRows.of(at_mean)(at_mean)).all()
+    assert np.isfinite(RowNormalizer.of(at_mean)(at_mean)).all()
 
 
 @pytest.mark.parametrize("outlier", [1e4, 1e30])
 def test_one_row_far_outside_does_not_decide_what_is_usual(outlier):
     rows = some_rows()
     with_it = np.vstack([rows, np.full((1, 4), outlier)])
-    near = EvenRows.of(rows), EvenRows.of(with_it)
+    near = RowNormalizer.of(rows), RowNormalizer.of(with_it)
     far = np.linalg.norm(rows - rows.mean(axis=0), axis=1)
     kept = far < 10 * np.median(far)  # some of these rows are long themselves
     np.testing.assert_allclose(near[1].mean, rows[kept].mean(axis=0), atol=0.5)
@@ -69,7 +69,7 @@ def test_one_row_far_outside_does_not_decide_what_is_usual(outlier):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_that_do_not_differ_are_all_nothing(dtype):
     rows = np.full((5, 3), 7, dtype=dtype)
-    made = EvenRows.of(rows)(rows)
+    made = RowNormalizer.of(rows)(rows)
     assert made.dtype == dtype
     np.testing.assert_array_equal(made, 0)
 
@@ -78,7 +78,7 @@ def test_rows_that_do_not_differ_are_all_nothing(dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scores_come_nearer_to_the_usual_length(q, dtype):
     F = some_rows().astype(dtype)
-    even = EvenScores.of(F)
+    even = ScoreNormalizer.of(F)
     made = even(F, q)
     assert made.dtype == dtype
     before, after = (np.linalg.norm(table - F.mean(axis=0), axis=1) for table in (F, made))
@@ -91,6 +91,6 @@ def test_scores_come_nearer_to_the_usual_length(q, dtype):
 
 def test_scores_are_left_alone_where_that_is_asked_or_nothing_can_be_done():
     F = some_rows()
-    assert EvenScores.of(F)(F, 0) is F
+    assert ScoreNormalizer.of(F)(F, 0) is F
     alike = np.full((4, 2), 0.25)
-    np.testing.assert_array_equal(EvenScores.of(alike)(alike, 0.5), alike)
+    np.testing.assert_array_equal(ScoreNormalizer.of(alike)(alike, 0.5), alike)

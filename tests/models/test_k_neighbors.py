@@ -31,7 +31,7 @@ def counted(model, known, queries, *, without_self):
     rates = (W * Y).sum(axis=0) / W.sum(axis=0)
     among = np.linalg.norm(TOY.X[:, None] - TOY.X[None], axis=2)
     scale = np.where(np.eye(len(TOY.X)) == 1, np.inf, among).min(axis=1).mean()
-    m = model.prior_strength
+    m = model.shrinkage
     scores = np.empty((len(queries), known.n_labels))
     for i, x in enumerate(queries):
         distance = np.linalg.norm(TOY.X - x, axis=1)
@@ -54,7 +54,7 @@ def counted(model, known, queries, *, without_self):
 @pytest.mark.parametrize("name", KNOWN)
 def test_agrees_with_counting_one_by_one(name, weighting):
     known = KNOWN[name]
-    model = KNeighborsTagger(7, weighting=weighting, prior_strength=0.5).fit(TOY.X, known)
+    model = KNeighborsTagger(7, weighting=weighting, shrinkage=0.5).fit(TOY.X, known)
     new = TOY.X[:30] + 0.3
     expected = counted(model, known, new, without_self=False)
     np.testing.assert_allclose(model.scores(new), expected, atol=1e-9)
@@ -65,7 +65,7 @@ def test_agrees_with_counting_one_by_one(name, weighting):
 def test_without_a_prior_and_without_votes_the_rate_remains():
     Y = np.full((120, 2), np.nan)
     Y[:4] = [[1, 0], [0, 1], [1, 1], [0, 0]]
-    model = KNeighborsTagger(3, prior_strength=0.0).fit(TOY.X, Y)
+    model = KNeighborsTagger(3, shrinkage=0.0).fit(TOY.X, Y)
     expected = counted(model, PartialLabels.from_array(Y), TOY.X[50:], without_self=False)
     np.testing.assert_allclose(model.scores(TOY.X[50:]), expected)
     assert (expected == 0.5).any()
@@ -75,7 +75,7 @@ def test_training_scores_do_not_see_the_label_they_are_asked_for():
     Y = TOY.truth.copy()
     before = KNeighborsTagger(5).fit(TOY.X, Y)
     Y[10] = 1 - Y[10]
-    after = KNeighborsTagger(5, prior_strength=1.0).fit(TOY.X, Y)
+    after = KNeighborsTagger(5, shrinkage=1.0).fit(TOY.X, Y)
     # Only the rates of the labels, and by them the prior, know of the change.
     difference = np.abs(before.training_scores(TOY.X)[10] - after.training_scores(TOY.X)[10])
     assert difference.max() < 0.02
@@ -89,7 +89,7 @@ def test_training_scores_of_other_rows_are_refused():
 
 
 def test_more_neighbors_than_items_are_all_items():
-    model = KNeighborsTagger(1000, weighting="uniform", prior_strength=0.0).fit(TOY.X, TOY.truth)
+    model = KNeighborsTagger(1000, weighting="uniform", shrinkage=0.0).fit(TOY.X, TOY.truth)
     np.testing.assert_allclose(model.scores(TOY.X[:3]), np.tile(TOY.truth.mean(axis=0), (3, 1)))
 
 
@@ -107,7 +107,7 @@ def test_a_warm_start_changes_nothing():
 
 @pytest.mark.parametrize("weighting", ["distance", "rank", "uniform"])
 def test_every_weighting_can_be_tuned(weighting):
-    tuning = tune(KNeighborsTagger(weighting=weighting), TOY.X, TOY.known, n_splits=2)
+    tuning = tune(KNeighborsTagger(weighting=weighting), TOY.X, TOY.known, cv=2)
     assert ("bandwidth" in tuning.best.params) == (weighting == "distance")
 
 

@@ -45,16 +45,16 @@ def dense_scores(known, new, *, k, a, m):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-@pytest.mark.parametrize("reach", [0.0, 0.5, 0.95])
-def test_scores_are_those_of_the_formula(name, reach):
-    model = LabelPropagation(8, reach=reach, prior_strength=0.1).fit(TOY.X, KNOWN[name])
-    own, new = dense_scores(KNOWN[name], NEW, k=8, a=reach, m=0.1)
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 0.95])
+def test_scores_are_those_of_the_formula(name, alpha):
+    model = LabelPropagation(8, alpha=alpha, shrinkage=0.1).fit(TOY.X, KNOWN[name])
+    own, new = dense_scores(KNOWN[name], NEW, k=8, a=alpha, m=0.1)
     np.testing.assert_allclose(model.training_scores(TOY.X), own, atol=2e-3)
     np.testing.assert_allclose(model.scores(NEW), new, atol=2e-3)
 
 
 def test_reach_zero_keeps_every_label_to_its_item():
-    model = LabelPropagation(8, reach=0.0, prior_strength=1e-9).fit(TOY.X, TOY.known)
+    model = LabelPropagation(8, alpha=0.0, shrinkage=1e-9).fit(TOY.X, TOY.known)
     scores, Y = model.training_scores(TOY.X), TOY.known.to_array()
     np.testing.assert_allclose(scores[~np.isnan(Y)], Y[~np.isnan(Y)], atol=1e-6)
     rates = np.broadcast_to(model.rates_, Y.shape)
@@ -74,7 +74,7 @@ def two_groups():
 def test_whom_nothing_reaches_has_the_rate_of_the_label(dtype):
     X, Y = two_groups()
     X = X.astype(dtype)
-    model = LabelPropagation(5, reach=0.99).fit(X, Y)
+    model = LabelPropagation(5, alpha=0.99).fit(X, Y)
     np.testing.assert_allclose(model.rates_, [4 / 6, 2 / 3], rtol=1e-6)
     expected = np.tile(model.rates_, (20, 1))
     np.testing.assert_allclose(model.training_scores(X)[20:], expected, rtol=1e-6)
@@ -100,7 +100,7 @@ def test_labels_travel_through_items_of_which_nothing_is_known():
     X[21:] += 0.1  # a gap parts the chain
     Y = np.full((41, 1), np.nan)
     Y[0], Y[40] = 0, 1
-    model = LabelPropagation(2, reach=0.99, prior_strength=1e-6).fit(X, Y)
+    model = LabelPropagation(2, alpha=0.99, shrinkage=1e-6).fit(X, Y)
     np.testing.assert_array_equal(model.training_scores(X)[:, 0] > 0.5, np.arange(41) > 20)
 
 
@@ -123,10 +123,10 @@ def test_a_warm_start_gives_the_same_bits_whatever_changes():
     X = TOY.X.copy()
     warm = LabelPropagation(8, warm_start=True).fit(X, TOY.known)
     for changes in (
-        {"reach": 0.5},
+        {"alpha": 0.5},
         {"n_neighbors": 5},
         {"metric": "cosine"},
-        {"prior_strength": 1.0},
+        {"shrinkage": 1.0},
     ):
         warm.set_params(**changes).fit(X, TOY.known)
         assert_as_if_cold(warm, X, TOY.known)
@@ -157,8 +157,8 @@ def test_a_warm_start_looks_for_no_neighbors_twice(monkeypatch):
 
     monkeypatch.setattr("tagloom.models.label_propagation.affinity_graph", counted)
     model = LabelPropagation(8, warm_start=True)
-    for reach in (0.9, 0.5):
-        model.set_params(reach=reach).fit(TOY.X.copy(), TOY.known)
+    for alpha in (0.9, 0.5):
+        model.set_params(alpha=alpha).fit(TOY.X.copy(), TOY.known)
     assert len(made) == 1
 
 
@@ -178,8 +178,8 @@ def test_a_pickled_model_gives_the_same_answers():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"reach": 1.0}, r"'reach' parameter of LabelPropagation must be a number in \[0, 1\)"),
-        ({"prior_strength": 0.0}, "'prior_strength' parameter"),
+        ({"alpha": 1.0}, r"'alpha' parameter of LabelPropagation must be a number in \[0, 1\)"),
+        ({"shrinkage": 0.0}, "'shrinkage' parameter"),
         ({"n_neighbors": 0}, "'n_neighbors' parameter"),
     ],
 )

@@ -167,15 +167,15 @@ def test_decision_function_is_positive_where_predict_says_present(learner):
 def test_its_own_search_space_is_small_and_can_be_tuned(learner):
     stages = learner.default_param_grid(TOY.X, TOY.known)
     assert 2 <= sum(int(np.prod([len(v) for v in stage.values()])) for stage in stages) <= 16
-    tuning = tune(learner, TOY.X, TOY.known, n_splits=2)
+    tuning = tune(learner, TOY.X, TOY.known, cv=2)
     assert set(tuning.best.params) == {name for stage in stages for name in stage}
     assert mean_average_precision(HIDDEN, tuning.model.training_scores(TOY.X)) > 0.75
 
 
 @every_learner
 def test_its_search_space_follows_the_scale_of_the_features(learner):
-    expected = tune(learner, TOY.X, TOY.known, n_splits=2)
-    scaled = tune(learner, 100 * TOY.X, TOY.known, n_splits=2)
+    expected = tune(learner, TOY.X, TOY.known, cv=2)
+    scaled = tune(learner, 100 * TOY.X, TOY.known, cv=2)
     assert scaled.best.mean == pytest.approx(expected.best.mean, abs=0.02)
 
 

@@ -48,12 +48,12 @@ def test_round_trip_is_exact(n_passes, lam, dtype, tmp_path):
     max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
-    doubt=st.sampled_from([0.01, 1.0, np.inf, np.float32(0.3)]),
+    shrinkage=st.sampled_from([0.01, 1.0, np.inf, np.float32(0.3)]),
     smoothing=st.sampled_from([0, 0.0, 0.5, 0.9]),
     metric=st.sampled_from(["euclidean", "cosine"]),
     unlisted=st.sampled_from([0.0, 0.2]),
 )
-def test_any_parameters_survive(doubt, smoothing, metric, unlisted, tmp_path):
+def test_any_parameters_survive(shrinkage, smoothing, metric, unlisted, tmp_path):
     entries = TOY.known.entries()
     known = PartialLabels.from_entries(
         entries.rows,
@@ -62,16 +62,18 @@ def test_any_parameters_survive(doubt, smoothing, metric, unlisted, tmp_path):
         shape=TOY.known.shape,
         unlisted_weight=unlisted,
     )
-    model = SemanticDiffusion(doubt=doubt, smoothing=smoothing, metric=metric, n_neighbors=4)
+    model = SemanticDiffusion(
+        shrinkage=shrinkage, smoothing=smoothing, metric=metric, n_neighbors=4
+    )
     assert_same(there_and_back(model.fit(TOY.X, known), tmp_path), model)
 
 
 def test_without_any_graph_nothing_but_the_linear_part_is_kept(tmp_path):
-    model = SemanticDiffusion(doubt=np.inf, smoothing=0).fit(TOY.X, TOY.known)
+    model = SemanticDiffusion(shrinkage=np.inf, smoothing=0).fit(TOY.X, TOY.known)
     loaded = there_and_back(model, tmp_path)
     assert_same(loaded, model)
     assert loaded.graph_ is None
-    assert loaded.doubt == np.inf
+    assert loaded.shrinkage == np.inf
 
 
 def test_names_and_single_columns_are_kept(tmp_path):
@@ -86,8 +88,8 @@ def test_names_and_single_columns_are_kept(tmp_path):
 
 def test_a_loaded_model_can_be_fitted_again(tmp_path):
     model = SemanticDiffusion(warm_start=True).fit(TOY.X, TOY.known)
-    loaded = there_and_back(model, tmp_path).set_params(doubt=0.7).fit(TOY.X, TOY.known)
-    fresh = SemanticDiffusion(doubt=0.7).fit(TOY.X, TOY.known)
+    loaded = there_and_back(model, tmp_path).set_params(shrinkage=0.7).fit(TOY.X, TOY.known)
+    fresh = SemanticDiffusion(shrinkage=0.7).fit(TOY.X, TOY.known)
     np.testing.assert_array_equal(loaded.scores(NEW), fresh.scores(NEW))
 
 

@@ -55,14 +55,14 @@ def dense_scores(X, known, new, *, ridge, m, s, a, k, n_passes, q=0.0):
     Y[entries.rows, entries.columns] = entries.present
     rows, queries = U, new
     for number in range(n_passes):
-        doubt, smooth = (m, s) if number == n_passes - 1 else (FIRST["m"], FIRST["s"])
+        shrinkage, smooth = (m, s) if number == n_passes - 1 else (FIRST["m"], FIRST["s"])
         graph = affinity_graph(rows, k)
         S, s_x = graph.S.toarray(), graph.joined(queries).toarray()
         spread = (1 - a) * np.linalg.inv(np.eye(n) - a * S)
         told, heard = spread @ (W * (Y - P)), spread @ W
         smoothed = (1 - smooth) * np.linalg.inv(np.eye(n) - smooth * S)
-        F = smoothed @ (P + told / (heard + doubt))
-        g = a * (s_x @ told) / (a * (s_x @ heard) + doubt)
+        F = smoothed @ (P + told / (heard + shrinkage))
+        g = a * (s_x @ told) / (a * (s_x @ heard) + shrinkage)
         f = smooth * (s_x @ F) + (1 - smooth) * (p + g)
         parts = [(scores - F.mean(axis=0)) / np.sqrt(F.std(axis=0)) for scores in (F, f)]
         size = np.sqrt(U.var(axis=0).sum() / parts[0].var(axis=0).sum())
@@ -82,8 +82,8 @@ def exactly(monkeypatch):
 def test_scores_solve_the_equations(known, n_passes, q, monkeypatch):
     exactly(monkeypatch)
     given = {"ridge": 0.5, "n_passes": n_passes}
-    model = SemanticDiffusion(doubt=0.03, smoothing=0.3, reach=0.7, n_neighbors=8, **given)
-    model.set_params(even_scores=q).fit(TOY.X, known)
+    model = SemanticDiffusion(shrinkage=0.03, smoothing=0.3, alpha=0.7, n_neighbors=8, **given)
+    model.set_params(score_normalization=q).fit(TOY.X, known)
     F, f = dense_scores(TOY.X, known, NEW, m=0.03, s=0.3, a=0.7, k=8, q=q, **given)
     np.testing.assert_allclose(model.training_scores(TOY.X), F, atol=1e-7)
     np.testing.assert_allclose(model.scores(NEW), f, atol=1e-7)
@@ -100,7 +100,7 @@ def test_the_usual_tolerance_is_close_to_the_equations():
 
 @pytest.mark.parametrize("lam", [0.0, 0.3])
 def test_with_nothing_believed_or_smoothed_it_is_the_linear_model_to_the_last_bit(lam):
-    model = SemanticDiffusion(lam, ridge=0.7, doubt=np.inf, smoothing=0.0, even_rows=False)
+    model = SemanticDiffusion(lam, ridge=0.7, shrinkage=np.inf, smoothing=0.0, normalize_rows=False)
     model.fit(TOY.X, TOY.known)
     linear = APGGraph(lam, ridge=0.7, tol=model.tol) if lam else LeastSquares(0.7)
     linear.fit(TOY.X[INFORMED], TOY.known.take(INFORMED))
@@ -113,8 +113,8 @@ def test_with_nothing_believed_or_smoothed_it_is_the_linear_model_to_the_last_bi
 
 
 def test_infinite_doubt_smooths_the_linear_scores_alone():
-    settings = {"n_passes": 1, "n_neighbors": 8, "even_rows": False}
-    model = SemanticDiffusion(doubt=np.inf, smoothing=0.4, **settings)
+    settings = {"n_passes": 1, "n_neighbors": 8, "normalize_rows": False}
+    model = SemanticDiffusion(shrinkage=np.inf, smoothing=0.4, **settings)
     F = model.fit(TOY.X, TOY.known).training_scores(TOY.X)
     P = LeastSquares(1.0).fit(TOY.X, TOY.known).scores(TOY.X)
     S = affinity_graph(TOY.X, 8).S.toarray()
@@ -122,7 +122,7 @@ def test_infinite_doubt_smooths_the_linear_scores_alone():
 
 
 def test_a_lam_teaches_the_linear_part_as_apg_graph_does():
-    model = SemanticDiffusion(0.5, ridge=0.2, even_rows=False).fit(TOY.X, TOY.known)
+    model = SemanticDiffusion(0.5, ridge=0.2, normalize_rows=False).fit(TOY.X, TOY.known)
     linear = APGGraph(0.5, ridge=0.2, tol=model.tol)
     linear.fit(TOY.X[INFORMED], TOY.known.take(INFORMED))
     np.testing.assert_array_equal(model.coef_, linear.coef_)
@@ -165,7 +165,7 @@ def test_labels_travel_through_items_of_which_nothing_is_known():
     taught = np.concatenate([np.argsort(X[:, 0] + 100 * (upper != side))[:4] for side in (0, 1)])
     Y[taught, 0] = upper[taught]
     rest = np.setdiff1d(np.arange(120), taught)
-    settings = {"doubt": 1e-3, "smoothing": 0.0, "reach": 0.99, "n_neighbors": 6, "n_passes": 1}
+    settings = {"shrinkage": 1e-3, "smoothing": 0.0, "alpha": 0.99, "n_neighbors": 6, "n_passes": 1}
     whole = SemanticDiffusion(ridge=1e3, **settings).fit(X, Y)
     truth = upper[rest, None]
     found = mean_average_precision(truth, whole.training_scores(X)[rest])
@@ -179,8 +179,8 @@ def test_labels_travel_through_items_of_which_nothing_is_known():
 def test_what_is_only_presumed_absent_is_not_spread():
     truth = PartialLabels.from_array(TOY.truth)
     listed = keep_presences(truth, 0.5, unlisted=0.3, random_state=0)
-    settings = {"smoothing": 0.0, "n_passes": 1, "even_rows": False}
-    model = SemanticDiffusion(doubt=0.5, **settings).fit(TOY.X, listed)
+    settings = {"smoothing": 0.0, "n_passes": 1, "normalize_rows": False}
+    model = SemanticDiffusion(shrinkage=0.5, **settings).fit(TOY.X, listed)
     P = LeastSquares(1.0).fit(TOY.X, listed).scores(TOY.X)
     present = listed.states() == 1
     W = present.astype(float)
@@ -194,7 +194,7 @@ def test_hidden_items_among_presumed_absences_teach_the_linear_part_nothing():
     listed = keep_presences(PartialLabels.from_array(TOY.truth), 0.5, unlisted=0.3, random_state=0)
     rows, columns = np.divmod(np.arange(10 * 3), 3)
     hidden = listed.with_hidden(50 + rows, columns)
-    model = SemanticDiffusion(even_rows=False).fit(TOY.X, hidden)
+    model = SemanticDiffusion(normalize_rows=False).fit(TOY.X, hidden)
     linear = LeastSquares(1.0).fit(TOY.X[:50], listed.take(range(50)))
     np.testing.assert_allclose(model.coef_, linear.coef_, atol=1e-12)
     np.testing.assert_allclose(model.intercept_, linear.intercept_, atol=1e-12)
@@ -222,15 +222,15 @@ def test_features_that_say_nothing_leave_finite_scores():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"doubt": 0.0}, "'doubt' parameter of SemanticDiffusion must be"),
-        ({"doubt": -1.0}, "'doubt' parameter"),
-        ({"doubt": np.nan}, "'doubt' parameter"),
+        ({"shrinkage": 0.0}, "'shrinkage' parameter of SemanticDiffusion must be"),
+        ({"shrinkage": -1.0}, "'shrinkage' parameter"),
+        ({"shrinkage": np.nan}, "'shrinkage' parameter"),
         (
             {"smoothing": 1.0},
             r"'smoothing' parameter of SemanticDiffusion must be a number in \[0, 1\)",
         ),
-        ({"reach": 1}, r"'reach' parameter of SemanticDiffusion must be a number in \[0, 1\)"),
-        ({"reach": -0.1}, "'reach' parameter"),
+        ({"alpha": 1}, r"'alpha' parameter of SemanticDiffusion must be a number in \[0, 1\)"),
+        ({"alpha": -0.1}, "'alpha' parameter"),
         ({"n_passes": 0}, "'n_passes' parameter"),
         ({"n_neighbors": 2.5}, "'n_neighbors' parameter"),
         ({"lam": -1.0}, "'lam' parameter"),
@@ -238,9 +238,9 @@ def test_features_that_say_nothing_leave_finite_scores():
         ({"metric": "manhattan"}, "'metric' parameter"),
         ({"algorithm": "best"}, "'algorithm' parameter"),
         ({"warm_start": 1}, "'warm_start' parameter"),
-        ({"even_rows": 0.5}, "'even_rows' parameter"),
-        ({"even_scores": 1.5}, "'even_scores' parameter"),
-        ({"even_scores": np.nan}, "'even_scores' parameter"),
+        ({"normalize_rows": 0.5}, "'normalize_rows' parameter"),
+        ({"score_normalization": 1.5}, "'score_normalization' parameter"),
+        ({"score_normalization": np.nan}, "'score_normalization' parameter"),
         ({"on_unlearnable": "hope"}, "'on_unlearnable' parameter"),
     ],
 )
@@ -254,12 +254,12 @@ def test_the_only_item_has_no_neighbor():
         SemanticDiffusion(on_unlearnable="ignore").fit([[1.0]], [[1]])
 
 
-@pytest.mark.parametrize("fitted", [{}, {"doubt": np.inf, "smoothing": 0.0}])
+@pytest.mark.parametrize("fitted", [{}, {"shrinkage": np.inf, "smoothing": 0.0}])
 def test_parameters_count_from_the_next_fit_on(fitted):
     model = SemanticDiffusion(**fitted).fit(TOY.X, TOY.known)
     before = model.scores(NEW)
-    linear = {"doubt": np.inf, "smoothing": 0.0}
-    for changes in ({"doubt": 3.0}, {"smoothing": 0.2}, {"even_scores": 0.5}, linear):
+    linear = {"shrinkage": np.inf, "smoothing": 0.0}
+    for changes in ({"shrinkage": 3.0}, {"smoothing": 0.2}, {"score_normalization": 0.5}, linear):
         np.testing.assert_array_equal(model.set_params(**changes).scores(NEW), before)
 
 

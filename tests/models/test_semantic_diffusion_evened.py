@@ -11,15 +11,15 @@ from tagloom.models import SemanticDiffusion, tune
 
 TOY = low_rank_toy(n=60, d=4, c=3)
 NEW = np.random.default_rng(9).normal(size=(7, 4))
-LINEAR = {"doubt": np.inf, "smoothing": 0.0}
+LINEAR = {"shrinkage": np.inf, "smoothing": 0.0}
 
 
 @pytest.mark.parametrize("asked", [{}, LINEAR], ids=["graph", "linear"])
-@pytest.mark.parametrize("even", [{}, {"even_scores": 0.6}, {"even_rows": False}])
+@pytest.mark.parametrize("even", [{}, {"score_normalization": 0.6}, {"normalize_rows": False}])
 def test_the_linear_part_of_each_score_is_weights_and_a_base(asked, even):
     """Score = x'M_x + b_x + what the graph adds, all stretched alike from the mean."""
     model = SemanticDiffusion(**asked, **even).fit(TOY.X, TOY.known)
-    mean = model._even_scores.mean
+    mean = model._score_normalizer.mean
     for X, rows, F, scores in (
         (NEW, [None] * len(NEW), model._new_scores(NEW), model.scores(NEW)),
         (TOY.X, range(60), model._smoothed, model.training_scores(TOY.X)),
@@ -41,7 +41,7 @@ def test_rows_of_any_length_are_scored_alike_if_evened():
     X = directions * rng.lognormal(sigma=1.0, size=(400, 1))
     found = {}
     for even in (True, False):
-        model = SemanticDiffusion(even_rows=even, **LINEAR).fit(X[:100], truth[:100])
+        model = SemanticDiffusion(normalize_rows=even, **LINEAR).fit(X[:100], truth[:100])
         found[even] = mean_average_precision(truth[100:], model.scores(X[100:]))
     assert found[True] > found[False] + 0.02
 
@@ -79,7 +79,7 @@ def test_a_search_looks_where_it_would_for_numbers(given):
     numbers = np.asarray(given, dtype=np.float64)
     expected = SemanticDiffusion().default_param_grid(numbers, TOY.known)
     assert SemanticDiffusion().default_param_grid(given, TOY.known) == expected
-    assert tune(SemanticDiffusion(), given, TOY.known, n_splits=2).best.params["ridge"] > 0
+    assert tune(SemanticDiffusion(), given, TOY.known, cv=2).best.params["ridge"] > 0
 
 
 def test_features_that_no_sum_can_hold_are_refused():
@@ -94,15 +94,15 @@ def test_features_that_no_sum_can_hold_are_refused():
 @pytest.mark.parametrize("seconds", [None, 0])
 def test_scores_of_one_label_are_left_alone(seconds):
     """Stretched from the mean they rank as before, and no longer mean what they meant."""
-    one = tune(SemanticDiffusion(), TOY.X, TOY.known.to_array()[:, :1], n_splits=2, seconds=seconds)
-    assert one.best.params["even_scores"] == 0
-    both = [trial.params["even_scores"] for trial in one.trials[-2:]]
+    one = tune(SemanticDiffusion(), TOY.X, TOY.known.to_array()[:, :1], cv=2, max_seconds=seconds)
+    assert one.best.params["score_normalization"] == 0
+    both = [trial.params["score_normalization"] for trial in one.trials[-2:]]
     assert both == [0.0, 0.5]
 
 
 def test_a_saved_model_is_that_which_was_fitted_whatever_became_of_the_rows(tmp_path):
     X = TOY.X.copy()
-    model = SemanticDiffusion(even_scores=0.5).fit(X, TOY.known)
+    model = SemanticDiffusion(score_normalization=0.5).fit(X, TOY.known)
     before = model.scores(NEW)
     X[:] = 3 * X + 1
     model.save(tmp_path / "m")
@@ -117,5 +117,5 @@ def test_a_fit_that_is_broken_off_leaves_the_one_before(monkeypatch):
     before = model.scores(NEW)
     monkeypatch.setattr("tagloom.models.semantic_diffusion.affinity_graph", broken)
     with pytest.raises(KeyboardInterrupt):
-        model.set_params(doubt=0.1, smoothing=0.5).fit(TOY.X, TOY.known)
+        model.set_params(shrinkage=0.1, smoothing=0.5).fit(TOY.X, TOY.known)
     np.testing.assert_array_equal(model.scores(NEW), before)

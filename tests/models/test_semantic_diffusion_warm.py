@@ -25,25 +25,25 @@ def assert_as_if_cold(warm, X, known):
 def test_a_warm_start_gives_the_same_bits_whatever_changes():
     X = TOY.X.copy()
     other = hide_per_class(PartialLabels.from_array(TOY.truth), 0.4, 5)
-    warm = SemanticDiffusion(doubt=np.inf, smoothing=0.0, warm_start=True).fit(X, TOY.known)
+    warm = SemanticDiffusion(shrinkage=np.inf, smoothing=0.0, warm_start=True).fit(X, TOY.known)
     for changes in (
-        {"doubt": 1.0},
+        {"shrinkage": 1.0},
         {"smoothing": 0.6},
-        {"smoothing": 0.0, "doubt": 0.01},
-        {"smoothing": 0.6, "even_scores": 0.5},
-        {"even_scores": 1.0},
-        {"even_rows": False},
+        {"smoothing": 0.0, "shrinkage": 0.01},
+        {"smoothing": 0.6, "score_normalization": 0.5},
+        {"score_normalization": 1.0},
+        {"normalize_rows": False},
         {"ridge": 5.0},
-        {"reach": 0.5},
+        {"alpha": 0.5},
         {"n_neighbors": 5},
         {"n_passes": 1},
         {"n_passes": 2, "metric": "cosine"},
         {"lam": 0.2},
-        {"lam": 0.0, "doubt": np.inf, "smoothing": 0.0},
+        {"lam": 0.0, "shrinkage": np.inf, "smoothing": 0.0},
     ):
         warm.set_params(**changes).fit(X, TOY.known)
         assert_as_if_cold(warm, X, TOY.known)
-    warm.set_params(doubt=0.1, smoothing=0.5).fit(X, other)
+    warm.set_params(shrinkage=0.1, smoothing=0.5).fit(X, other)
     assert_as_if_cold(warm, X, other)
     X[3] += 1.0
     assert_as_if_cold(warm.fit(X, other), X, other)
@@ -61,8 +61,8 @@ def test_a_warm_start_looks_for_no_neighbors_twice(monkeypatch, as_given):
 
     monkeypatch.setattr("tagloom.models.semantic_diffusion.affinity_graph", counted)
     model = SemanticDiffusion(warm_start=True)
-    for doubt in (1.0, 0.1):
-        model.set_params(doubt=doubt).fit(TOY.X, as_given(TOY.known))
+    for shrinkage in (1.0, 0.1):
+        model.set_params(shrinkage=shrinkage).fit(TOY.X, as_given(TOY.known))
     assert len(made) == 2
 
 
@@ -96,11 +96,11 @@ RIDGES = (3.0, 0.3, 0.3, 30.0)
 
 @pytest.mark.parametrize("lam", [0.0, 0.2])
 @pytest.mark.parametrize("warm_start", [True, False])
-@pytest.mark.parametrize("smooth", [{"doubt": np.inf, "smoothing": 0.0}, {"doubt": 0.1}])
+@pytest.mark.parametrize("smooth", [{"shrinkage": np.inf, "smoothing": 0.0}, {"shrinkage": 0.1}])
 def test_a_chain_of_ridges_is_as_if_each_were_fitted_cold(smooth, warm_start, lam):
     chain = [{"ridge": ridge, **smooth} for ridge in RIDGES]
     model = SemanticDiffusion(lam, warm_start=warm_start)
-    for params, fitted in zip(chain, model._fitted_along(chain, TOY.X, TOY.known, {}), strict=True):
+    for params, fitted in zip(chain, model._fit_path(chain, TOY.X, TOY.known, {}), strict=True):
         assert fitted.ridge == fitted.linear_.ridge == params["ridge"]
         assert_as_if_cold(fitted, TOY.X, TOY.known)
 
@@ -114,10 +114,10 @@ def test_a_chain_of_ridges_solves_once_and_its_last_fit_is_known_again(monkeypat
         return solutions(self, X, known, ridges)
 
     monkeypatch.setattr(LeastSquares, "_solutions", counted)
-    model = SemanticDiffusion(warm_start=True, doubt=np.inf, smoothing=0.0)
+    model = SemanticDiffusion(warm_start=True, shrinkage=np.inf, smoothing=0.0)
     chain = [{"ridge": ridge} for ridge in RIDGES]
-    list(model._fitted_along(chain, TOY.X, TOY.known, {}))
-    model.set_params(doubt=1.0).fit(TOY.X, TOY.known)
+    list(model._fit_path(chain, TOY.X, TOY.known, {}))
+    model.set_params(shrinkage=1.0).fit(TOY.X, TOY.known)
     assert solved == [list(RIDGES)]
     model.set_params(ridge=3.0).fit(TOY.X, TOY.known)
     assert solved == [list(RIDGES), [3.0]]
@@ -129,7 +129,7 @@ def test_after_a_chain_that_was_left_no_wrong_model_is_taken_over():
     chain = [{"ridge": ridge} for ridge in RIDGES]
     model = SemanticDiffusion(warm_start=True)
     for ridge, known in ((3.0, other), (0.3, TOY.known), (30.0, TOY.known)):
-        steps = model._fitted_along(chain, TOY.X, TOY.known, {})
+        steps = model._fit_path(chain, TOY.X, TOY.known, {})
         next(steps), next(steps)
         assert_as_if_cold(model.set_params(ridge=ridge).fit(TOY.X, known), TOY.X, known)
         # The chain goes on as if nobody had come between.
@@ -141,7 +141,7 @@ def test_after_a_chain_that_was_left_no_wrong_model_is_taken_over():
 def test_what_was_found_in_a_chain_stays_as_it_was_found():
     chain = [{"ridge": ridge} for ridge in RIDGES]
     model = SemanticDiffusion(warm_start=True)
-    found = [one.linear_ for one in model._fitted_along(chain, TOY.X, TOY.known, {})]
+    found = [one.linear_ for one in model._fit_path(chain, TOY.X, TOY.known, {})]
     assert [linear.ridge for linear in found] == list(RIDGES)
     norms = [np.linalg.norm(linear.coef_) for linear in found]
     assert norms[1] == norms[2] > norms[0] > norms[3]

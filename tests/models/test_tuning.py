@@ -13,7 +13,7 @@ TOY = low_rank_toy()
 def test_chooses_a_sensible_strength():
     lam_max = APGGraph().lam_max(TOY.X, TOY.known)
     grid = {"lam": [lam_max * 2, lam_max / 30], "ridge": [0.1]}
-    tuning = tune(APGGraph(), TOY.X, TOY.known, grid=grid)
+    tuning = tune(APGGraph(), TOY.X, TOY.known, param_grid=grid)
     assert tuning.best.params == {"lam": lam_max / 30, "ridge": 0.1}
     assert tuning.model.lam == lam_max / 30
     assert len(tuning.trials) == 2
@@ -30,7 +30,7 @@ def test_default_grid_covers_lam_ridge_and_gamma_and_helps():
 
 def test_same_seed_same_choice_and_parallel_agrees():
     grid = {"lam": [3.0, 0.3], "ridge": [0.1, 1.0]}
-    runs = [tune(APGGraph(), TOY.X, TOY.known, grid=grid, n_jobs=n) for n in (1, 1, 2)]
+    runs = [tune(APGGraph(), TOY.X, TOY.known, param_grid=grid, n_jobs=n) for n in (1, 1, 2)]
     assert runs[0].trials == runs[1].trials
     for ours, parallel in zip(runs[0].trials, runs[2].trials, strict=True):
         assert ours.params == parallel.params
@@ -44,20 +44,20 @@ def test_every_candidate_sees_the_same_hidden_entries():
         seen.append(held_out)
         return float(-np.abs(scores).mean())
 
-    tune(APGGraph(), TOY.X, TOY.known, grid={"lam": [3.0, 0.3], "ridge": [1.0]}, criterion=note)
+    tune(APGGraph(), TOY.X, TOY.known, param_grid={"lam": [3.0, 0.3], "ridge": [1.0]}, scoring=note)
     assert seen[0] == seen[1]
     assert seen[0] != seen[2]
 
 
 def test_tag_lists_are_tuned_by_forgetting_presences():
     listed = keep_presences(PartialLabels.from_array(TOY.truth), 0.7, unlisted=0.3, random_state=0)
-    tuning = tune(APGGraph(), TOY.X, listed, grid={"lam": [1000.0, 0.3]})
+    tuning = tune(APGGraph(), TOY.X, listed, param_grid={"lam": [1000.0, 0.3]})
     assert tuning.best.params == {"lam": 0.3}
 
 
 def test_squared_error_is_smaller_for_the_better():
     grid = {"lam": [1000.0, 0.3]}
-    tuning = tune(APGGraph(), TOY.X, TOY.known, grid=grid, criterion="squared_error")
+    tuning = tune(APGGraph(), TOY.X, TOY.known, param_grid=grid, scoring="squared_error")
     assert tuning.best.params == {"lam": 0.3}
     assert tuning.best.mean < 0
 
@@ -86,7 +86,7 @@ def judged_by(values):
 def test_a_stage_keeps_what_the_stage_before_found():
     values = {(1, 0): 0.2, (2, 0): 0.5, (3, 0): 0.3, (2, 1): 0.6, (2, 2): 0.7}
     stages = [{"ridge": [1, 2, 3]}, {"power": [1, 2]}]
-    tuning = tune(Marked(), TOY.X, TOY.known, grid=stages, criterion=judged_by(values))
+    tuning = tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=judged_by(values))
     assert tuning.best.params == {"ridge": 2, "power": 2}
     assert (tuning.model.ridge, tuning.model.power) == (2, 2)
     assert [trial.params for trial in tuning.trials] == [
@@ -101,7 +101,7 @@ def test_a_stage_keeps_what_the_stage_before_found():
 def test_the_best_of_the_last_stage_is_chosen_even_if_an_earlier_one_was_better():
     values = {(1, 0): 0.9, (2, 0): 0.5, (1, 1): 0.3, (1, 2): 0.4}
     stages = [{"ridge": [1, 2]}, {"power": [1, 2]}]
-    tuning = tune(Marked(), TOY.X, TOY.known, grid=stages, criterion=judged_by(values))
+    tuning = tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=judged_by(values))
     assert tuning.best.params == {"ridge": 1, "power": 2}
     assert tuning.best.mean == pytest.approx(0.4)
     assert tuning.to_frame()["mean"].iloc[0] == pytest.approx(0.9)
@@ -110,7 +110,7 @@ def test_the_best_of_the_last_stage_is_chosen_even_if_an_earlier_one_was_better(
 def test_a_later_stage_may_search_a_parameter_again():
     values = {(1, 0): 0.1, (5, 0): 0.2, (4, 0): 0.3, (6, 0): 0.1}
     stages = [{"ridge": [1, 5]}, {"ridge": [4, 6]}]
-    tuning = tune(Marked(), TOY.X, TOY.known, grid=stages, criterion=judged_by(values))
+    tuning = tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=judged_by(values))
     assert tuning.best.params == {"ridge": 4}
 
 
@@ -122,13 +122,13 @@ def test_every_stage_sees_the_same_hidden_entries():
         return 0.0
 
     stages = [{"ridge": [1.0]}, {"power": [1.0]}]
-    tune(Marked(), TOY.X, TOY.known, grid=stages, criterion=note, n_splits=2)
+    tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=note, cv=2)
     assert seen[0] == seen[2] != seen[1] == seen[3]
 
 
 def test_stages_of_a_warm_learner_are_judged_as_candidates_fitted_alone():
     """Each trial of a chain has the score of that candidate fitted by itself on the fold."""
-    tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, n_splits=2)
+    tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2)
     folds = list(split_known(TOY.known, 2, 0))
     assert len(tuning.trials) == 4 + 9 + 2
     for trial in tuning.trials[::3]:
@@ -142,36 +142,39 @@ def test_a_candidate_that_cannot_be_judged_is_not_the_best():
     values = {(1, 0): np.nan, (2, 0): 0.2, (3, 0): np.nan}
     for order in ([1, 2, 3], [2, 1, 3], [3, 1, 2]):
         grid = {"ridge": order}
-        tuning = tune(Marked(), TOY.X, TOY.known, grid=grid, criterion=judged_by(values))
+        tuning = tune(Marked(), TOY.X, TOY.known, param_grid=grid, scoring=judged_by(values))
         assert tuning.best.params == {"ridge": 2}
 
 
 @pytest.mark.parametrize("grid", [[], [{"ridge": [1.0]}, "power"], "ridge"])
 def test_stages_that_are_none_are_refused(grid):
-    with pytest.raises(InvalidInputError, match="grid must be a mapping"):
-        tune(LeastSquares(), TOY.X, TOY.known, grid=grid)
+    with pytest.raises(InvalidInputError, match="param_grid must be a mapping"):
+        tune(LeastSquares(), TOY.X, TOY.known, param_grid=grid)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"grid": {"lamda": [1.0]}}, r"Unknown: \['lamda'\]"),
-        ({"grid": {"lam": []}}, r"empty: \['lam'\]"),
-        ({"criterion": "accuracy"}, "criterion must be one of"),
-        ({"n_splits": 1}, "n_splits must be an integer of at least 2"),
-        ({"n_splits": 2.5}, "n_splits must be an integer"),
+        ({"param_grid": {"lamda": [1.0]}}, r"Unknown: \['lamda'\]"),
+        ({"param_grid": {"lam": []}}, r"empty: \['lam'\]"),
+        ({"scoring": "accuracy"}, "scoring must be one of"),
+        ({"cv": 1}, "cv must be an integer of at least 2"),
+        ({"cv": 2.5}, "cv must be an integer"),
         ({"n_jobs": 0}, "n_jobs must be an integer other than 0"),
-        ({"grid": {"lam": 1.0}}, r"grid\['lam'\] must be a list of values to try; got 1.0"),
-        ({"criterion": ["a"]}, "criterion must be one of"),
+        (
+            {"param_grid": {"lam": 1.0}},
+            r"param_grid\['lam'\] must be a list of values to try; got 1.0",
+        ),
+        ({"scoring": ["a"]}, "scoring must be one of"),
     ],
 )
 def test_bad_requests_are_refused(changes, message):
     with pytest.raises(InvalidInputError, match=message):
-        tune(APGGraph(), TOY.X, TOY.known, **({"grid": {"lam": [1.0]}} | changes))
+        tune(APGGraph(), TOY.X, TOY.known, **({"param_grid": {"lam": [1.0]}} | changes))
 
 
 def test_path_runs_from_zero_to_full_with_the_solutions_of_single_fits():
-    path = list(regularization_path(APGGraph(tol=1e-8), TOY.X, TOY.known, n_lams=6, smallest=0.01))
+    path = list(regularization_path(APGGraph(tol=1e-8), TOY.X, TOY.known, n_lams=6, eps=0.01))
     lams = [model.lam for model in path]
     assert lams == sorted(lams, reverse=True)
     assert not path[0].coef_.any()
@@ -184,8 +187,8 @@ def test_path_runs_from_zero_to_full_with_the_solutions_of_single_fits():
 def test_path_takes_given_values():
     path = list(regularization_path(APGGraph(), TOY.X, TOY.known, lams=[0.3, 3.0]))
     assert [model.lam for model in path] == [3.0, 0.3]
-    with pytest.raises(InvalidInputError, match="smallest must be"):
-        list(regularization_path(APGGraph(), TOY.X, TOY.known, smallest=2.0))
+    with pytest.raises(InvalidInputError, match="eps must be"):
+        list(regularization_path(APGGraph(), TOY.X, TOY.known, eps=2.0))
 
 
 def test_a_fold_that_cannot_judge_does_not_decide():
@@ -193,7 +196,7 @@ def test_a_fold_that_cannot_judge_does_not_decide():
     X = rng.normal(size=(40, 6))
     Y = np.zeros((40, 1))
     Y[np.argsort(-X[:, 0])[:2]] = 1  # two presences, three folds: one has none
-    tuning = tune(APGGraph(), X, Y, grid={"lam": [100.0, 1.0]})
+    tuning = tune(APGGraph(), X, Y, param_grid={"lam": [100.0, 1.0]})
     assert np.isnan(tuning.best.scores).sum() == 1
     assert tuning.best.params == {"lam": 1.0}
 
@@ -201,15 +204,15 @@ def test_a_fold_that_cannot_judge_does_not_decide():
 def test_nothing_to_judge_by_is_said():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(20, 3)), np.zeros((20, 1))
-    with pytest.raises(InvalidInputError, match="No candidate could be judged"):
-        tune(APGGraph(on_unlearnable="ignore"), X, Y, grid={"lam": [1.0]})
+    with pytest.raises(InvalidInputError, match="No candidate could be scored"):
+        tune(APGGraph(on_unlearnable="ignore"), X, Y, param_grid={"lam": [1.0]})
 
 
 def test_what_cannot_be_learned_is_said_before_the_work():
     Y = TOY.known.to_array()
     Y[:, 2] = 0
     with pytest.raises(InvalidInputError, match="known only to be absent"):
-        tune(APGGraph(), TOY.X, Y, grid={"lam": [1.0]}, criterion=lambda truth, scores: 1 / 0)
+        tune(APGGraph(), TOY.X, Y, param_grid={"lam": [1.0]}, scoring=lambda truth, scores: 1 / 0)
 
 
 def test_presences_alone_choose_nothing_and_the_user_is_told():
@@ -217,7 +220,7 @@ def test_presences_alone_choose_nothing_and_the_user_is_told():
     truth = PartialLabels.from_array(toy.truth)
     known = keep_presences(truth, 0.8, unlisted="unknown", random_state=0)
     with pytest.warns(TagloomWarning, match="No absence is known"):
-        tune(LeastSquares(on_unlearnable="ignore"), toy.X, known, n_splits=2)
+        tune(LeastSquares(on_unlearnable="ignore"), toy.X, known, cv=2)
 
 
 def test_a_search_that_was_broken_off_goes_on_where_it_was():
@@ -225,22 +228,22 @@ def test_a_search_that_was_broken_off_goes_on_where_it_was():
 
     class Counting(SemanticDiffusion):
         def fit(self, X, Y):
-            fitted.append((self.ridge, self.doubt, self.smoothing))
+            fitted.append((self.ridge, self.shrinkage, self.smoothing))
             return super().fit(X, Y)
 
-    remembered = {}
-    unbroken = tune(Counting(), TOY.X, TOY.known, n_splits=2, remembered=remembered)
+    checkpoint = {}
+    unbroken = tune(Counting(), TOY.X, TOY.known, cv=2, checkpoint=checkpoint)
     wanted = len(fitted)
-    for forgotten in list(remembered)[::2]:
-        del remembered[forgotten]
+    for forgotten in list(checkpoint)[::2]:
+        del checkpoint[forgotten]
     fitted.clear()
-    resumed = tune(Counting(), TOY.X, TOY.known, n_splits=2, remembered=remembered)
+    resumed = tune(Counting(), TOY.X, TOY.known, cv=2, checkpoint=checkpoint)
     assert resumed.trials == unbroken.trials
     assert 1 < len(fitted) < wanted
 
 
 def test_without_time_the_first_candidate_of_every_chain_is_judged():
-    tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, n_splits=2, seconds=0)
-    # The ridges are solved for at once; doubt and smoothing are a chain, and evened scores one.
+    tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2, max_seconds=0)
+    # The ridges are solved for at once; shrinkage and smoothing are a chain, and evened scores one.
     assert len(tuning.trials) == 4 + 1 + 2
     assert tuning.best in tuning.trials[-2:]

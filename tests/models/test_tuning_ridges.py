@@ -14,14 +14,14 @@ TOY = low_rank_toy()
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
-    "learner", [LeastSquares(), SemanticDiffusion(doubt=np.inf, smoothing=0.0)]
+    "learner", [LeastSquares(), SemanticDiffusion(shrinkage=np.inf, smoothing=0.0)]
 )
 @pytest.mark.parametrize("listed", [False, True])
 def test_ridges_are_tried_in_their_order_and_judged_as_if_fitted_alone(learner, listed, n_jobs):
     truth = PartialLabels.from_array(TOY.truth)
     known = keep_presences(truth, 0.7, unlisted=0.3, random_state=0) if listed else TOY.known
     ridges = [1.0, 0.1, 300.0, 0.0, 30.0, 1e-3]
-    tuning = tune(learner, TOY.X, known, grid={"ridge": ridges}, n_splits=2, n_jobs=n_jobs)
+    tuning = tune(learner, TOY.X, known, param_grid={"ridge": ridges}, cv=2, n_jobs=n_jobs)
     expected = []
     for ridge in ridges:
         scores = []
@@ -40,12 +40,12 @@ def test_ridges_are_tried_in_their_order_and_judged_as_if_fitted_alone(learner, 
 
 def test_of_ridges_that_are_equally_good_the_first_is_chosen():
     grid = {"ridge": [2.0, 1.0, 3.0]}
-    tuning = tune(LeastSquares(), TOY.X, TOY.known, grid=grid, criterion=lambda *_: 0.5)
+    tuning = tune(LeastSquares(), TOY.X, TOY.known, param_grid=grid, scoring=lambda *_: 0.5)
     assert tuning.best.params == {"ridge": 2.0}
 
 
 def test_a_search_for_ridge_that_was_broken_off_goes_on_with_the_folds_that_are_left():
-    grid, remembered, judged = {"ridge": [0.1, 1.0, 10.0]}, {}, []
+    grid, checkpoint, judged = {"ridge": [0.1, 1.0, 10.0]}, {}, []
 
     def breaking(held_out, scores):
         judged.append(held_out)
@@ -53,17 +53,17 @@ def test_a_search_for_ridge_that_was_broken_off_goes_on_with_the_folds_that_are_
             raise KeyboardInterrupt
         return mean_average_precision(held_out, scores)
 
-    options = {"grid": grid, "n_splits": 3, "criterion": breaking}
+    options = {"param_grid": grid, "cv": 3, "scoring": breaking}
     with pytest.raises(KeyboardInterrupt):
-        tune(LeastSquares(), TOY.X, TOY.known, remembered=remembered, **options)
-    resumed = tune(LeastSquares(), TOY.X, TOY.known, remembered=remembered, **options)
+        tune(LeastSquares(), TOY.X, TOY.known, checkpoint=checkpoint, **options)
+    resumed = tune(LeastSquares(), TOY.X, TOY.known, checkpoint=checkpoint, **options)
     assert len(judged) == 5 + 2 * 3
-    assert resumed.trials == tune(LeastSquares(), TOY.X, TOY.known, grid=grid).trials
+    assert resumed.trials == tune(LeastSquares(), TOY.X, TOY.known, param_grid=grid).trials
 
 
 def test_ridge_beside_parameters_of_the_graph_is_judged_as_if_fitted_alone():
-    grid = {"ridge": [0.1, 10.0], "doubt": [0.1, 1.0]}
-    tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, grid=grid, n_splits=2)
+    grid = {"ridge": [0.1, 10.0], "shrinkage": [0.1, 1.0]}
+    tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, param_grid=grid, cv=2)
     assert len(tuning.trials) == 4
     for trial in tuning.trials:
         for fold, score in zip(split_known(TOY.known, 2, 0), trial.scores, strict=True):

@@ -24,8 +24,8 @@ from tagloom.vision.encoders import fingerprint
 
 LEARNERS = {
     "tuned": "diffusion",
-    "diffusion": SemanticDiffusion(n_neighbors=8, doubt=0.2, n_passes=3),
-    "linear": SemanticDiffusion(doubt=np.inf, smoothing=0.0),
+    "diffusion": SemanticDiffusion(n_neighbors=8, shrinkage=0.2, n_passes=3),
+    "linear": SemanticDiffusion(shrinkage=np.inf, smoothing=0.0),
     "paper": APGGraph(lam=1.0, gamma=0.01, ridge=1.0),
     "ridge": LeastSquares(2.0),
 }
@@ -132,9 +132,11 @@ def test_features_of_one_kind_only(side, tmp_path):
 
 def test_trials_that_could_not_be_judged_are_kept(tmp_path):
     tagger = SemanticTagger().fit(features_of(TRAIN), KNOWN)
-    tagger.tuning_.trials.append(Trial({"doubt": np.inf, "ridge": np.float64(2)}, (np.nan, 0.5)))
+    tagger.tuning_.trials.append(
+        Trial({"shrinkage": np.inf, "ridge": np.float64(2)}, (np.nan, 0.5))
+    )
     last = there_and_back(tagger, tmp_path).tuning_.trials[-1]
-    assert last.params == {"doubt": np.inf, "ridge": 2.0}
+    assert last.params == {"shrinkage": np.inf, "ridge": 2.0}
     np.testing.assert_array_equal(last.scores, (np.nan, 0.5))
 
 

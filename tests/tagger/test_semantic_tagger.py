@@ -61,7 +61,12 @@ def test_recovers_hidden_labels_and_tags_new_pictures(either):
 
 def test_tunes_its_learner_unless_given_one(default, tagger):
     assert isinstance(default.learner_, SemanticDiffusion)
-    assert set(default.tuning_.best.params) == {"ridge", "doubt", "smoothing", "even_scores"}
+    assert set(default.tuning_.best.params) == {
+        "ridge",
+        "shrinkage",
+        "smoothing",
+        "score_normalization",
+    }
     assert tagger.tuning_ is None
 
 
@@ -145,7 +150,7 @@ def test_what_like_pictures_add_is_what_the_linear_part_lacks(default, new):
 def test_like_pictures_add_nothing_to_a_linear_learner(tagger):
     why = tagger.explain(tagger.items_[0], "boat")
     assert why.like_pictures == 0
-    linear = SemanticDiffusion(doubt=np.inf, smoothing=0.0)
+    linear = SemanticDiffusion(shrinkage=np.inf, smoothing=0.0)
     alone = SemanticTagger(linear).fit(features_of(TRAIN), KNOWN)
     why = alone.explain(alone.items_[0], "boat")
     assert why.like_pictures == 0
@@ -179,7 +184,7 @@ def test_new_pictures_are_explained_by_the_training_pictures_they_join(default):
 @pytest.mark.parametrize("n_passes", [1, 2, 3])
 def test_scores_follow_from_the_neighbors_that_are_named(n_passes):
     """Without residuals f = (1 - s) p + s (sum of affinity times score) over the last graph."""
-    learner = SemanticDiffusion(doubt=np.inf, smoothing=0.6, n_passes=n_passes)
+    learner = SemanticDiffusion(shrinkage=np.inf, smoothing=0.6, n_passes=n_passes)
     smoothed = SemanticTagger(learner).fit(features_of(TRAIN), KNOWN)
     for pictures in (None, features_of(NEW)):
         items = smoothed.items_ if pictures is None else pictures.items

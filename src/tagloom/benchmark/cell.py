@@ -76,10 +76,10 @@ def learn(
         X,
         known,
         graph,
-        grid=stages,
-        n_splits=folds,
+        param_grid=stages,
+        cv=folds,
         hold_out="items" if known.unlisted_weight else "entries",
-        criterion=judge,
+        scoring=judge,
         random_state=seed,
     )
     end = time.perf_counter()
@@ -404,9 +404,9 @@ def _record(task: Task, truth: PartialLabels) -> dict[str, Any]:
 
 def _method(task: Task) -> Method:
     """Return the learner; one that evens rows by itself shall not do it twice."""
-    if not (task.even_rows and "even_rows" in learner_class(task.method)().get_params()):
+    if not (task.even_rows and "normalize_rows" in learner_class(task.method)().get_params()):
         return task.method
-    return replace(task.method, parameters={**task.method.parameters, "even_rows": False})
+    return replace(task.method, parameters={**task.method.parameters, "normalize_rows": False})
 
 
 def _effort(learned: Learned) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.graph import semantic_graph
 from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels, State, hide_per_class, hide_uniformly, keep_presences
-from tagloom.models.normalization import EvenRows
+from tagloom.models.normalization import RowNormalizer
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.tagger.inputs import Describer
 from tagloom.vision import Features
@@ -84,7 +84,7 @@ def scaled(training: Array, test: Array) -> Pair:
 
 def evened(X: Pair) -> Pair:
     """Bring rows to about one length, seen from the training mean, as `SemanticDiffusion` does."""
-    even = EvenRows.of(X.training)
+    even = RowNormalizer.of(X.training)
     return Pair(even(X.training), even(X.test))
 
 

@@ -121,8 +121,8 @@ def fit_tagger(
     return tagger.fit(
         features,
         taught.known,
-        seconds=60 * options.minutes,
-        remembered=work.results("trials"),
+        max_seconds=60 * options.minutes,
+        checkpoint=work.results("trials"),
     )
 
 

@@ -239,23 +239,23 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         A later stage keeps what the stages before it found best.
         """
         raise InvalidInputError(
-            f"{type(self).__name__} does not say where to look for good parameters; pass grid=, a "
-            "mapping from parameters to values."
+            f"{type(self).__name__} has no default param_grid; pass param_grid=, a mapping from "
+            "parameters to values."
         )
 
     # Parameters along whose falling values `tune` fits candidates one after the other, so that a
     # warm start can use what was found before.
-    _carried_along: ClassVar[tuple[str, ...]] = ("lam",)
+    _path_parameters: ClassVar[tuple[str, ...]] = ("lam",)
 
-    def _solved_together(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+    def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
         """Name parameters whose values, as a grid has them, shall stand in one chain.
 
-        They are for a `_fitted_along` that finds all their models with the first, or nearly so: no
+        They are for a `_fit_path` that finds all their models with the first, or nearly so: no
         time is saved by judging only some of them.
         """
         return ()
 
-    def _fitted_along(
+    def _fit_path(
         self, chain: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
     ) -> Iterator[Self]:
         """Yield this learner fitted with the parameters of each candidate in turn.
@@ -269,7 +269,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
             yield fitted
 
     @property
-    def _while_tuning(self) -> dict[str, Any]:
+    def _tuning_params(self) -> dict[str, Any]:
         """Parameters that `tune` shall set otherwise than for other learners as it compares."""
         return {}
 

@@ -414,7 +414,7 @@ class FastTag(LinearLearner):
         return [betas, {"noise": list(_NOISES)}, {"alpha": list(_ALPHAS)}]
 
     @property
-    def _while_tuning(self) -> dict[str, Any]:
+    def _tuning_params(self) -> dict[str, Any]:
         """The stop is part of the method, and cheap."""
         return {"tol": self.tol}
 

@@ -14,10 +14,10 @@ _LAM_SHARES = (0.1, 0.03, 0.01, 0.003)
 _RIDGE_SHARES = (0.1, 1.0, 10.0)
 _GAMMA_SHARES = (0.0, 0.1, 1.0)
 _RIDGE_ALONE_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)
-_DOUBTS = (0.03, 0.3, 3.0)
-_DOUBTS_OF_PRESENCES = (0.3, 3.0, 10.0)
+_SHRINKAGES = (0.03, 0.3, 3.0)
+_SHRINKAGES_OF_PRESENCES = (0.3, 3.0, 10.0)
 _SMOOTHINGS = (0.0, 0.5, 0.8)
-_EVEN_SCORES = (0.0, 0.5)
+_SCORE_NORMALIZATIONS = (0.0, 0.5)
 _LAM_ALONE_SHARES = (0.08, 0.04, 0.02, 0.01, 0.005)
 
 
@@ -51,18 +51,23 @@ def ridge_grid(X: Any, known: PartialLabels, fit_intercept: bool) -> list[float]
 
 
 def diffusion_stages(X: Any, known: PartialLabels) -> list[dict[str, list[Any]]]:
-    """Return ridge for the linear part, then doubt and smoothing, then whether to even scores.
+    """Return ridge for the linear part, then shrinkage and smoothing, then whether to even scores.
 
     The weakest ridge of least squares is left out, that all learners search about as long. Where
     absence is only presumed, nobody but presences is heard, and their mean is always high: there
-    the doubt must be large. Evened scores gain more often than not: all else is chosen with them.
+    the shrinkage must be large. Score normalisation helps more often than not: it is on before.
     """
-    doubts = _DOUBTS_OF_PRESENCES if known.unlisted_weight else _DOUBTS
-    even = {"even_scores": [max(_EVEN_SCORES)]}
+    shrinkages = _SHRINKAGES_OF_PRESENCES if known.unlisted_weight else _SHRINKAGES
+    even = {"score_normalization": [max(_SCORE_NORMALIZATIONS)]}
     return [
-        {"ridge": ridge_grid(X, known, True)[1:], "doubt": [np.inf], "smoothing": [0.0], **even},
-        {"doubt": list(doubts), "smoothing": list(_SMOOTHINGS), **even},
-        {"even_scores": list(_EVEN_SCORES)},
+        {
+            "ridge": ridge_grid(X, known, True)[1:],
+            "shrinkage": [np.inf],
+            "smoothing": [0.0],
+            **even,
+        },
+        {"shrinkage": list(shrinkages), "smoothing": list(_SMOOTHINGS), **even},
+        {"score_normalization": list(_SCORE_NORMALIZATIONS)},
     ]
 
 

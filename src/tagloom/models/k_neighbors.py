@@ -55,7 +55,7 @@ class KNeighborsTagger(RememberingLearner):
         The nearest neighbour always weighs 1.
     bandwidth : float, default=0.2
         Only for "distance".
-    prior_strength : float, default=1.0
+    shrinkage : float, default=1.0
         m, in votes of the nearest neighbour.
     metric : {"euclidean", "cosine"}, default="euclidean"
     algorithm : {"auto", "exact", "approximate"}, default="auto"
@@ -86,7 +86,7 @@ class KNeighborsTagger(RememberingLearner):
            [0, 1]])
     """
 
-    _carried_along: ClassVar[tuple[str, ...]] = ("n_neighbors", "bandwidth", "prior_strength")
+    _path_parameters: ClassVar[tuple[str, ...]] = ("n_neighbors", "bandwidth", "shrinkage")
 
     rates_: Floats
     scale_: float
@@ -98,7 +98,7 @@ class KNeighborsTagger(RememberingLearner):
         *,
         weighting: str = "distance",
         bandwidth: float = 0.2,
-        prior_strength: float = 1.0,
+        shrinkage: float = 1.0,
         metric: str = "euclidean",
         algorithm: str = "auto",
         warm_start: bool = False,
@@ -107,7 +107,7 @@ class KNeighborsTagger(RememberingLearner):
         self.n_neighbors = n_neighbors
         self.weighting = weighting
         self.bandwidth = bandwidth
-        self.prior_strength = prior_strength
+        self.shrinkage = shrinkage
         self.metric = metric
         self.algorithm = algorithm
         self.warm_start = warm_start
@@ -136,7 +136,7 @@ class KNeighborsTagger(RememberingLearner):
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return how many neighbours, how fast their votes fade, and the prior's strength."""
         numbers = sorted({min(number, len(X) - 1) for number in _NUMBERS})
-        grid: dict[str, list[Any]] = {"n_neighbors": numbers, "prior_strength": list(_PRIORS)}
+        grid: dict[str, list[Any]] = {"n_neighbors": numbers, "shrinkage": list(_PRIORS)}
         if self.weighting == "distance":
             grid["bandwidth"] = list(_BANDWIDTHS)
         return [grid]
@@ -145,7 +145,7 @@ class KNeighborsTagger(RememberingLearner):
         check_integer(*parameter(self, "n_neighbors"), at_least=1)
         check_choice(*parameter(self, "weighting"), WEIGHTINGS)
         check_number(*parameter(self, "bandwidth"), low=0, inclusive=False)
-        check_number(*parameter(self, "prior_strength"), low=0)
+        check_number(*parameter(self, "shrinkage"), low=0)
         check_choice(*parameter(self, "metric"), METRICS)
         check_choice(*parameter(self, "algorithm"), ALGORITHMS)
         check_flag(*parameter(self, "warm_start"))
@@ -189,7 +189,7 @@ class KNeighborsTagger(RememberingLearner):
     def _share(self, present: Floats, total: Floats, rates: Floats) -> Floats:
         """Return the share of votes for a label, drawn to its rate."""
         nobody = total <= 0
-        strength = self.prior_strength + nobody
+        strength = self.shrinkage + nobody
         # Over an absent background sums are differences: rounding must not lead out of [0, 1].
         share = (np.where(nobody, 0, present) + strength * rates) / (
             np.where(nobody, 0, total) + strength

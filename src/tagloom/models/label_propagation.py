@@ -21,7 +21,7 @@ from tagloom.neighbors import ALGORITHMS, METRICS
 from tagloom.semantics.evidence import label_rates
 from tagloom.validation import check_choice, check_flag, check_integer, check_number
 
-_REACHES = (0.5, 0.8, 0.95, 0.99)
+_ALPHAS = (0.5, 0.8, 0.95, 0.99)
 _NUMBERS = (10, 20, 50)
 
 
@@ -40,9 +40,9 @@ class LabelPropagation(RememberingLearner):
     ----------
     n_neighbors : int, default=20
         Neighbours in the graph.
-    reach : float in [0, 1), default=0.8
+    alpha : float in [0, 1), default=0.8
         a, how far labels go.
-    prior_strength : float, default=0.01
+    shrinkage : float, default=0.01
         m, in labels heard in full.
     metric : {"euclidean", "cosine"}, default="euclidean"
     algorithm : {"auto", "exact", "approximate"}, default="auto"
@@ -73,7 +73,7 @@ class LabelPropagation(RememberingLearner):
            [0, 1]])
     """
 
-    _carried_along: ClassVar[tuple[str, ...]] = ("reach",)
+    _path_parameters: ClassVar[tuple[str, ...]] = ("alpha",)
 
     rates_: Array
     learnable_: npt.NDArray[np.bool_]
@@ -82,16 +82,16 @@ class LabelPropagation(RememberingLearner):
         self,
         n_neighbors: int = 20,
         *,
-        reach: float = 0.8,
-        prior_strength: float = 0.01,
+        alpha: float = 0.8,
+        shrinkage: float = 0.01,
         metric: str = "euclidean",
         algorithm: str = "auto",
         warm_start: bool = False,
         on_unlearnable: str = "raise",
     ) -> None:
         self.n_neighbors = n_neighbors
-        self.reach = reach
-        self.prior_strength = prior_strength
+        self.alpha = alpha
+        self.shrinkage = shrinkage
         self.metric = metric
         self.algorithm = algorithm
         self.warm_start = warm_start
@@ -115,8 +115,8 @@ class LabelPropagation(RememberingLearner):
         self._rows = rows
         W, told = _told(known, rows.dtype)
         self.rates_ = label_rates(known)
-        self._votes = diffuse(self._graph.S, told, self.reach)
-        self._heard = diffuse(self._graph.S, W, self.reach)
+        self._votes = diffuse(self._graph.S, told, self.alpha)
+        self._heard = diffuse(self._graph.S, W, self.alpha)
         return self
 
     @property
@@ -127,12 +127,12 @@ class LabelPropagation(RememberingLearner):
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return how many neighbours are joined and how far labels go."""
         numbers = sorted({min(number, len(X) - 1) for number in _NUMBERS})
-        return [{"n_neighbors": numbers, "reach": list(_REACHES)}]
+        return [{"n_neighbors": numbers, "alpha": list(_ALPHAS)}]
 
     def _check_parameters(self) -> None:
         check_integer(*parameter(self, "n_neighbors"), at_least=1)
-        check_share_below_one(self, "reach")
-        check_number(*parameter(self, "prior_strength"), low=0, inclusive=False)
+        check_share_below_one(self, "alpha")
+        check_number(*parameter(self, "shrinkage"), low=0, inclusive=False)
         check_choice(*parameter(self, "metric"), METRICS)
         check_choice(*parameter(self, "algorithm"), ALGORITHMS)
         check_flag(*parameter(self, "warm_start"))
@@ -153,10 +153,10 @@ class LabelPropagation(RememberingLearner):
 
     def _scores(self, X: Array) -> Array:
         s_x = self._graph.joined(X)
-        return self._shared(self.reach * (s_x @ self._votes), self.reach * (s_x @ self._heard))
+        return self._shared(self.alpha * (s_x @ self._votes), self.alpha * (s_x @ self._heard))
 
     def _shared(self, votes: Array, heard: Array) -> Array:
-        m = self.prior_strength
+        m = self.shrinkage
         # Solved to a tolerance, sums of weights may fall short of 0 by a rounding.
         return np.asarray(
             (votes + m * self.rates_.astype(votes.dtype)) / (np.maximum(heard, 0) + m)

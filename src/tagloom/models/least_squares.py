@@ -392,16 +392,16 @@ class LeastSquares(SavableLearner, LinearLearner):
         self.learnable_ = check_learnable(known, self.on_unlearnable)
         return rows, known
 
-    def _solved_together(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+    def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
         return ("ridge",)
 
-    def _fitted_along(
+    def _fit_path(
         self, chain: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
     ) -> Iterator[Self]:
         # A subclass with a `fit` of its own learns something else than is solved for here.
         own = type(self).fit is LeastSquares.fit
         if graphs or not (own and differ_in("ridge", chain)):
-            yield from super()._fitted_along(chain, X, Y, graphs)
+            yield from super()._fit_path(chain, X, Y, graphs)
             return
         ridges = []
         for params in chain:

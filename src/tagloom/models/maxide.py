@@ -243,7 +243,7 @@ class Maxide(LinearLearner):
         return [{"lam": lam_grid(self.lam_max(X, Y))}]
 
     @property
-    def _while_tuning(self) -> dict[str, Any]:
+    def _tuning_params(self) -> dict[str, Any]:
         """The published algorithm is judged as it is: its stop decides what it learns."""
         if self.solver != "published":
             return {}

@@ -18,7 +18,7 @@ _SAMPLE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class EvenRows:
+class RowNormalizer:
     r"""Bring rows to about one length, seen from the mean of the training rows.
 
         u(x) = (x - mean) / l(x),    l(x)^2 = ||x - mean||^2 + c^2 size^2,    c = 1/2,
@@ -37,7 +37,7 @@ class EvenRows:
     size: float
 
     @classmethod
-    def of(cls, rows: Array) -> "EvenRows":
+    def of(cls, rows: Array) -> "RowNormalizer":
         """Learn the mean and the usual length of rows; who lies far outside does not count."""
         some = rows[:: 1 + len(rows) // _SAMPLE]
         centre = np.median(some, axis=0)
@@ -71,7 +71,7 @@ class EvenRows:
 
 
 @dataclass(frozen=True, eq=False)
-class EvenScores:
+class ScoreNormalizer:
     r"""Bring the scores of all items nearer to one length, seen from their mean.
 
         e(f) = mean + (f - mean) (size / ||f - mean||)^q,
@@ -89,7 +89,7 @@ class EvenScores:
     size: float
 
     @classmethod
-    def of(cls, F: Array) -> "EvenScores":
+    def of(cls, F: Array) -> "ScoreNormalizer":
         """Learn the mean and the usual length of scores."""
         mean = F.mean(axis=0, dtype=np.float64).astype(F.dtype)
         return cls(mean, float(np.sqrt(np.mean(_square_lengths(F - mean), dtype=np.float64))))

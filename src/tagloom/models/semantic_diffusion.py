@@ -30,7 +30,7 @@ from tagloom.models.base import (
 )
 from tagloom.models.grids import diffusion_stages
 from tagloom.models.least_squares import LeastSquares
-from tagloom.models.normalization import EvenRows, EvenScores
+from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
 from tagloom.neighbors import ALGORITHMS, METRICS
 from tagloom.persistence.container import (
     Serialized,
@@ -54,16 +54,16 @@ class Smoother:
     With P = XM + b, the weights W of what somebody has said (0: nothing), the residuals
     R = W o (Y - P) and the normalised affinities S of the graph,
 
-        told  = (1 - a) (I - a S)^{-1} R     what neighbours have been told beyond P, with reach a
+        told  = (1 - a) (I - a S)^{-1} R     what neighbours have been told beyond P, with alpha a
         heard = (1 - a) (I - a S)^{-1} W     how much of it is to be heard
-        G_ij  = told_ij / (heard_ij + m)     its mean, held back by the doubt m
+        G_ij  = told_ij / (heard_ij + m)     its mean, held back by the shrinkage m
         F     = (1 - s) (I - s S)^{-1} (P + G)    smoothed with s.
 
     Parameters
     ----------
     graph : AffinityGraph
     P, told, heard : arrays of shape (n_items, n_labels)
-    reach : float
+    alpha : float
         a.
     """
 
@@ -71,23 +71,25 @@ class Smoother:
     P: Array
     told: Array
     heard: Array
-    reach: float
+    alpha: float
     _smoothed: dict[float, Array] = field(default_factory=dict)
 
     @classmethod
-    def on(cls, graph: AffinityGraph, P: Array, said: "Said", reach: float) -> "Smoother":
+    def on(cls, graph: AffinityGraph, P: Array, said: "Said", alpha: float) -> "Smoother":
         """Spread over the graph what was said."""
-        told, heard = (diffuse(graph.S, table, reach) for table in said)
-        return cls(graph, P, told, heard, reach)
+        told, heard = (diffuse(graph.S, table, alpha) for table in said)
+        return cls(graph, P, told, heard, alpha)
 
-    def scores(self, doubt: float, smoothing: float) -> Array:
-        """Return F. The smoothed P is kept: it serves for every doubt."""
+    def scores(self, shrinkage: float, smoothing: float) -> Array:
+        """Return F. The smoothed P is kept: it serves for every shrinkage."""
         if smoothing not in self._smoothed:
             self._smoothed[smoothing] = diffuse(self.graph.S, self.P, smoothing)
-        G = _held_back(self.told, self.heard, doubt)
+        G = _held_back(self.told, self.heard, shrinkage)
         return np.asarray(self._smoothed[smoothing] + diffuse(self.graph.S, G, smoothing))
 
-    def extended(self, queries: Array, P: Array, F: Array, doubt: float, smoothing: float) -> Array:
+    def extended(
+        self, queries: Array, P: Array, F: Array, shrinkage: float, smoothing: float
+    ) -> Array:
         """Return the scores of new items: one row each of the equations above.
 
         With s_x the affinities of a new item x, of which nobody has said anything,
@@ -96,14 +98,14 @@ class Smoother:
             f(x) = s s_x F + (1 - s) (p(x) + g(x)).
         """
         s_x = self.graph.joined(queries)
-        told, heard = (self.reach * (s_x @ table) for table in (self.told, self.heard))
-        corrected = P + _held_back(told, heard, doubt)
+        told, heard = (self.alpha * (s_x @ table) for table in (self.told, self.heard))
+        corrected = P + _held_back(told, heard, shrinkage)
         return np.asarray(smoothing * (s_x @ F) + (1 - smoothing) * corrected, dtype=P.dtype)
 
 
-def _held_back(told: Array, heard: Array, doubt: float) -> Array:
+def _held_back(told: Array, heard: Array, shrinkage: float) -> Array:
     # Solved to a tolerance, sums of weights may fall short of 0 by a rounding.
-    return np.asarray(told / (np.maximum(heard, 0) + told.dtype.type(doubt)))
+    return np.asarray(told / (np.maximum(heard, 0) + told.dtype.type(shrinkage)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +164,7 @@ class Said(NamedTuple):
 
 # With these the scores are made that describe items in the next pass. They are not searched: a
 # search over the last pass would have to look for neighbours anew for every candidate.
-FIRST = {"doubt": 0.1, "smoothing": 0.5}
+FIRST = {"shrinkage": 0.1, "smoothing": 0.5}
 
 
 class AnsweringDiffusion(RememberingLearner):
@@ -176,10 +178,10 @@ class AnsweringDiffusion(RememberingLearner):
     learnable_: npt.NDArray[np.bool_]
     training_scores_: Array
     linear_: APGGraph | LeastSquares
-    _even_rows: EvenRows | None
+    _row_normalizer: RowNormalizer | None
     _places: Array
     _smoothed: Array
-    _even_scores: EvenScores
+    _score_normalizer: ScoreNormalizer
     _last: dict[str, float]
     _passes: list[Smoother]
     _joints: list[Joint]
@@ -226,27 +228,30 @@ class AnsweringDiffusion(RememberingLearner):
         """
         row = self._checked_rows(x).astype(self._rows.dtype, copy=False)
         M_x, b_x = self.coef_, self.intercept_
-        if self._even_rows is not None:
-            M_x = M_x / self._even_rows.lengths(row)[0]
-            b_x = b_x - self._even_rows.mean @ M_x
+        if self._row_normalizer is not None:
+            M_x = M_x / self._row_normalizer.lengths(row)[0]
+            b_x = b_x - self._row_normalizer.mean @ M_x
         f = self._new_scores(row) if training_row is None else self._smoothed[[training_row]]
-        k, mean = self._even_scores.stretch(f, self._last["even_scores"])[0], self._even_scores.mean
+        k, mean = (
+            self._score_normalizer.stretch(f, self._last["score_normalization"])[0],
+            self._score_normalizer.mean,
+        )
         return k * M_x, mean + k * (b_x - mean)
 
     def _placed(self, rows: Array) -> Array:
         """Return rows as the linear part and the graphs take them."""
-        return rows if self._even_rows is None else self._even_rows(rows)
+        return rows if self._row_normalizer is None else self._row_normalizer(rows)
 
     def _linear_scores(self, places: Array) -> Array:
         return np.asarray(places @ self.linear_.coef_ + self.linear_.intercept_)
 
     def _finish(self, F: Array, last: dict[str, float]) -> None:
         """Take these for the scores of the training items, and even them as was asked."""
-        self._last, self._smoothed, self._even_scores = last, F, EvenScores.of(F)
+        self._last, self._smoothed, self._score_normalizer = last, F, ScoreNormalizer.of(F)
         self.training_scores_ = self._evened(F)
 
     def _evened(self, F: Array) -> Array:
-        return self._even_scores(F, self._last["even_scores"])
+        return self._score_normalizer(F, self._last["score_normalization"])
 
     def _training_scores(self) -> Array:
         return self.training_scores_.copy()
@@ -260,7 +265,7 @@ class AnsweringDiffusion(RememberingLearner):
         P = self._linear_scores(places)
         if is_linear(self._last):
             return P
-        asked = self._last["doubt"], self._last["smoothing"]
+        asked = self._last["shrinkage"], self._last["smoothing"]
         described = self._described(places, P)
         return self._passes[-1].extended(described, P, self._smoothed, *asked)
 
@@ -274,7 +279,7 @@ class AnsweringDiffusion(RememberingLearner):
 
 def is_linear(asked: Mapping[str, float]) -> bool:
     """Say whether nothing is left of the graph."""
-    return asked["doubt"] == np.inf and asked["smoothing"] == 0
+    return asked["shrinkage"] == np.inf and asked["smoothing"] == 0
 
 
 # §§ diffusion_saving
@@ -307,7 +312,7 @@ class SavableDiffusion(SavableLearner, AnsweringDiffusion):
             "smoothed": self._smoothed,
         }
         parts: dict[str, Serialized | None] = {"linear": self.linear_._serialized()}
-        parts["even_rows"] = _serialized_evening(self._even_rows)
+        parts["normalize_rows"] = _serialized_evening(self._row_normalizer)
         parts |= {f"pass{k}": _serialized_pass(one) for k, one in enumerate(self._passes)}
         if self._passes:
             steps = zip(self._joints, self._steps, strict=True)
@@ -319,7 +324,7 @@ class SavableDiffusion(SavableLearner, AnsweringDiffusion):
         arrays, metadata = serialized
         model = deserialized_face(cls, metadata, arrays["rows"].shape[1])
         model._rows, model.learnable_ = arrays["rows"], arrays["learnable"]
-        model._even_rows = _deserialized_evening(serialized.part("even_rows"))
+        model._row_normalizer = _deserialized_evening(serialized.part("normalize_rows"))
         model._places = model._placed(model._rows)
         model._finish(arrays["smoothed"], decoded_parameters(metadata["last"]))
         model.linear_ = _LINEAR_KINDS[metadata["linear_kind"]]._deserialized(
@@ -344,15 +349,15 @@ class SavableDiffusion(SavableLearner, AnsweringDiffusion):
                 described = joint(self._places, F)
 
 
-def _serialized_evening(even: EvenRows | None) -> Serialized:
+def _serialized_evening(even: RowNormalizer | None) -> Serialized:
     return (
         Serialized({}, {}) if even is None else Serialized({"mean": even.mean}, {"size": even.size})
     )
 
 
-def _deserialized_evening(serialized: Serialized) -> EvenRows | None:
+def _deserialized_evening(serialized: Serialized) -> RowNormalizer | None:
     return (
-        EvenRows(serialized.arrays["mean"], serialized.metadata["size"])
+        RowNormalizer(serialized.arrays["mean"], serialized.metadata["size"])
         if serialized.arrays
         else None
     )
@@ -368,7 +373,7 @@ def _serialized_pass(smoother: Smoother) -> Serialized:
         "factors": np.asarray(graph.factors),
     }
     metadata = {
-        "reach": smoother.reach,
+        "alpha": smoother.alpha,
         "n_neighbors": graph.n_neighbors,
         "metric": graph.metric,
         "algorithm": graph.algorithm,
@@ -383,7 +388,7 @@ def _deserialized_pass(serialized: Serialized, described: Array, P: Array) -> Sm
     sought = {name: metadata[name] for name in ("n_neighbors", "metric", "algorithm")}
     sums = arrays["scales"], arrays["degrees"], arrays["factors"]
     graph = AffinityGraph(S, described, *sums, **sought)
-    return Smoother(graph, P, arrays["told"], arrays["heard"], metadata["reach"])
+    return Smoother(graph, P, arrays["told"], arrays["heard"], metadata["alpha"])
 
 
 def _serialized_step(joint: Joint, F: Array) -> Serialized:
@@ -400,7 +405,7 @@ def _deserialized_step(serialized: Serialized) -> tuple[Joint, Array]:
 
 
 # With these M has a closed form, and nothing else is asked for.
-_NO_GRAPH = {"lam": 0, "doubt": inf, "smoothing": 0}
+_NO_GRAPH = {"lam": 0, "shrinkage": inf, "smoothing": 0}
 
 
 class SearchableDiffusion(SavableDiffusion):
@@ -430,32 +435,32 @@ class SearchableDiffusion(SavableDiffusion):
     def _linear(self) -> APGGraph | LeastSquares:
         """Return the learner of M, with its parameters."""
 
-    def _solved_together(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-        if set(grid) == {"even_scores"}:
-            return ("even_scores",)  # each costs next to nothing once one is there
+    def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        if set(grid) == {"score_normalization"}:
+            return ("score_normalization",)  # each costs next to nothing once one is there
         others = [values for name, values in grid.items() if name != "ridge"]
         alone = all(len(values) == 1 for values in others)
         asked = {name: grid.get(name, [getattr(self, name)])[0] for name in _NO_GRAPH}
         # Chains of other parameters share their graphs: these are better walked side by side.
         return ("ridge",) if alone and asked == _NO_GRAPH else ()
 
-    def _fitted_along(
+    def _fit_path(
         self, chain: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
     ) -> Iterator[Self]:
         linear = [self.set_params(**params)._linear() for params in chain]
         closed = all(isinstance(one, LeastSquares) for one in linear)
         if not (self.warm_start and closed and differ_in("ridge", chain)):
-            yield from super()._fitted_along(chain, X, Y, graphs)
+            yield from super()._fit_path(chain, X, Y, graphs)
             return
         for params in chain:
             self.set_params(**params)._check_parameters()
         rows, known = self._read(X, Y)
         check_learnable(known, "ignore")
         wanted = [one.get_params() for one in linear]
-        found = linear[0]._fitted_along(wanted, *informed_part(self._place(rows), known), {})
-        placed = self._even_rows, self._places
+        found = linear[0]._fit_path(wanted, *informed_part(self._place(rows), known), {})
+        placed = self._row_normalizer, self._places
         for params, one in zip(chain, found, strict=True):
-            self._even_rows, self._places = placed
+            self._row_normalizer, self._places = placed
             self.set_params(**params)._take_over(copy(one), rows, known)
             fitted: Self = self.fit(X, Y, **graphs)
             yield fitted
@@ -473,7 +478,7 @@ class SearchableDiffusion(SavableDiffusion):
 
 
 # What is asked of the last pass alone; all before it is the same whatever these are.
-_LAST = ("doubt", "smoothing", "even_scores")
+_LAST = ("shrinkage", "smoothing", "score_normalization")
 
 
 class SemanticDiffusion(SearchableDiffusion):
@@ -488,7 +493,7 @@ class SemanticDiffusion(SearchableDiffusion):
 
     with U the rows of X brought to about one length, the balanced affinities S of the graph and the
     weights W of what is known; the division is entry by entry. What is known beyond P spreads over
-    the graph: G is the mean of what reaches an item, held back by the doubt m. Then the sum is
+    the graph: G is the mean of what reaches an item, held back by the shrinkage m. Then the sum is
     smoothed. In a second pass items are described by U joined with the scores F, like items are
     sought anew, and G and F are computed on that graph: completed labels become the semantics. At
     last the scores F of each item may be brought nearer to one length.
@@ -504,16 +509,16 @@ class SemanticDiffusion(SearchableDiffusion):
         lambda. 0 is ridge regression, label by label, in closed form.
     ridge : float, default=1.0
         rho.
-    doubt : float, default=0.1
+    shrinkage : float, default=0.1
         m, how much to hear before believing it. Infinity believes nothing: the scores are smoothed
         only.
     smoothing : float in [0, 1), default=0.5
         s. 0 leaves scores as they are.
-    even_scores : float in [0, 1], default=0.0
-        How far the scores of all items are brought to one length, see `EvenScores`; 0 leaves them.
-    even_rows : bool, default=True
-        Whether rows are brought to about one length, see `EvenRows`. False takes X as it is.
-    reach : float in [0, 1), default=0.8
+    score_normalization : float in [0, 1], default=0.0
+        Exponent of the score normalisation, see `ScoreNormalizer`; 0 leaves scores as they are.
+    normalize_rows : bool, default=True
+        Whether rows are brought to about one length, see `RowNormalizer`. False takes X as it is.
+    alpha : float in [0, 1), default=0.8
         a, how far the residuals go.
     n_neighbors : int, default=20
         Neighbours in the graph.
@@ -526,7 +531,7 @@ class SemanticDiffusion(SearchableDiffusion):
         For lam > 0, as in `APGGraph`.
     warm_start : bool, default=False
         Whether `fit` takes over what the fit before found, where it was given the same data: M and
-        the graphs where only `doubt`, `smoothing` and `even_scores` differ.
+        the graphs where only `shrinkage`, `smoothing` and `score_normalization` differ.
     on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
         What to do about labels with no known entry, or known only to be absent.
 
@@ -557,18 +562,18 @@ class SemanticDiffusion(SearchableDiffusion):
            [1., 0.]])
     """
 
-    _carried_along: ClassVar[tuple[str, ...]] = ("smoothing", "doubt")
+    _path_parameters: ClassVar[tuple[str, ...]] = ("smoothing", "shrinkage")
 
     def __init__(
         self,
         lam: float = 0.0,
         *,
         ridge: float = 1.0,
-        doubt: float = 0.1,
+        shrinkage: float = 0.1,
         smoothing: float = 0.5,
-        even_scores: float = 0.0,
-        even_rows: bool = True,
-        reach: float = 0.8,
+        score_normalization: float = 0.0,
+        normalize_rows: bool = True,
+        alpha: float = 0.8,
         n_neighbors: int = 20,
         n_passes: int = 2,
         metric: str = "euclidean",
@@ -580,11 +585,11 @@ class SemanticDiffusion(SearchableDiffusion):
     ) -> None:
         self.lam = lam
         self.ridge = ridge
-        self.doubt = doubt
+        self.shrinkage = shrinkage
         self.smoothing = smoothing
-        self.even_scores = even_scores
-        self.even_rows = even_rows
-        self.reach = reach
+        self.score_normalization = score_normalization
+        self.normalize_rows = normalize_rows
+        self.alpha = alpha
         self.n_neighbors = n_neighbors
         self.n_passes = n_passes
         self.metric = metric
@@ -615,7 +620,7 @@ class SemanticDiffusion(SearchableDiffusion):
             self._learn(self._place(rows), known)
             self._known, self._learned_from = known, seen
         # Where rows are not evened, the graphs hold these; else nobody knows who changes them.
-        self._rows = rows.copy() if self.even_rows else rows
+        self._rows = rows.copy() if self.normalize_rows else rows
         last = {name: getattr(self, name) for name in _LAST}
         self._finish(self._smooth(last), last)
         return self
@@ -623,22 +628,22 @@ class SemanticDiffusion(SearchableDiffusion):
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
         """Return first ridge, over a range that follows the scale of X, then the smooth part."""
         rows = check_array(X, dtype=[np.float64, np.float32])
-        places = EvenRows.of(rows)(rows) if self.even_rows else rows
+        places = RowNormalizer.of(rows)(rows) if self.normalize_rows else rows
         return diffusion_stages(places, as_partial_labels(Y))
 
     def _check_parameters(self) -> None:
         for name in ("lam", "ridge", "tol"):
             check_number(*parameter(self, name), low=0)
-        if self.doubt != np.inf:
-            check_number(*parameter(self, "doubt"), low=0, inclusive=False)
-        for name in ("smoothing", "reach"):
+        if self.shrinkage != np.inf:
+            check_number(*parameter(self, "shrinkage"), low=0, inclusive=False)
+        for name in ("smoothing", "alpha"):
             check_share_below_one(self, name)
         for name in ("n_neighbors", "n_passes", "max_iter"):
             check_integer(*parameter(self, name), at_least=1)
         check_choice(*parameter(self, "metric"), METRICS)
         check_choice(*parameter(self, "algorithm"), ALGORITHMS)
-        check_number(*parameter(self, "even_scores"), low=0, high=1)
-        for name in ("even_rows", "warm_start"):
+        check_number(*parameter(self, "score_normalization"), low=0, high=1)
+        for name in ("normalize_rows", "warm_start"):
             check_flag(*parameter(self, name))
         check_on_unlearnable(self)
 
@@ -654,7 +659,7 @@ class SemanticDiffusion(SearchableDiffusion):
         return known is self._known or known == self._known
 
     def _place(self, rows: Array) -> Array:
-        self._even_rows = EvenRows.of(rows) if self.even_rows else None
+        self._row_normalizer = RowNormalizer.of(rows) if self.normalize_rows else None
         self._places = self._placed(rows)
         return self._places
 
@@ -669,7 +674,7 @@ class SemanticDiffusion(SearchableDiffusion):
             return self._linear_scores(self._places)
         if not self._passes:
             self._make_passes()
-        return self._passes[-1].scores(last["doubt"], last["smoothing"])
+        return self._passes[-1].scores(last["shrinkage"], last["smoothing"])
 
     def _make_passes(self) -> None:
         """Find like items pass by pass, and spread the residuals among them."""
@@ -701,4 +706,4 @@ class SemanticDiffusion(SearchableDiffusion):
         graph = affinity_graph(
             described, self.n_neighbors, metric=self.metric, algorithm=self.algorithm
         )
-        return Smoother.on(graph, P, said, self.reach)
+        return Smoother.on(graph, P, said, self.alpha)

@@ -17,7 +17,7 @@ from tagloom.graph import semantic_graph
 from tagloom.graph.knn import WEIGHTS
 from tagloom.labels import PartialLabels
 from tagloom.models import APGGraph, PartialLabelLearner, SemanticDiffusion, Tuning, tune
-from tagloom.models.model_selection import Remembered
+from tagloom.models.model_selection import Checkpoint
 from tagloom.persistence.container import build_from, write_model
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.tagger.explanation import Explanation, explained, scores_of
@@ -62,9 +62,7 @@ def learned(
     if isinstance(learner, str):
         # Among many tags there are nearly always some of which nothing can be learned.
         model = _TUNED[learner](on_unlearnable="warn")
-        tuning = tune(
-            model, X, known, graph, random_state=random_state, progress=progress, **search
-        )
+        tuning = tune(model, X, known, graph, random_state=random_state, verbose=progress, **search)
         return tuning, tuning.model
     given = {} if graph is None else {"graph": graph}
     fitted: Any = clone(learner)
@@ -248,8 +246,8 @@ class SemanticTagger(BaseEstimator):
         pictures: Pictures,
         Y: Any,
         *,
-        seconds: float | None = None,
-        remembered: Remembered | None = None,
+        max_seconds: float | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> Self:
         """Learn from pictures and what is known of them.
 
@@ -258,7 +256,7 @@ class SemanticTagger(BaseEstimator):
         pictures : Features, or path of a folder of pictures
         Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown)
             Rows are matched to pictures by name where they have names, else by position.
-        seconds, remembered
+        max_seconds, checkpoint
             How long to search for parameters, and what of the search is done already: as in `tune`.
         """
         check_integer("n_neighbors", self.n_neighbors, at_least=1)
@@ -274,8 +272,8 @@ class SemanticTagger(BaseEstimator):
             graph,
             random_state=self.random_state,
             progress=self.progress,
-            seconds=seconds,
-            remembered=remembered,
+            max_seconds=max_seconds,
+            checkpoint=checkpoint,
         )
         self.report_, self._seen_by = seen.report, seen.by
         self._keep(lesson, graph, tuning, learner)
