@@ -18,9 +18,9 @@ def test_laplacian_of_a_path():
 
 
 def test_normalized_laplacian_has_unit_diagonal_and_leaves_isolated_nodes_alone():
-    lonely = np.zeros((4, 4))
-    lonely[:3, :3] = W
-    L = laplacian(check(lonely, 4), normalized=True).toarray()
+    isolated = np.zeros((4, 4))
+    isolated[:3, :3] = W
+    L = laplacian(check(isolated, 4), normalized=True).toarray()
     np.testing.assert_allclose(np.diag(L), [1, 1, 1, 0])
     assert L[0, 1] == pytest.approx(-1 / np.sqrt(3))
 
@@ -30,9 +30,9 @@ def test_normalized_laplacian_has_unit_diagonal_and_leaves_isolated_nodes_alone(
 )
 def test_any_form_of_matrix_is_read_and_left_unchanged(form):
     given = form(W + np.eye(3))
-    before = given.copy()
+    snapshot = given.copy()
     np.testing.assert_array_equal(check(given).toarray(), W)
-    unchanged = given if isinstance(given, list) else (given != before)
+    unchanged = given if isinstance(given, list) else (given != snapshot)
     if sparse.issparse(unchanged):
         assert unchanged.nnz == 0
     elif not isinstance(given, list):
@@ -55,7 +55,7 @@ def test_bad_graphs_are_refused_with_the_place(weights, message):
         check(weights)
 
 
-def test_rounding_is_no_asymmetry():
+def test_rounding_errors_are_not_asymmetry():
     nearly = W.copy()
     nearly[0, 1] *= 1 + 1e-12
     check(nearly)

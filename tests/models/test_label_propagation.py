@@ -32,12 +32,12 @@ KNOWN = {
 
 def dense_scores(known, new, *, k, a, m):
     """Return the scores of the training items and of new ones."""
-    graph = affinity_graph(TOY.X, k, balance=False)
+    graph = affinity_graph(TOY.X, k, normalization="symmetric")
     W, Y = known.weights(), known.states() == 1
     rates = (W * Y).sum(axis=0) / W.sum(axis=0)
     spread = (1 - a) * np.linalg.inv(np.eye(60) - a * graph.S.toarray())
     votes, heard = spread @ (W * Y), spread @ W
-    s_x = graph.joined(new).toarray()
+    s_x = graph.out_of_sample(new).toarray()
     return [
         (given + m * rates) / (total + m)
         for given, total in ((votes, heard), (a * s_x @ votes, a * s_x @ heard))

@@ -57,7 +57,7 @@ def dense_scores(X, known, new, *, ridge, m, s, a, k, n_passes, q=0.0):
     for number in range(n_passes):
         shrinkage, smooth = (m, s) if number == n_passes - 1 else (FIRST["m"], FIRST["s"])
         graph = affinity_graph(rows, k)
-        S, s_x = graph.S.toarray(), graph.joined(queries).toarray()
+        S, s_x = graph.S.toarray(), graph.out_of_sample(queries).toarray()
         spread = (1 - a) * np.linalg.inv(np.eye(n) - a * S)
         told, heard = spread @ (W * (Y - P)), spread @ W
         smoothed = (1 - smooth) * np.linalg.inv(np.eye(n) - smooth * S)

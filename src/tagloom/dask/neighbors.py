@@ -22,7 +22,7 @@ from tagloom.dask.blocks import (
 )
 from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights
-from tagloom.graph.knn import SYMMETRIES, WEIGHTS, joined_both_ways
+from tagloom.graph.knn import SYMMETRIES, WEIGHTS, symmetrized
 from tagloom.neighbors import ALGORITHMS, METRICS, Neighbors, nearest_neighbors, neighbor_table
 from tagloom.validation import check_choice, check_integer, is_integer
 
@@ -292,4 +292,4 @@ def _joined(
     own: sparse.csr_array, columns: list[sparse.csr_array], symmetrize: str
 ) -> sparse.csr_array:
     """Return rows of max(W, W'), min(W, W') or (W + W') / 2."""
-    return joined_both_ways(own, sparse.csr_array(sparse.vstack(columns).T), symmetrize)
+    return symmetrized(own, sparse.csr_array(sparse.vstack(columns).T), symmetrize)

@@ -1,8 +1,9 @@
-"""Meaning to neighbours to weights to Laplacian."""
+"""Graphs of items and of labels, their Laplacians, and diffusion over them."""
 
 from tagloom.graph.diffusion import AffinityGraph, affinity_graph, diffuse
-from tagloom.graph.knn import check_weights, laplacian, semantic_graph
+from tagloom.graph.knn import semantic_graph
 from tagloom.graph.label_graph import label_graph_from_cooccurrence, label_graph_from_edges
+from tagloom.graph.laplacian import check_weights, laplacian
 
 __all__ = [
     "AffinityGraph",

@@ -1,4 +1,4 @@
-"""Spread what is known over a graph of neighbours, and reach new items through it."""
+"""Affinity graphs of nearest neighbours, and the diffusion of scores over them."""
 
 import warnings
 from dataclasses import dataclass
@@ -11,67 +11,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.errors import InvalidInputError
 from tagloom.neighbors import Neighbors, nearest_neighbors, neighbor_table
-from tagloom.validation import check_integer, check_number
-
-# §§ balancing
-# Give every item of a graph the same weight among its neighbours.
-
-
-Floats = npt.NDArray[np.float64]
-
-# Sums are brought so near to 1, or as near as so many steps bring them.
-_NEAR = 1e-3
-_MAX_STEPS = 100
-# Where nothing can be balanced, t would grow with every step.
-_LARGEST = 1e100
-
-
-def balanced(A: sparse.csr_array) -> tuple[sparse.csr_array, Floats]:
-    r"""Return S = T A T whose rows and columns sum to 1, and the diagonal t of T.
-
-    t solves t_i sum_j a_ij t_j = 1 and is found by t <- sqrt(t / (A t)). In D^{-1/2} A D^{-1/2} a
-    score that all items share would come out larger for items with many near neighbours; here it
-    stays as it is, and no item counts for more because it lies in a crowd.
-
-    Not every A can be balanced (all that a star's points have is its centre, which has but 1 to
-    give). Whatever sums are left, s_ij / max(r_i, r_j) with the row sums r brings none above 1, so
-    that all eigenvalues of S lie in [-1, 1].
-
-    Parameters
-    ----------
-    A : csr_array of shape (n_items, n_items)
-        Symmetric, not negative. An item without edges has t = 1.
-    """
-    t = 1 / np.sqrt(or_one(np.asarray(A.sum(axis=1), dtype=np.float64)))
-    for _ in range(_MAX_STEPS):
-        reached = A @ t
-        if np.all(np.abs(t * reached - 1)[reached > 0] < _NEAR):
-            break
-        t = np.where(reached > 0, np.sqrt(t) / np.sqrt(or_one(reached)), 1.0)
-        t = np.clip(t, 1 / _LARGEST, _LARGEST)
-    return _with_sums_below_one(A, t), t
-
-
-def _with_sums_below_one(A: sparse.csr_array, t: Floats) -> sparse.csr_array:
-    S = sparse.coo_array(A)
-    i, j = S.coords
-    weights = t[i] * S.data * t[j]
-    sums = np.bincount(i, weights, minlength=len(t))
-    return sparse.csr_array((weights / or_one(np.maximum(sums[i], sums[j])), (i, j)), A.shape)
-
-
-def or_one(values: npt.NDArray[Any]) -> Floats:
-    """Return the values with 1 in the place of 0: an item nobody is near has nothing to scale."""
-    return np.where(values > 0, values, 1.0)
-
-
-# §§ main diffusion
-
+from tagloom.validation import check_choice, check_integer, check_number
 
 Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
 
-# The neighbour whose distance is the scale of an item's surroundings.
+NORMALIZATIONS = ("sinkhorn", "symmetric")
+# The distance to this neighbour is the local scale of an item (Zelnik-Manor and Perona 2004).
 _SCALE_RANK = 7
+# Sinkhorn iterations stop when all row sums are this close to 1, or after this many steps.
+_SINKHORN_TOL = 1e-3
+_SINKHORN_MAX_ITER = 100
+# Where no doubly stochastic scaling exists, factors would grow with every step.
+_LARGEST_FACTOR = 1e100
 # Columns are diffused in blocks of about this many entries, to bound the memory of the search
 # directions.
 _ENTRIES_AT_ONCE = 1 << 23
@@ -80,54 +32,54 @@ _MAX_ITER = 500
 
 @dataclass(frozen=True, eq=False)
 class AffinityGraph:
-    """Neighbours weighted by how close they are, normalised, open to new items.
+    """A normalised graph of nearest neighbours that can be extended to new items.
 
     Attributes
     ----------
     S : csr_array of shape (n_items, n_items)
-        T A T, symmetric, with the affinities A and the diagonal T that makes rows and columns sum
-        to 1 (see `balanced`), or D^{-1/2} with the row sums D. Its eigenvalues lie in [-1, 1].
+        The normalised affinities, symmetric with eigenvalues in [-1, 1]: T A T, where A are the
+        affinities and T is the diagonal of the Sinkhorn scaling (see `sinkhorn_scaling`), or
+        D^{-1/2} A D^{-1/2} with the degrees D.
     rows : array of shape (n_items, n_features)
-        Where the items lie.
+        The features of the items.
     scales : array of shape (n_items,)
-        Size of each item's surroundings.
+        The local scale of each item: its distance to its 7th neighbour.
     degrees : array of shape (n_items,)
-        The diagonal of D.
+        The diagonal of D, the row sums of A.
     factors : array of shape (n_items,), or None
-        The diagonal of T; None where sums are not balanced.
+        The diagonal of T; None under symmetric normalisation.
     n_neighbors, metric, algorithm
-        How neighbours are sought, see `tagloom.neighbors.nearest_neighbors`.
+        How neighbours are searched, see `tagloom.neighbors.nearest_neighbors`.
     """
 
     S: sparse.csr_array
     rows: Array
-    scales: npt.NDArray[np.float64]
-    degrees: npt.NDArray[np.float64]
-    factors: npt.NDArray[np.float64] | None
+    scales: Floats
+    degrees: Floats
+    factors: Floats | None
     n_neighbors: int
     metric: str
     algorithm: str
 
-    def joined(self, queries: Array) -> sparse.csr_array:
-        """Return the normalised affinities of new items to those of the graph, a row for each.
+    def out_of_sample(self, queries: Array) -> sparse.csr_array:
+        """Return the normalised affinities of new items to the items of the graph, a row for each.
 
-        Balanced, s_xj = a_xj t_j / sum_k a_xk t_k: a row that sums to 1, as those of S do. Else
-        s_xj = a_xj / sqrt(d_x (d_j + a_xj)): the edge to the new item counts in the sum of its
-        neighbour, as it would had it been there, or beside an item that nobody else is near
-        affinities would grow beyond all bounds. Each new item stands alone against the graph:
-        others that are asked with it do not matter.
+        Under Sinkhorn scaling s_xj = a_xj t_j / sum_k a_xk t_k, a row that sums to 1 like those of
+        S. Under symmetric normalisation s_xj = a_xj / sqrt(d_x (d_j + a_xj)): the new edge counts
+        in the degree of the neighbour as if the item were part of the graph, which keeps the
+        affinity to an isolated neighbour bounded. New items do not influence each other.
         """
         k = min(self.n_neighbors, len(self.rows))
         found = nearest_neighbors(
             self.rows, k, queries, metric=self.metric, algorithm=self.algorithm
         )
-        weights = _affinities(found, _scales(found), self.scales)
+        weights = _affinities(found, _local_scales(found), self.scales)
         if self.factors is None:
-            own = or_one(weights.sum(axis=1, keepdims=True))
-            weights /= np.sqrt(own * or_one(self.degrees[found.indices] + weights))
+            own = _positive_or_one(weights.sum(axis=1, keepdims=True))
+            weights /= np.sqrt(own * _positive_or_one(self.degrees[found.indices] + weights))
         else:
             weights *= self.factors[found.indices]
-            weights /= or_one(weights.sum(axis=1, keepdims=True))
+            weights /= _positive_or_one(weights.sum(axis=1, keepdims=True))
         return neighbor_table(weights.astype(self.S.dtype), found.indices, len(self.rows))
 
 
@@ -137,76 +89,132 @@ def affinity_graph(
     *,
     metric: str = "euclidean",
     algorithm: str = "auto",
-    balance: bool = True,
+    normalization: str = "sinkhorn",
 ) -> AffinityGraph:
-    r"""Join each item to its nearest others, close ones more.
+    r"""Connect each item to its nearest neighbours by self-tuning affinities.
 
-    a_ij = exp(-d_ij^2 / (sigma_i sigma_j)), where sigma_i is the distance of item i to its 7th
-    neighbour (the last, where fewer are sought): near and far are judged by the surroundings, so
-    that crowded and empty regions are joined alike. An edge that only one of its ends chose counts
-    in full.
+    a_ij = exp(-d_ij^2 / (sigma_i sigma_j)), where the local scale sigma_i is the distance of item i
+    to its 7th neighbour (to the last, where there are fewer): dense and sparse regions are
+    connected alike (Zelnik-Manor and Perona 2004). An edge is kept if either of its ends chose it.
 
     Parameters
     ----------
     rows : array of shape (n_items, n_features), at least 2 items
     n_neighbors : int, default=20
-        All others where there are fewer.
+        All other items where there are fewer.
     metric, algorithm
         See `tagloom.neighbors.nearest_neighbors`.
-    balance : bool, default=True
-        Whether the sums of all rows of S are balanced; else S = D^{-1/2} A D^{-1/2}.
+    normalization : {"sinkhorn", "symmetric"}, default="sinkhorn"
+        Doubly stochastic (Sinkhorn) scaling of A, or D^{-1/2} A D^{-1/2} with the degrees D.
     """
     check_integer("n_neighbors", n_neighbors, at_least=1)
+    check_choice("normalization", normalization, NORMALIZATIONS)
     rows = np.asarray(rows)
     if len(rows) < 2:
         raise InvalidInputError(f"A graph needs at least 2 items to join; got {len(rows)}.")
     k = min(int(n_neighbors), len(rows) - 1)
     found = nearest_neighbors(rows, k, metric=metric, algorithm=algorithm)
-    scales = _scales(found)
+    scales = _local_scales(found)
     chosen = neighbor_table(_affinities(found, scales, scales), found.indices, len(rows))
     A = sparse.csr_array(chosen.maximum(chosen.T))
     degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
-    S, factors = balanced(A) if balance else (_by_degrees(A, degrees), None)
+    S, factors = (
+        sinkhorn_scaling(A) if normalization == "sinkhorn" else (_symmetric(A, degrees), None)
+    )
     S = S.astype(rows.dtype if rows.dtype == np.float32 else np.float64)
-    sums = scales, degrees, factors
-    return AffinityGraph(S, rows, *sums, int(n_neighbors), metric, algorithm)
+    return AffinityGraph(S, rows, scales, degrees, factors, int(n_neighbors), metric, algorithm)
 
 
-def _by_degrees(A: sparse.csr_array, degrees: npt.NDArray[np.float64]) -> sparse.csr_array:
-    turn = sparse.diags_array(1 / np.sqrt(or_one(degrees)))
-    return sparse.csr_array(turn @ A @ turn)
+def _local_scales(found: Neighbors) -> Floats:
+    """Return the distance of each query to its 7th neighbour, or to the last of fewer."""
+    rank = min(_SCALE_RANK, found.distances.shape[1]) - 1
+    return np.asarray(found.distances[:, rank], dtype=np.float64)
 
 
-def diffuse(S: sparse.csr_array, R: Array, reach: float, *, tol: float = 1e-4) -> Array:
-    """Return (1 - a) (I - a S)^{-1} R, what R has become when it has spread with reach a.
+def _affinities(found: Neighbors, query_scales: Floats, row_scales: Floats) -> Floats:
+    """Return exp(-d^2 / (sigma_i sigma_j)); equal rows have affinity 1."""
+    width = query_scales[:, None] * row_scales[found.indices]
+    ratio = np.divide(found.distances**2, width, out=np.full(width.shape, np.inf), where=width > 0)
+    ratio[found.distances == 0] = 0.0
+    return np.asarray(np.exp(-ratio))
+
+
+def _symmetric(A: sparse.csr_array, degrees: Floats) -> sparse.csr_array:
+    """Return D^{-1/2} A D^{-1/2}."""
+    D = sparse.diags_array(1 / np.sqrt(_positive_or_one(degrees)))
+    return sparse.csr_array(D @ A @ D)
+
+
+def sinkhorn_scaling(A: sparse.csr_array) -> tuple[sparse.csr_array, Floats]:
+    r"""Return the doubly stochastic matrix S = T A T and the diagonal t of T (Sinkhorn 1967).
+
+    t solves t_i sum_j a_ij t_j = 1 and is found by the iteration t <- sqrt(t / (A t)) (Knight et
+    al. 2014). D^{-1/2} A D^{-1/2} inflates a score shared by all items in dense regions; a doubly
+    stochastic matrix leaves it unchanged, so that dense regions do not dominate.
+
+    Not every A has such a scaling (a star graph has none). Dividing s_ij by max(r_i, r_j)
+    with the remaining row sums r brings no sum above 1, so that all eigenvalues lie in [-1, 1].
+
+    Parameters
+    ----------
+    A : csr_array of shape (n_items, n_items)
+        Symmetric and non-negative. An item without edges has t = 1.
+    """
+    t = 1 / np.sqrt(_positive_or_one(np.asarray(A.sum(axis=1), dtype=np.float64)))
+    for _ in range(_SINKHORN_MAX_ITER):
+        sums = A @ t
+        if np.all(np.abs(t * sums - 1)[sums > 0] < _SINKHORN_TOL):
+            break
+        t = np.where(sums > 0, np.sqrt(t) / np.sqrt(_positive_or_one(sums)), 1.0)
+        t = np.clip(t, 1 / _LARGEST_FACTOR, _LARGEST_FACTOR)
+    return _scaled_to_at_most_one(A, t), t
+
+
+def _scaled_to_at_most_one(A: sparse.csr_array, t: Floats) -> sparse.csr_array:
+    """Return T A T with s_ij divided by the larger of its row and column sums."""
+    S = sparse.coo_array(A)
+    i, j = S.coords
+    weights = t[i] * S.data * t[j]
+    sums = np.bincount(i, weights, minlength=len(t))
+    largest = _positive_or_one(np.maximum(sums[i], sums[j]))
+    return sparse.csr_array((weights / largest, (i, j)), A.shape)
+
+
+def _positive_or_one(values: Array) -> Floats:
+    """Return the values with 1 in the place of 0, as divisors that leave isolated items alone."""
+    return np.where(values > 0, values, 1.0)
+
+
+def diffuse(S: sparse.csr_array, R: Array, alpha: float, *, tol: float = 1e-4) -> Array:
+    """Return (1 - a) (I - a S)^{-1} R, label spreading with alpha = a (Zhou et al. 2004).
 
     It is the fixed point of G = a S G + (1 - a) R, and the minimiser of
-    ||G - R||_F^2 + a / (1 - a) tr(G'(I - S) G): near R, and smooth on the graph. Reach 0 leaves R
-    as it is.
+    ||G - R||_F^2 + a / (1 - a) tr(G'(I - S) G): close to R, and smooth on the graph. With alpha 0
+    it is R itself.
 
     Parameters
     ----------
     S : csr_array of shape (n_items, n_items)
         Symmetric with eigenvalues in [-1, 1].
     R : array of shape (n_items, n_columns)
-    reach : float in [0, 1)
+    alpha : float in [0, 1)
     tol : float, default=1e-4
-        Size of the residual of each column, relative to that column of (1 - a) R, at which to stop.
-        Then G is wrong by at most tol ||r|| in each column r of R.
+        Norm of the residual of each column, relative to that column of (1 - a) R, at which to stop.
+        The error of G is then at most tol ||r|| in each column r of R.
     """
-    check_number("reach", reach, low=0, high=1)
-    if reach == 1:
-        raise InvalidInputError(f"reach must be a number in [0, 1); got {reach!r}.")
+    check_number("alpha", alpha, low=0, high=1)
+    if alpha == 1:
+        raise InvalidInputError(f"alpha must be a number in [0, 1); got {alpha!r}.")
     if R.dtype.kind != "f":
-        # Shares of integers and truth values are no integers.
+        # The result for integers and booleans is fractional.
         R = R.astype(np.float64)
-    if reach == 0:
+    if alpha == 0:
         return R.copy()
     spread = np.empty_like(R)
     step = max(1, _ENTRIES_AT_ONCE // max(1, len(R)))
     for start in range(0, R.shape[1], step):
         part = slice(start, start + step)
-        spread[:, part] = _conjugate_gradients(S, R[:, part], reach, tol)
+        spread[:, part] = _conjugate_gradients(S, R[:, part], alpha, tol)
     return spread
 
 
@@ -241,19 +249,3 @@ def _conjugate_gradients(S: sparse.csr_array, R: Array, a: float, tol: float) ->
 
 def _square_norms(columns: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->j", columns, columns))
-
-
-def _scales(found: Neighbors) -> npt.NDArray[np.float64]:
-    """Return the distance of each query to its 7th neighbour, or to the last of fewer."""
-    rank = min(_SCALE_RANK, found.distances.shape[1]) - 1
-    return np.asarray(found.distances[:, rank], dtype=np.float64)
-
-
-def _affinities(
-    found: Neighbors, of: npt.NDArray[np.float64], among: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return exp(-d^2 / (sigma_i sigma_j)); equal rows are as close as can be."""
-    width = of[:, None] * among[found.indices]
-    ratio = np.divide(found.distances**2, width, out=np.full(width.shape, np.inf), where=width > 0)
-    ratio[found.distances == 0] = 0.0
-    return np.asarray(np.exp(-ratio))

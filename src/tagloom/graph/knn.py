@@ -1,4 +1,4 @@
-"""The graph that joins items of like meaning."""
+"""The semantic graph: items joined to their nearest neighbours in semantic space."""
 
 from typing import Any
 
@@ -6,12 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from tagloom.errors import InvalidInputError
 from tagloom.neighbors import nearest_neighbors, neighbor_table
 from tagloom.validation import check_choice, check_integer
-
-# §§ main semantic
-
 
 WEIGHTS = ("dot", "cosine")
 SYMMETRIES = ("max", "mean", "min")
@@ -38,15 +34,15 @@ def semantic_graph(
     n_neighbors : int, default=10
         The paper's k_s; all other items where there are fewer.
     weight : {"dot", "cosine"}, default="dot"
-        s_i's_j, or that divided by both norms. Where the product is negative, which posteriors and
-        pooled labels never give, two items are unlike: there is no edge. Nor is there one where it
-        is 0: an item whose descriptor is all zero stays alone.
+        s_i's_j, or that divided by both norms. There is no edge where the product is 0 or negative
+        (which it cannot be for posteriors and pooled labels); an item whose descriptor is all zero
+        is isolated.
     symmetrize : {"max", "mean", "min"}, default="max"
-        An edge that only one of its ends chose has its whole weight, half of it, or none.
+        An edge that only one of its ends chose has its full weight, half of it, or none.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        In which the nearest are sought; the paper's is Euclidean.
+        Distance of the neighbour search; the paper's is Euclidean.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
-        How to search, see `tagloom.neighbors.nearest_neighbors`.
+        See `tagloom.neighbors.nearest_neighbors`.
 
     Returns
     -------
@@ -71,124 +67,36 @@ def semantic_graph(
     found = nearest_neighbors(rows, k, metric=metric, algorithm=algorithm)
     rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
     chosen = neighbor_table(_edge_weights(rows, found.indices, weight), found.indices, len(rows))
-    W: sparse.csr_array = joined_both_ways(chosen, chosen.T, symmetrize).astype(rows.dtype)
+    W: sparse.csr_array = symmetrized(chosen, chosen.T, symmetrize).astype(rows.dtype)
     return W
 
 
 def _edge_weights(
-    S: npt.NDArray[Any], neighbours: npt.NDArray[np.int64], weight: str
+    S: npt.NDArray[Any], neighbors: npt.NDArray[np.int64], weight: str
 ) -> npt.NDArray[np.float64]:
     """Return max(0, s_i's_j) for each neighbour j of i, summed in double precision."""
     norms = np.sqrt(np.einsum("ij,ij->i", S, S, dtype=np.float64))
     scale = np.ones(len(S))
     if weight == "cosine":
         scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-    weights = np.empty(neighbours.shape)
-    step = max(1, _ENTRIES_AT_ONCE // max(1, neighbours.shape[1] * S.shape[1]))
+    weights = np.empty(neighbors.shape)
+    step = max(1, _ENTRIES_AT_ONCE // max(1, neighbors.shape[1] * S.shape[1]))
     for start in range(0, len(S), step):
         part = slice(start, start + step)
-        near = neighbours[part]
+        near = neighbors[part]
         products = np.multiply(S[part, None, :], S[near], dtype=np.float64).sum(axis=2)
         weights[part] = products * (scale[part, None] * scale[near])
     return np.maximum(weights, 0, out=weights)
 
 
-def joined_both_ways(W: Any, opposite: Any, symmetrize: str) -> sparse.csr_array:
-    """Return the larger, the smaller or the mean of what both ends of each edge chose."""
+def symmetrized(W: Any, opposite: Any, symmetrize: str) -> sparse.csr_array:
+    """Return the maximum, the minimum or the mean of W and its transpose, given as `opposite`."""
     if symmetrize == "max":
-        joined = W.maximum(opposite)
+        result = W.maximum(opposite)
     elif symmetrize == "min":
-        joined = W.minimum(opposite)
+        result = W.minimum(opposite)
     else:
-        joined = (W + opposite) / 2
-    result = sparse.csr_array(joined)
-    result.eliminate_zeros()
-    return result
-
-
-# §§ laplacian
-# From the weights of a graph to its Laplacian.
-
-
-def check_weights(weights: Any, n_nodes: int, *, name: str, nodes: str) -> sparse.csr_array:
-    """Return the weights W of an undirected graph as CSR without self-edges.
-
-    `weights` is a square symmetric matrix (array, scipy sparse, DataFrame) of finite weights >= 0.
-    `name` and `nodes` say in errors which argument is meant and what its nodes are.
-    """
-    W = _as_csr(weights, name)
-    if W.shape != (n_nodes, n_nodes):
-        raise InvalidInputError(
-            f"{name} must be a square matrix with one row for each of the {n_nodes} {nodes}; "
-            f"got shape {W.shape}."
-        )
-    _refuse_first(W, ~np.isfinite(W.data), name, "is not finite", "Weights are numbers >= 0.")
-    _refuse_first(
-        W, W.data < 0, name, "is negative", "A weight says how alike two nodes are: >= 0."
-    )
-    _refuse_asymmetry(W, name)
-    W.setdiag(0)  # a node's likeness to itself is no edge, and cancels in the Laplacian
-    W.eliminate_zeros()
-    return W
-
-
-def laplacian(W: sparse.csr_array, *, normalized: bool = False) -> sparse.csr_array:
-    """Return L = D - W, where D = Diag(W 1); or D^-1/2 L D^-1/2 if `normalized`.
-
-    A node without edges has a row of zeros in both.
-    """
-    degree = np.asarray(W.sum(axis=1)).ravel()
-    L = sparse.csr_array(sparse.diags_array(degree) - W)
-    if not normalized:
-        return L
-    scale = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
-    D = sparse.diags_array(scale)
-    return sparse.csr_array(D @ L @ D)
-
-
-def _as_csr(weights: Any, name: str) -> sparse.csr_array:
-    try:
-        if not sparse.issparse(weights):
-            weights = np.asarray(weights)
-        if weights.ndim != 2:
-            raise InvalidInputError(
-                f"{name} must be a square matrix of weights; got {weights.ndim} dimension(s)."
-            )
-        if weights.dtype.kind == "c":
-            raise TypeError("found complex ones")
-        W = sparse.csr_array(weights, dtype=np.float64, copy=True)
-    except InvalidInputError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must hold numbers: {error}.") from None
-    W.sum_duplicates()
-    return W
-
-
-def _refuse_first(
-    W: sparse.csr_array, wrong: np.ndarray[Any, Any], name: str, what: str, remedy: str
-) -> None:
-    """Raise for the first wrong weight, naming its place."""
-    if not wrong.any():
-        return
-    first = int(np.argmax(wrong))
-    row = int(np.searchsorted(W.indptr, first, side="right")) - 1
-    raise InvalidInputError(
-        f"{name}[{row}, {W.indices[first]}] = {W.data[first]} {what} "
-        f"({int(wrong.sum())} such weight(s) in all). {remedy}"
-    )
-
-
-def _refuse_asymmetry(W: sparse.csr_array, name: str) -> None:
-    """Raise if w_ij and w_ji differ by more than rounding."""
-    difference = abs(W - W.T).tocoo()
-    if difference.nnz == 0:
-        return
-    worst = int(np.argmax(difference.data))
-    if difference.data[worst] <= 1e-6 * W.data.max():
-        return
-    i, j = (int(index[worst]) for index in difference.coords)
-    raise InvalidInputError(
-        f"{name} must be symmetric, for its edges have no direction: {name}[{i}, {j}] = {W[i, j]} "
-        f"but {name}[{j}, {i}] = {W[j, i]}. Use (W + W.T) / 2 or W.maximum(W.T)."
-    )
+        result = (W + opposite) / 2
+    graph = sparse.csr_array(result)
+    graph.eliminate_zeros()
+    return graph

@@ -1,4 +1,4 @@
-"""Graphs that join related labels."""
+"""Graphs of labels, from their co-occurrence or from a list of edges."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
@@ -9,16 +9,15 @@ from scipy import sparse
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.semantics.evidence import Floats, evidence_blocks, evidence_by_labels
-from tagloom.validation import check_choice
+from tagloom.validation import check_choice, some_of
 
 Sums = Callable[[Any, Any], Floats]
 MEASURES = ("cosine", "jaccard", "conditional")
 _ROWS_AT_ONCE = 1 << 14
-_NAMES_SHOWN = 5
 
 
 def label_graph_from_cooccurrence(Y: Any, *, measure: str = "cosine") -> sparse.csr_array:
-    r"""Return weights W_t between labels that occur together, judged where both are known.
+    r"""Return weights W_t between labels that occur together, counted where both are known.
 
     With observation weights w (0: unknown) let n_ij = sum over items of w_i y_i w_j y_j, and
     a_ij = sum of w_i y_i w_j, which counts the items that have i and at which j is known. Then
@@ -27,7 +26,7 @@ def label_graph_from_cooccurrence(Y: Any, *, measure: str = "cosine") -> sparse.
         jaccard      n_ij / (a_ij + a_ji - n_ij)
         conditional  (n_ij / a_ij + n_ij / a_ji) / 2, the mean of P(j | i) and P(i | j).
 
-    An item at which one of both is unknown has no say, as it would if unknown were absent.
+    Items at which either label is unknown are ignored; they are not counted as absences.
 
     Parameters
     ----------
@@ -55,51 +54,6 @@ def label_graph_from_cooccurrence(Y: Any, *, measure: str = "cosine") -> sparse.
     return sparse.csr_array((weights, both.coords), shape=shape)
 
 
-def label_graph_from_edges(
-    edges: Iterable[Sequence[Any]],
-    labels: PartialLabels | Iterable[Hashable],
-    *,
-    on_unknown_name: str = "raise",
-) -> sparse.csr_array:
-    """Return weights W_t between labels named in a list of edges, such as a lexicon gives.
-
-    Parameters
-    ----------
-    edges : iterable of (name, name) or (name, name, weight)
-        Without direction; a weight is finite and >= 0, and 1 where none is given. Of an edge that
-        is listed more than once the largest weight counts. An edge from a label to itself is none.
-    labels : PartialLabels or iterable of names
-        All labels in their order.
-    on_unknown_name : {"raise", "ignore"}, default="raise"
-        What to do about edges with a name that is no label.
-
-    Examples
-    --------
-    >>> edges = [("sea", "beach"), ("sea", "boat", 0.5)]
-    >>> label_graph_from_edges(edges, ["beach", "boat", "sea"]).toarray()
-    array([[0. , 0. , 1. ],
-           [0. , 0. , 0.5],
-           [1. , 0.5, 0. ]])
-    """
-    check_choice("on_unknown_name", on_unknown_name, ("raise", "ignore"))
-    names = labels.labels if isinstance(labels, PartialLabels) else tuple(labels)
-    position = {name: at for at, name in enumerate(names)}
-    if len(position) < len(names):
-        raise InvalidInputError("The labels must differ; some name occurs more than once.")
-    weights: dict[tuple[int, int], float] = {}
-    missing: dict[Hashable, None] = {}
-    for number, edge in enumerate(edges):
-        one, other, weight = _read_edge(edge, number)
-        strangers = [name for name in (one, other) if name not in position]
-        missing.update(dict.fromkeys(strangers))
-        if not strangers and one != other:
-            pair = (position[one], position[other])
-            weights[pair] = weights[pair[::-1]] = max(weight, weights.get(pair, 0.0))
-    if missing and on_unknown_name == "raise":
-        _refuse_strangers(list(missing), len(names))
-    return _matrix(weights, len(names))
-
-
 def _cooccurrence(known: PartialLabels) -> tuple[sparse.coo_array, Floats, Floats]:
     """Return n_ij for the pairs that occur together, and a_ij and a_ji of the same pairs."""
     both, one = _sparse_sums(known) if known.is_sparse else _dense_sums(known)
@@ -107,7 +61,7 @@ def _cooccurrence(known: PartialLabels) -> tuple[sparse.coo_array, Floats, Float
     pairs.setdiag(0)
     pairs.eliminate_zeros()
     i, j = pairs.coords
-    # Over an absent background sums are differences, which rounding must not carry below n_ij.
+    # Over an absent background the sums are differences, which rounding could bring below n_ij.
     return pairs, np.maximum(one(i, j), pairs.data), np.maximum(one(j, i), pairs.data)
 
 
@@ -128,6 +82,51 @@ def _dense_sums(known: PartialLabels) -> tuple[Any, Sums]:
     return both, lambda i, j: one[i, j]
 
 
+def label_graph_from_edges(
+    edges: Iterable[Sequence[Any]],
+    labels: PartialLabels | Iterable[Hashable],
+    *,
+    on_unknown_name: str = "raise",
+) -> sparse.csr_array:
+    """Return weights W_t between labels from a list of edges, such as a lexicon gives.
+
+    Parameters
+    ----------
+    edges : iterable of (name, name) or (name, name, weight)
+        Undirected; a weight is finite and >= 0, and defaults to 1. If an edge is listed more than
+        once, the largest weight counts. Edges from a label to itself are ignored.
+    labels : PartialLabels or iterable of names
+        All labels in their order.
+    on_unknown_name : {"raise", "ignore"}, default="raise"
+        What to do with edges that name an unknown label.
+
+    Examples
+    --------
+    >>> edges = [("sea", "beach"), ("sea", "boat", 0.5)]
+    >>> label_graph_from_edges(edges, ["beach", "boat", "sea"]).toarray()
+    array([[0. , 0. , 1. ],
+           [0. , 0. , 0.5],
+           [1. , 0.5, 0. ]])
+    """
+    check_choice("on_unknown_name", on_unknown_name, ("raise", "ignore"))
+    names = labels.labels if isinstance(labels, PartialLabels) else tuple(labels)
+    position = {name: at for at, name in enumerate(names)}
+    if len(position) < len(names):
+        raise InvalidInputError("The labels must differ; some name occurs more than once.")
+    weights: dict[tuple[int, int], float] = {}
+    missing: dict[Hashable, None] = {}
+    for number, edge in enumerate(edges):
+        one, other, weight = _read_edge(edge, number)
+        unknown = [name for name in (one, other) if name not in position]
+        missing.update(dict.fromkeys(unknown))
+        if not unknown and one != other:
+            pair = (position[one], position[other])
+            weights[pair] = weights[pair[::-1]] = max(weight, weights.get(pair, 0.0))
+    if missing and on_unknown_name == "raise":
+        _refuse_unknown_names(list(missing), len(names))
+    return _matrix(weights, len(names))
+
+
 def _read_edge(edge: Sequence[Any], number: int) -> tuple[Hashable, Hashable, float]:
     if isinstance(edge, str) or len(edge) not in (2, 3):
         raise InvalidInputError(
@@ -144,12 +143,11 @@ def _read_edge(edge: Sequence[Any], number: int) -> tuple[Hashable, Hashable, fl
     return edge[0], edge[1], weight
 
 
-def _refuse_strangers(missing: list[Hashable], n_labels: int) -> None:
-    shown = ", ".join(map(repr, missing[:_NAMES_SHOWN]))
-    more = f" and {len(missing) - _NAMES_SHOWN:,} more" if len(missing) > _NAMES_SHOWN else ""
+def _refuse_unknown_names(missing: list[Hashable], n_labels: int) -> None:
     raise InvalidInputError(
-        f"{len(missing):,} name(s) in the edges are none of the {n_labels:,} labels: {shown}{more}."
-        ' Correct them, or pass on_unknown_name="ignore" to leave out their edges.'
+        f"{len(missing):,} name(s) in the edges are not among the {n_labels:,} labels: "
+        f"{some_of(missing)}. "
+        'Correct them, or pass on_unknown_name="ignore" to leave out their edges.'
     )
 
 

@@ -143,8 +143,8 @@ class LabelPropagation(RememberingLearner):
         if self.warm_start and getattr(self, "_graph_made_of", None) == made_of:
             return self._graph
         sought = {"metric": self.metric, "algorithm": self.algorithm}
-        # As its authors have it; with a balanced graph it was worse on scene and on yeast.
-        graph = affinity_graph(rows, self.n_neighbors, balance=False, **sought)
+        # As its authors have it; with Sinkhorn scaling it was worse on scene and on yeast.
+        graph = affinity_graph(rows, self.n_neighbors, normalization="symmetric", **sought)
         self._graph_made_of = made_of
         return graph
 
@@ -152,7 +152,7 @@ class LabelPropagation(RememberingLearner):
         return self._shared(self._votes, self._heard)
 
     def _scores(self, X: Array) -> Array:
-        s_x = self._graph.joined(X)
+        s_x = self._graph.out_of_sample(X)
         return self._shared(self.alpha * (s_x @ self._votes), self.alpha * (s_x @ self._heard))
 
     def _shared(self, votes: Array, heard: Array) -> Array:

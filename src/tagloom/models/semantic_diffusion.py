@@ -97,7 +97,7 @@ class Smoother:
             told(x) = a s_x told,    heard(x) = a s_x heard,
             f(x) = s s_x F + (1 - s) (p(x) + g(x)).
         """
-        s_x = self.graph.joined(queries)
+        s_x = self.graph.out_of_sample(queries)
         told, heard = (self.alpha * (s_x @ table) for table in (self.told, self.heard))
         corrected = P + _held_back(told, heard, shrinkage)
         return np.asarray(smoothing * (s_x @ F) + (1 - smoothing) * corrected, dtype=P.dtype)
@@ -218,7 +218,7 @@ class AnsweringDiffusion(RememberingLearner):
             return sparse.csr_array((len(rows), len(self._rows)), dtype=rows.dtype)
         places = self._placed(rows)
         described = self._described(places, self._linear_scores(places))
-        return self._passes[-1].graph.joined(described)
+        return self._passes[-1].graph.out_of_sample(described)
 
     def linear_at(self, x: Any, training_row: int | None = None) -> tuple[Array, Array]:
         """Return weights M_x and base b_x: the linear part of the score of one item is x'M_x + b_x.

@@ -43,7 +43,7 @@ def test_learners_accept_it_in_either_precision(dtype):
     np.testing.assert_allclose(laplacian(checked).sum(axis=1), 0, atol=1e-5)
 
 
-def test_descriptors_of_zeros_stay_alone():
+def test_descriptors_of_zeros_are_isolated():
     S = np.random.default_rng(2).random((20, 3))
     S[[4, 5, 6]] = 0
     W = semantic_graph(S, 5).toarray()
@@ -76,7 +76,7 @@ def test_cosine_search_finds_directions():
     assert np.argwhere(W > 0).tolist() == [[0, 1], [1, 0], [2, 3], [3, 2]]
 
 
-def test_whole_numbers_and_lists_are_read():
+def test_integers_and_lists_are_read():
     assert semantic_graph([[1, 0], [1, 1]], 1).toarray().tolist() == [[0, 1], [1, 0]]
 
 

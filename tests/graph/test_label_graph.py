@@ -93,7 +93,7 @@ def test_names_that_are_no_labels():
         (("a", "b", NAN), "weight of edge 0"),
     ],
 )
-def test_senseless_edges_are_refused(edge, message):
+def test_invalid_edges_are_refused(edge, message):
     with pytest.raises(InvalidInputError, match=message):
         label_graph_from_edges([edge], ["a", "b"])
 
