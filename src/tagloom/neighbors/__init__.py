@@ -1,6 +1,11 @@
-"""Which rows lie nearest to which: the search that descriptors and graphs share."""
+"""Nearest neighbours, exact and approximate."""
 
-from tagloom.neighbors.exact import Neighbors, neighbor_table
-from tagloom.neighbors.search import ALGORITHMS, METRICS, nearest_neighbors
+from tagloom.neighbors.search import (
+    ALGORITHMS,
+    METRICS,
+    Neighbors,
+    nearest_neighbors,
+    neighbor_table,
+)
 
 __all__ = ["ALGORITHMS", "METRICS", "Neighbors", "nearest_neighbors", "neighbor_table"]

@@ -1,4 +1,9 @@
-"""The approximate search: neighbours share a cell of some random partition, or a neighbour."""
+"""Approximate search: random partitions of the rows, refined by neighbours of neighbours.
+
+Rows that share a small cell of some random partition are compared with each other; in a self-search
+the neighbours of neighbours are compared as well (Dong, Moses and Li 2011). Both go on until the
+recall on a sample is high enough.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,124 +16,282 @@ from tagloom.neighbors.exact import (
     Floats,
     Matrix,
     Positions,
-    Scaled,
-    decide,
+    blocks,
     exact_neighbors,
-    first_limits,
     in_threads,
-    places_within,
+    initial_limits,
+    largest_coordinate,
+    mean_row,
+    other_than_self,
+    refine,
+    runs,
+    within_limits,
 )
 
-# §§ cells
-# Random partitions of the rows into cells of some hundreds that lie close together.
+Single = npt.NDArray[np.float32]
 
-
-# Cells are sought of about so many rows, and parted again where they have more than the most.
-CELL = 256
-_MOST = 4 * CELL
+# The search goes on until this share of the true neighbours is found on a sample.
+_RECALL = 0.96
+_SAMPLE = 512
+_MOST_PARTITIONS = 48
+# Neighbours of neighbours are compared once the recall is this high, and again for as long as the
+# recall grows by this much.
+_DESCENT_FROM = 0.75
+_DESCENT_GAIN = 0.02
+_QUERIES_AT_ONCE = 2048
+# With fewer rows than this per neighbour, all rows are compared.
+_ROWS_PER_NEIGHBOR = 64
+# Cells of about this many rows are aimed at; those with more than the maximum are split again.
+_CELL_SIZE = 256
+_LARGEST_CELL = 4 * _CELL_SIZE
 _CELLS_AT_ONCE = 64
 _CELL_ROWS_AT_ONCE = 4096
+# The neighbours of this many of a row's neighbours are compared, for this many rows at a time.
+_CLOSEST = 12
+_ROWS_AT_ONCE = 512
+# Differences of this many pairs of rows stay in cache.
+_PAIRS_AT_ONCE = 256
+
+
+def approximate_neighbors(base: Matrix, queries: Matrix, k: int) -> tuple[Positions, Floats, float]:
+    """Return neighbours, their squared distances and the recall measured on a sample.
+
+    In a random partition of the rows into small cells each query is compared with the rows of its
+    cell, by one matrix product per cell. Partitions are added until 96% of the true neighbours are
+    found for a sample of the queries; in a self-search the neighbours of neighbours are compared
+    too. The recall returned is measured on a second sample, on which nothing was decided.
+    """
+    if len(base) < _ROWS_PER_NEIGHBOR * k:
+        return *exact_neighbors(base, queries, k), 1.0
+    generator = np.random.default_rng(0)
+    drawn = generator.choice(len(queries), min(len(queries), 2 * _SAMPLE), replace=False)
+    truth = exact_neighbors(base, queries[drawn], k)[0]
+    if queries is base and k > 1:
+        # That every row finds itself must not count towards the recall.
+        truth = truth[other_than_self(truth, drawn)].reshape(len(truth), k - 1)
+    tuned, judged = slice(0, None, 2), slice(1, None, 2)
+    search = _Search(base, queries, k)
+    search.run(drawn[tuned], truth[tuned])
+    indices, squares = search.result()
+    if len(drawn) < 2 * _SAMPLE:
+        judged = slice(None)
+    return indices, squares, _recall(truth[judged], indices[drawn[judged]])
+
+
+def _recall(truth: npt.NDArray[Any], found: npt.NDArray[Any]) -> float:
+    """Return the share of the true neighbours that was found."""
+    hits = sum(len(np.intersect1d(t, f)) for t, f in zip(truth, found, strict=True))
+    return hits / truth.size
+
+
+class _Search:
+    def __init__(self, base: Matrix, queries: Matrix, k: int) -> None:
+        self._base, self._queries, self._k = base, queries, k
+        self._is_self_search = queries is base
+        self._rows = ScaledRows(base)
+        self._scaled_queries = (
+            self._rows if self._is_self_search else ScaledRows(queries, self._rows)
+        )
+        self._nearest = NearestSoFar(len(queries), k)
+        self._order: Positions = np.arange(0)
+
+    def run(self, drawn: Positions, truth: Positions) -> None:
+        """Search until the recall for the drawn queries is high enough."""
+        recall = 0.0
+        for seed in range(_MOST_PARTITIONS):
+            self._search_partition(seed)
+            recall = _recall(truth, self._nearest.rows[drawn])
+            while self._is_self_search and _DESCENT_FROM <= recall < _RECALL:
+                previous = recall
+                compare_neighbors_of_neighbors(self._nearest, self._rows, self._order)
+                recall = _recall(truth, self._nearest.rows[drawn])
+                if recall - previous < _DESCENT_GAIN:
+                    break
+            if recall >= _RECALL:
+                break
+
+    def result(self) -> tuple[Positions, Floats]:
+        """Return what was found, ordered by distances in double precision."""
+        indices = np.empty((len(self._queries), self._k), dtype=np.int64)
+        squares = np.empty((len(self._queries), self._k))
+
+        def refined(start: int) -> None:
+            part = slice(start, start + _QUERIES_AT_ONCE)
+            found = self._nearest.rows[part].astype(np.int64)
+            i = np.repeat(np.arange(len(found)), self._k)
+            queries = self._queries[part]
+            indices[part], squares[part] = refine(self._base, queries, i, found.ravel(), self._k)
+
+        in_threads(refined, range(0, len(self._queries), _QUERIES_AT_ONCE))
+        return indices, squares
+
+    def _search_partition(self, seed: int) -> None:
+        partition = Partition(self._rows, self._scaled_queries, self._k, seed)
+        rows = np.arange(len(self._rows))
+        queries = rows if self._is_self_search else np.arange(len(self._scaled_queries))
+        large = partition.split(Cell(rows, queries))
+        seen: list[list[Positions]] = [[] for _ in large]
+
+        def search(number: int) -> None:
+            for cell in partition.small_cells(large[number]):
+                self._compare(cell)
+                seen[number].append(cell.queries)
+
+        in_threads(search, range(len(large)))
+        self._order = np.concatenate([some for cells in seen for some in cells])
+
+    def _compare(self, cell: "Cell") -> None:
+        """Compare the queries of a cell with its rows."""
+        rows = self._rows.take(cell.rows)
+        centre = rows.mean(axis=0)
+        rows -= centre
+        norms = np.einsum("ij,ij->i", rows, rows)
+        for start in range(0, len(cell.queries), _QUERIES_AT_ONCE):
+            part = slice(start, start + _QUERIES_AT_ONCE)
+            queries = cell.queries[part]
+            x = rows[part] if self._is_self_search else self._scaled_queries.take(queries) - centre
+            own = np.einsum("ij,ij->i", x, x)
+            squares = x @ (-2 * rows.T)
+            squares += norms
+            limits = self._nearest.squares[queries, -1] - own
+            if not np.isfinite(limits).all():
+                no_slack = np.zeros(len(rows), dtype=np.float32)
+                limits = initial_limits(squares, np.zeros_like(own), no_slack, self._k)
+            i, j = within_limits(squares, limits[:, None])
+            self._nearest.add(queries, i, cell.rows[j], squares[i, j] + own[i])
+
+
+class ScaledRows:
+    """Rows around their mean, divided by their largest coordinate, computed on demand.
+
+    In single precision, which is enough to propose neighbours and cannot overflow.
+    """
+
+    def __init__(self, rows: Matrix, like: "ScaledRows | None" = None) -> None:
+        self._rows = rows
+        self._centre: Matrix = mean_row(rows) if like is None else like._centre
+        self._scale: float = largest_coordinate(rows, self._centre) if like is None else like._scale
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def take(self, positions: Positions) -> Single:
+        """Return the rows at these positions."""
+        rows = self._rows[positions]
+        rows -= self._centre
+        rows /= rows.dtype.type(self._scale)
+        return rows.astype(np.float32, copy=False)
+
+    def squares(self, i: Positions, j: Positions) -> Single:
+        """Return the squared distances of the pairs (i, j)."""
+        squares = np.empty(len(i), dtype=np.float32)
+        for part in blocks(len(i), _PAIRS_AT_ONCE):
+            difference = self._rows.take(i[part], axis=0)
+            difference -= self._rows.take(j[part], axis=0)
+            difference /= difference.dtype.type(self._scale)
+            squares[part] = np.einsum("ij,ij->i", difference, difference)
+        return squares
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """Positions of rows that lie close together, and of the queries that lie among them."""
+    """Positions of rows that are close together, and of the queries among them."""
 
     rows: Positions
     queries: Positions
 
 
 class Partition:
-    """A way to part rows and queries by the nearest of some rows drawn at random.
+    """A random partition of rows and queries into cells of some hundreds.
+
+    A cell is split by the nearest of some of its rows, drawn at random.
 
     Parameters
     ----------
-    base, queries : Scaled
-        The same object where rows are sought among themselves.
-    fewest : int
+    base, queries : ScaledRows
+        The same object in a self-search.
+    smallest : int
         No cell has fewer rows than this, if the base has as many.
     seed : int
-        Another seed is another partition.
+        Another seed gives another partition.
     """
 
-    def __init__(self, base: Scaled, queries: Scaled, fewest: int, seed: int) -> None:
+    def __init__(self, base: ScaledRows, queries: ScaledRows, smallest: int, seed: int) -> None:
         self._base, self._queries = base, queries
-        self._fewest, self._seed = fewest, seed
-        self._most = max(_MOST, 4 * fewest)
+        self._smallest, self._seed = smallest, seed
+        self._largest = max(_LARGEST_CELL, 4 * smallest)
 
-    def parted(self, cell: Cell) -> list[Cell]:
-        """Part a cell once, or not at all if it is small or cannot be parted."""
-        if len(cell.rows) <= self._most:
+    def split(self, cell: Cell) -> list[Cell]:
+        """Split a cell once; a small cell stays as it is."""
+        if len(cell.rows) <= self._largest:
             return [cell]
-        # Seeded by what the cell is, so that it does not matter which thread parts it first.
-        generator = np.random.default_rng([self._seed, len(cell.rows), int(cell.rows[0])])
-        n_centres = min(_CELLS_AT_ONCE, len(cell.rows) // max(CELL, self._fewest))
-        drawn = np.sort(generator.choice(len(cell.rows), n_centres, replace=False))
-        centres = self._base.take(cell.rows[drawn])
-        nearest = _nearest(self._base, cell.rows, centres)
-        large = np.bincount(nearest, minlength=n_centres) >= self._fewest
+        centres = self._draw_centres(cell)
+        nearest = _nearest_centre(self._base, cell.rows, centres)
+        large = np.bincount(nearest, minlength=len(centres)) >= self._smallest
         if large.sum() < 2:
-            return _cut(cell, -(-len(cell.rows) // self._most))
+            return _split_by_position(cell, -(-len(cell.rows) // self._largest))
         if not large.all():
             centres = centres[large]
-            nearest = _nearest(self._base, cell.rows, centres)
-        groups = _groups(cell.rows, nearest, len(centres))
+            nearest = _nearest_centre(self._base, cell.rows, centres)
+        rows = _grouped(cell.rows, nearest, len(centres))
         if self._queries is self._base:
-            return [Cell(rows, rows) for rows in groups]
-        nearest = _nearest(self._queries, cell.queries, centres)
-        asked = _groups(cell.queries, nearest, len(centres))
-        return [Cell(rows, of) for rows, of in zip(groups, asked, strict=True)]
+            return [Cell(some, some) for some in rows]
+        nearest = _nearest_centre(self._queries, cell.queries, centres)
+        queries = _grouped(cell.queries, nearest, len(centres))
+        return [Cell(some, of) for some, of in zip(rows, queries, strict=True)]
 
     def small_cells(self, cell: Cell) -> Iterator[Cell]:
-        """Part a cell again and again, and yield what is small and has a query."""
+        """Split a cell until its parts are small, and yield those that have a query."""
         waiting = [cell]
         while waiting:
             cell = waiting.pop()
             if not len(cell.queries):
                 continue
-            if len(cell.rows) <= self._most:
+            if len(cell.rows) <= self._largest:
                 yield cell
             else:
-                waiting += self.parted(cell)
+                waiting += self.split(cell)
+
+    def _draw_centres(self, cell: Cell) -> Single:
+        # Seeded by the content of the cell, so that the order of threads does not matter.
+        generator = np.random.default_rng([self._seed, len(cell.rows), int(cell.rows[0])])
+        n_centres = min(_CELLS_AT_ONCE, len(cell.rows) // max(_CELL_SIZE, self._smallest))
+        drawn = np.sort(generator.choice(len(cell.rows), n_centres, replace=False))
+        return self._base.take(cell.rows[drawn])
 
 
-def _nearest(rows: Scaled, positions: Positions, centres: Matrix) -> Positions:
-    """Return which centre is nearest to each row at these positions."""
-    middle = centres.mean(axis=0)
-    around = centres - middle
+def _nearest_centre(rows: ScaledRows, positions: Positions, centres: Matrix) -> Positions:
+    """Return the number of the nearest centre for each row at these positions."""
+    mean = centres.mean(axis=0)
+    around = centres - mean
     half_norms = np.einsum("ij,ij->i", around, around) / 2
     nearest = np.empty(len(positions), dtype=np.int64)
-    for start in range(0, len(positions), _CELL_ROWS_AT_ONCE):
-        part = slice(start, start + _CELL_ROWS_AT_ONCE)
-        products = (rows.take(positions[part]) - middle) @ around.T
+    for part in blocks(len(positions), _CELL_ROWS_AT_ONCE):
+        products = (rows.take(positions[part]) - mean) @ around.T
         nearest[part] = np.argmin(half_norms - products, axis=1)
     return nearest
 
 
-def _groups(positions: Positions, group: Positions, n_groups: int) -> list[Positions]:
+def _grouped(positions: Positions, group: Positions, n_groups: int) -> list[Positions]:
     order = np.argsort(group, kind="stable")
     ends = np.cumsum(np.bincount(group, minlength=n_groups))[:-1]
     return np.split(positions[order], ends)
 
 
-def _cut(cell: Cell, n_pieces: int) -> list[Cell]:
-    """Part rows that no centre parts, for they are all but equal, by their positions."""
-    rows = np.array_split(cell.rows, n_pieces)
-    asked = rows if cell.queries is cell.rows else np.array_split(cell.queries, n_pieces)
-    return [Cell(some, of) for some, of in zip(rows, asked, strict=True)]
+def _split_by_position(cell: Cell, n_parts: int) -> list[Cell]:
+    """Split rows that are too similar to be split by centres."""
+    rows = np.array_split(cell.rows, n_parts)
+    queries = rows if cell.queries is cell.rows else np.array_split(cell.queries, n_parts)
+    return [Cell(some, of) for some, of in zip(rows, queries, strict=True)]
 
 
-# §§ nearest
-# The nearest rows that were found so far.
-
-
-class Nearest:
-    """The k nearest rows of each query among those it has met, in no order.
+class NearestSoFar:
+    """The k nearest rows of each query among those compared so far, unordered.
 
     Attributes
     ----------
     rows : array of shape (n_queries, k)
-        Their positions, -1 where fewer were met.
+        Their positions, -1 where fewer were compared.
     squares : array of shape (n_queries, k)
         Their squared distances, the largest last.
     """
@@ -138,58 +301,50 @@ class Nearest:
         self.rows = np.full((n_queries, k), -1, dtype=np.int32)
         self.squares = np.full((n_queries, k), np.inf, dtype=np.float32)
 
-    def enter(self, queries: Positions, i: Positions, j: Positions, squares: Matrix) -> None:
-        """Let the rows j meet the queries at positions `queries[i]`; i is sorted.
+    def add(self, queries: Positions, i: Positions, j: Positions, squares: Matrix) -> None:
+        """Compare the rows j with the nearest of the queries at `queries[i]`; i is sorted.
 
-        No pair (i, j) occurs twice, but rows that are among the nearest already may come again.
+        No pair (i, j) occurs twice, but rows may be among the nearest already.
         """
         new = np.flatnonzero(~(self.rows[queries[i]] == j[:, None]).any(axis=1))
         if not len(new):
             return
         i, j, squares = i[new], j[new], squares[new]
-        starts = np.flatnonzero(np.concatenate([[True], i[1:] != i[:-1]]))
-        counts = np.diff(starts, append=len(i))
-        touched, line = queries[i[starts]], np.repeat(np.arange(len(starts)), counts)
-        column = self._k + np.arange(len(i)) - starts[line]
-        width = self._k + int(counts.max())
-        rows = np.full((len(starts), width), -1, dtype=np.int32)
-        bounds = np.full((len(starts), width), np.inf, dtype=np.float32)
-        rows[:, : self._k], bounds[:, : self._k] = self.rows[touched], self.squares[touched]
-        rows[line, column], bounds[line, column] = j, squares
-        order = np.argpartition(bounds, self._k - 1, axis=1)[:, : self._k]
-        self.rows[touched] = np.take_along_axis(rows, order, axis=1)
-        self.squares[touched] = np.take_along_axis(bounds, order, axis=1)
+        starts, line, column = runs(i)
+        changed = queries[i[starts]]
+        shape = (len(starts), self._k + int(column.max()) + 1)
+        rows = np.full(shape, -1, dtype=np.int32)
+        distances = np.full(shape, np.inf, dtype=np.float32)
+        rows[:, : self._k], distances[:, : self._k] = self.rows[changed], self.squares[changed]
+        rows[line, self._k + column], distances[line, self._k + column] = j, squares
+        order = np.argpartition(distances, self._k - 1, axis=1)[:, : self._k]
+        self.rows[changed] = np.take_along_axis(rows, order, axis=1)
+        self.squares[changed] = np.take_along_axis(distances, order, axis=1)
 
 
-# §§ refining
-# Neighbours' neighbours are often neighbours.
+def compare_neighbors_of_neighbors(
+    nearest: NearestSoFar, rows: ScaledRows, order: Positions
+) -> None:
+    """Compare each row with its neighbours' neighbours, along edges of either direction.
 
-
-_ROWS_AT_ONCE = 512
-_CLOSEST = 12
-
-
-def refine(nearest: Nearest, rows: Scaled, order: Positions) -> None:
-    """Let each row meet the rows that its neighbours are near to, or that are near to them.
-
-    Rows are taken in an order in which those that follow each other are close: they meet the same
-    ones, which then are in cache.
+    Rows are taken in an order in which consecutive ones are close: they are compared with the same
+    rows, which are then in cache.
     """
     near = _closest(nearest)
-    known = np.hstack([near, _reverse(near)])
+    adjacent = np.hstack([near, _reverse(near)])
 
-    def meet(start: int) -> None:
+    def compare(start: int) -> None:
         some = order[start : start + _ROWS_AT_ONCE]
-        i, j = _strangers(known, near[some])
+        i, j = _distinct_pairs(adjacent[near[some]].reshape(len(some), -1))
         squares = rows.squares(some[i], j)
         nearer = np.flatnonzero(squares < nearest.squares[some[i], -1])
-        nearest.enter(some, i[nearer], j[nearer], squares[nearer])
+        nearest.add(some, i[nearer], j[nearer], squares[nearer])
 
-    in_threads(meet, range(0, len(near), _ROWS_AT_ONCE))
+    in_threads(compare, range(0, len(near), _ROWS_AT_ONCE))
 
 
-def _closest(nearest: Nearest) -> npt.NDArray[np.int32]:
-    """Return the closest of the neighbours, for the neighbours of distant ones are too many."""
+def _closest(nearest: NearestSoFar) -> npt.NDArray[np.int32]:
+    """Return a few of the neighbours of each row, the closest, to bound the comparisons."""
     if nearest.rows.shape[1] <= _CLOSEST:
         return nearest.rows.copy()
     order = np.argpartition(nearest.squares, _CLOSEST - 1, axis=1)[:, :_CLOSEST]
@@ -197,7 +352,7 @@ def _closest(nearest: Nearest) -> npt.NDArray[np.int32]:
 
 
 def _reverse(near: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return for each row the first few rows that it is near to, itself where there are fewer."""
+    """Return for each row the first k rows that it is near to, itself where there are fewer."""
     n_rows, k = near.shape
     order = np.argsort(near.ravel(), kind="stable")
     towards = near.ravel()[order]
@@ -209,143 +364,10 @@ def _reverse(near: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     return back
 
 
-def _strangers(
-    known: npt.NDArray[np.int32], near: npt.NDArray[np.int32]
-) -> tuple[Positions, Positions]:
-    """Return pairs (i, j), sorted by i, of rows and their neighbours' neighbours, each once."""
-    met = known[near].reshape(len(near), -1)
-    met.sort(axis=1)
-    wanted = np.ones(met.shape, dtype=bool)
-    wanted[:, 1:] = met[:, 1:] != met[:, :-1]
-    i, column = np.nonzero(wanted)
-    return i, met[i, column].astype(np.int64)
-
-
-# §§ main approximate
-
-
-# The search goes on until this share of the true neighbours is found on a sample.
-_RECALL = 0.96
-_SAMPLE = 512
-_MOST_PARTITIONS = 48
-# Neighbours' neighbours are worth a look when this share of the neighbours is right, and worth
-# another as long as they add so much.
-_REFINABLE = 0.75
-_WORTHWHILE = 0.02
-_QUERIES_AT_ONCE = 2048
-# Where so few rows are to choose from, all are compared.
-_ROWS_PER_NEIGHBOUR = 64
-
-
-def approximate_neighbors(base: Matrix, queries: Matrix, k: int) -> tuple[Positions, Floats, float]:
-    """Return neighbours, their squared distances and the recall measured on a sample.
-
-    In a random partition of the rows into small cells each query is compared with the rows of its
-    cell, a matrix product for each cell. Partitions are added, and among rows themselves the
-    neighbours' neighbours compared, until 96 in 100 true neighbours are found for the queries of a
-    sample. The recall is that of another sample, on which nothing was decided.
-    """
-    if len(base) < _ROWS_PER_NEIGHBOUR * k:
-        return *exact_neighbors(base, queries, k), 1.0
-    generator = np.random.default_rng(0)
-    drawn = generator.choice(len(queries), min(len(queries), 2 * _SAMPLE), replace=False)
-    truth = exact_neighbors(base, queries[drawn], k)[0]
-    if queries is base and k > 1:
-        # Every row finds itself, which is no merit.
-        truth = without(truth, drawn)
-    judges, judged = slice(0, None, 2), slice(1, None, 2)
-    search = _Search(base, queries, k)
-    search.go_on_until(drawn[judges], truth[judges])
-    indices, squares = search.answer()
-    if len(drawn) < 2 * _SAMPLE:
-        judged = slice(None)
-    return indices, squares, share_found(truth[judged], indices[drawn[judged]])
-
-
-class _Search:
-    def __init__(self, base: Matrix, queries: Matrix, k: int) -> None:
-        self._base, self._queries, self._k = base, queries, k
-        self._among_themselves = queries is base
-        self._rows = Scaled(base)
-        self._asked = self._rows if self._among_themselves else Scaled(queries, self._rows)
-        self._nearest = Nearest(len(queries), k)
-        self._order: Positions = np.arange(0)
-
-    def go_on_until(self, drawn: Positions, truth: Positions) -> None:
-        """Search until enough of the truth is found for the queries that were drawn."""
-        recall = 0.0
-        for seed in range(_MOST_PARTITIONS):
-            self._look_into_cells(seed)
-            recall = share_found(truth, self._nearest.rows[drawn])
-            while self._among_themselves and _REFINABLE <= recall < _RECALL:
-                before = recall
-                refine(self._nearest, self._rows, self._order)
-                recall = share_found(truth, self._nearest.rows[drawn])
-                if recall - before < _WORTHWHILE:
-                    break
-            if recall >= _RECALL:
-                break
-
-    def answer(self) -> tuple[Positions, Floats]:
-        """Order what was found by distances in double precision."""
-        indices = np.empty((len(self._queries), self._k), dtype=np.int64)
-        squares = np.empty((len(self._queries), self._k))
-
-        def ordered(start: int) -> None:
-            part = slice(start, start + _QUERIES_AT_ONCE)
-            found = self._nearest.rows[part].astype(np.int64)
-            i = np.repeat(np.arange(len(found)), self._k)
-            asked = self._queries[part]
-            indices[part], squares[part] = decide(self._base, asked, i, found.ravel(), self._k)
-
-        in_threads(ordered, range(0, len(self._queries), _QUERIES_AT_ONCE))
-        return indices, squares
-
-    def _look_into_cells(self, seed: int) -> None:
-        partition = Partition(self._rows, self._asked, self._k, seed)
-        everyone = np.arange(len(self._rows))
-        asked = everyone if self._among_themselves else np.arange(len(self._asked))
-        large = partition.parted(Cell(everyone, asked))
-        seen: list[list[Positions]] = [[] for _ in large]
-
-        def look(number: int) -> None:
-            for cell in partition.small_cells(large[number]):
-                self._compare(cell)
-                seen[number].append(cell.queries)
-
-        in_threads(look, range(len(large)))
-        self._order = np.concatenate([some for cells in seen for some in cells])
-
-    def _compare(self, cell: Cell) -> None:
-        """Compare the queries of a cell with its rows."""
-        rows = self._rows.take(cell.rows)
-        middle = rows.mean(axis=0)
-        rows -= middle
-        norms = np.einsum("ij,ij->i", rows, rows)
-        for start in range(0, len(cell.queries), _QUERIES_AT_ONCE):
-            part = slice(start, start + _QUERIES_AT_ONCE)
-            queries = cell.queries[part]
-            x = rows[part] if self._among_themselves else self._asked.take(queries) - middle
-            own = np.einsum("ij,ij->i", x, x)
-            squares = x @ (-2 * rows.T)
-            squares += norms
-            limits = self._nearest.squares[queries, -1] - own
-            if not np.isfinite(limits).all():
-                nothing = np.zeros(len(rows), dtype=np.float32)
-                limits = first_limits(squares, np.zeros_like(own), nothing, self._k)
-            i, j = places_within(squares, limits[:, None])
-            self._nearest.enter(queries, i, cell.rows[j], squares[i, j] + own[i])
-
-
-def without(indices: Positions, own: Positions) -> Positions:
-    """Drop each row's own position, or the last where that is not among them."""
-    dropped = indices == own[:, None]
-    dropped[~dropped.any(axis=1), -1] = True
-    kept: Positions = indices[~dropped].reshape(len(indices), -1)
-    return kept
-
-
-def share_found(truth: npt.NDArray[Any], found: npt.NDArray[Any]) -> float:
-    """Return which share of the true neighbours was found."""
-    hits = sum(len(np.intersect1d(t, f)) for t, f in zip(truth, found, strict=True))
-    return hits / truth.size
+def _distinct_pairs(table: npt.NDArray[np.int32]) -> tuple[Positions, Positions]:
+    """Return the pairs (row of the table, value), sorted, each once; the table is overwritten."""
+    table.sort(axis=1)
+    first = np.ones(table.shape, dtype=bool)
+    first[:, 1:] = table[:, 1:] != table[:, :-1]
+    i, column = np.nonzero(first)
+    return i, table[i, column].astype(np.int64)

@@ -1,128 +1,54 @@
-"""One door to all ways of searching."""
+"""Nearest neighbours: the search that descriptors and graphs share."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from tagloom.errors import InvalidInputError
 from tagloom.neighbors.approximate import approximate_neighbors
 from tagloom.neighbors.exact import (
     Floats,
     Matrix,
-    Neighbors,
     Positions,
     blocks,
-    exact_among_themselves,
     exact_neighbors,
+    exact_self_search,
+    other_than_self,
 )
 from tagloom.validation import check_choice, is_integer
-
-# §§ duplicates
-# Rows that occur more than once are searched once and handed out together.
-#
-# Without this a thousand equal rows, such as descriptors that are all zero, would each have a
-# thousand candidates to choose from.
-
-
-_ENTRIES_AT_ONCE = 1 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Equal rows: `first` of each group, and `members` in order, a row each, padded with -1."""
-
-    first: Positions
-    members: Positions
-
-    @property
-    def all_differ(self) -> bool:
-        """Whether no row occurs twice."""
-        return bool(self.members.shape[1] <= 1)
-
-
-def group_equal_rows(rows: Matrix, most: int) -> Groups:
-    """Find rows that are equal, keeping no more than the first `most` of each group."""
-    _, first, group = np.unique(_keys(rows), return_index=True, return_inverse=True)
-    if not _all_equal(rows, first[group]):
-        # Two different rows have the same key, which chance allows once in ages.
-        _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-        group = group.ravel()
-    in_order = np.argsort(first)
-    group = np.argsort(in_order)[group]
-    return Groups(first[in_order], _members(group, len(first), most))
-
-
-def expand(groups: Groups, found: Positions, squares: Floats, k: int) -> tuple[Positions, Floats]:
-    """Replace groups by their members and return the k nearest, ties by position."""
-    indices = np.empty((len(found), k), dtype=np.int64)
-    expanded = np.empty((len(found), k))
-    width = found.shape[1] * groups.members.shape[1]
-    step = max(1, _ENTRIES_AT_ONCE // width)
-    for start in range(0, len(found), step):
-        part = slice(start, start + step)
-        members = groups.members[found[part]]
-        distance = np.where(members >= 0, squares[part, :, None], np.inf)
-        members, distance = members.reshape(-1, width), distance.reshape(-1, width)
-        order = np.lexsort((members, distance), axis=-1)[:, :k]
-        indices[part] = np.take_along_axis(members, order, axis=1)
-        expanded[part] = np.take_along_axis(distance, order, axis=1)
-    return indices, expanded
-
-
-def _all_equal(rows: Matrix, others: Positions) -> bool:
-    """Say whether each row equals the one at the other position, which mostly is its own."""
-    moved = np.flatnonzero(others != np.arange(len(rows)))
-    parts = blocks(len(moved), _rows_at_once(rows))
-    return all(np.array_equal(rows[moved[part]], rows[others[moved[part]]]) for part in parts)
-
-
-def _keys(rows: Matrix) -> Positions:
-    """Return an integer for each row that is the same for equal rows."""
-    generator = np.random.default_rng(0)
-    factors: npt.NDArray[np.uint64] = generator.integers(1, 1 << 63, rows.shape[1], np.uint64)
-    keys = np.zeros(len(rows), dtype=np.uint64)
-    for part in blocks(len(rows), _rows_at_once(rows)):
-        keys[part] = _block_keys(rows[part], factors)
-    return keys.view(np.int64)
-
-
-def _rows_at_once(rows: Matrix) -> int:
-    return max(1, _ENTRIES_AT_ONCE // max(1, int(rows.shape[1])))
-
-
-def _block_keys(rows: Matrix, factors: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    # Adding 0 makes one zero of the two that floating point has.
-    words = np.ascontiguousarray(rows + rows.dtype.type(0)).view(f"u{rows.dtype.itemsize}")
-    keys = np.zeros(len(rows), dtype=np.uint64)
-    for column, factor in enumerate(factors):
-        # The shift lets high bits count: the products alone would not mix them downwards.
-        word = words[:, column].astype(np.uint64)
-        keys = (keys ^ word) * (factor | np.uint64(1))
-        keys ^= keys >> np.uint64(29)
-    return keys
-
-
-def _members(group: Positions, n_groups: int, most: int) -> Positions:
-    sizes = np.bincount(group, minlength=n_groups)
-    members = np.full((n_groups, min(most, int(sizes.max(initial=0)))), -1, dtype=np.int64)
-    order = np.argsort(group, kind="stable")
-    place = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    kept = place < most
-    members[group[order][kept], place[kept]] = order[kept]
-    return members
-
-
-# §§ main search
-
 
 METRICS = ("euclidean", "cosine")
 ALGORITHMS = ("auto", "exact", "approximate")
 
-# From so many comparisons of a query with a row on, the approximate search is the quicker one.
+# From this many comparisons of a query with a row, the approximate search is faster.
 _APPROXIMATE_FROM = 100_000**2
 _ROWS_AT_ONCE = 8192
+_ENTRIES_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """The nearest rows of each query, nearest first, ties by position.
+
+    Attributes
+    ----------
+    indices : array of int64, shape (n_queries, n_neighbors)
+    distances : array of float64, shape (n_queries, n_neighbors)
+        In the metric of the search.
+    recall : float
+        Share of the true neighbours that were found: 1 for an exact search, else measured against
+        the exact search on a random sample of the queries.
+    algorithm : str
+        "exact" or "approximate".
+    """
+
+    indices: Positions
+    distances: Floats
+    recall: float
+    algorithm: str
 
 
 def nearest_neighbors(
@@ -145,14 +71,14 @@ def nearest_neighbors(
     metric : {"euclidean", "cosine"}
         The cosine distance is 1 - cos(x, y), and 1 where a row is all zero.
     algorithm : {"auto", "exact", "approximate"}
-        "exact" needs time in proportion to queries x rows. "approximate" compares rows that share
-        a cell of one of several random partitions, and neighbours' neighbours, until 96 in 100 true
-        neighbours are found on a sample. "auto" is exact up to 10^10 comparisons of a query with a
-        row, which are those of 100,000 rows among themselves.
+        "exact" takes time proportional to queries x rows. "approximate" compares rows that share
+        a cell of one of several random partitions, and neighbours of neighbours, until 96% of the
+        true neighbours are found on a sample. "auto" is exact up to 10^10 comparisons of a query
+        with a row, as for a self-search of 100,000 rows.
 
     Returns
     -------
-    Neighbours
+    Neighbors
         The same bits whatever the number of threads.
 
     Examples
@@ -164,73 +90,28 @@ def nearest_neighbors(
     check_choice("metric", metric, METRICS)
     check_choice("algorithm", algorithm, ALGORITHMS)
     rows = _checked(base, "base")
-    among_themselves = queries is None
-    asked = rows if queries is None else _checked_queries(queries, rows)
-    if asked.dtype != rows.dtype:
-        # Rounded to single precision, a query would be another query.
-        rows, asked = rows.astype(np.float64), asked.astype(np.float64)
-    _check_number(n_neighbors, len(rows) - among_themselves)
+    is_self_search = queries is None
+    points = rows if queries is None else _checked_queries(queries, rows)
+    if points.dtype != rows.dtype:
+        # Rounding queries to single precision could change their neighbours.
+        rows, points = rows.astype(np.float64), points.astype(np.float64)
+    _check_n_neighbors(n_neighbors, len(rows) - is_self_search)
     if metric == "cosine":
-        alike = among_themselves and bool(rows.any(axis=1).all())
-        rows, given = _unit(rows, 0), asked
-        asked = rows if alike else _unit(given, 1)
-    # A row finds itself too, if it is among the rows.
-    k = int(n_neighbors) + among_themselves
-    algorithm = _chosen_algorithm(algorithm, len(rows) * len(asked))
-    indices, squares, recall = _searched(rows, asked, k, algorithm)
-    if among_themselves:
-        indices, squares = _without_self(indices, squares)
+        no_zeros = is_self_search and bool(rows.any(axis=1).all())
+        rows, given = _unit_rows(rows, 0), points
+        points = rows if no_zeros else _unit_rows(given, 1)
+    # In a self-search each row finds itself, too.
+    k = int(n_neighbors) + is_self_search
+    if algorithm == "auto":
+        n_comparisons = len(rows) * len(points)
+        algorithm = "approximate" if n_comparisons >= _APPROXIMATE_FROM else "exact"
+    indices, squares, recall = _search_distinct(rows, points, k, algorithm)
+    if is_self_search:
+        kept = other_than_self(indices, np.arange(len(indices)))
+        shape = (len(indices), k - 1)
+        indices, squares = indices[kept].reshape(shape), squares[kept].reshape(shape)
     distances = squares / 2 if metric == "cosine" else np.sqrt(squares)
     return Neighbors(indices, distances, recall, algorithm)
-
-
-def _chosen_algorithm(algorithm: str, n_comparisons: int) -> str:
-    if algorithm != "auto":
-        return algorithm
-    return "approximate" if n_comparisons >= _APPROXIMATE_FROM else "exact"
-
-
-def _searched(
-    rows: Matrix, asked: Matrix, k: int, algorithm: str
-) -> tuple[Positions, Floats, float]:
-    """Search among rows that differ; equal ones are found together."""
-    groups = group_equal_rows(rows, k)
-    if groups.all_differ:
-        return _SEARCHES[algorithm](rows, asked, k)
-    different = rows[groups.first]
-    found, squares, recall = _SEARCHES[algorithm](different, asked, min(k, len(different)))
-    return *expand(groups, found, squares, k), recall
-
-
-def _exact(rows: Matrix, asked: Matrix, k: int) -> tuple[Positions, Floats, float]:
-    search = exact_among_themselves(rows, k) if asked is rows else exact_neighbors(rows, asked, k)
-    return *search, 1.0
-
-
-_SEARCHES = {"exact": _exact, "approximate": approximate_neighbors}
-
-
-def _without_self(indices: Positions, squares: Floats) -> tuple[Positions, Floats]:
-    """Drop each row's own position, or the last where earlier equal rows crowd it out."""
-    own = indices == np.arange(len(indices))[:, None]
-    own[~own.any(axis=1), -1] = True
-    shape = (len(indices), indices.shape[1] - 1)
-    return indices[~own].reshape(shape), squares[~own].reshape(shape)
-
-
-def _unit(rows: Matrix, side: int) -> Matrix:
-    """Scale to length 1; a row of zeros gets an axis of its own, at a right angle to all others.
-
-    On unit rows |x - y|^2 = 2 (1 - cos). The axis differs for base and queries (`side`), so that
-    two rows of zeros are unlike too.
-    """
-    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
-    zero = norms == 0
-    unit = np.zeros((len(rows), rows.shape[1] + 2), dtype=rows.dtype)
-    for part in blocks(len(rows), _ROWS_AT_ONCE):
-        unit[part, :-2] = rows[part] / np.where(zero[part], 1.0, norms[part])[:, None]
-    unit[zero, side - 2] = 1
-    return unit
 
 
 def _checked(rows: npt.ArrayLike, name: str) -> Matrix:
@@ -253,18 +134,165 @@ def _checked(rows: npt.ArrayLike, name: str) -> Matrix:
 
 
 def _checked_queries(queries: npt.ArrayLike, rows: Matrix) -> Matrix:
-    asked = _checked(queries, "queries")
-    if asked.shape[1] != rows.shape[1]:
+    points = _checked(queries, "queries")
+    if points.shape[1] != rows.shape[1]:
         raise InvalidInputError(
             f"The queries must have the {rows.shape[1]} columns of the base; "
-            f"found {asked.shape[1]}."
+            f"found {points.shape[1]}."
         )
-    return asked
+    return points
 
 
-def _check_number(n_neighbors: int, available: int) -> None:
+def _check_n_neighbors(n_neighbors: int, available: int) -> None:
     if not is_integer(n_neighbors) or not 1 <= n_neighbors <= available:
         raise InvalidInputError(
             f"n_neighbors must be an integer from 1 to {available}, the number of rows that "
             f"can be neighbours; got {n_neighbors!r}."
         )
+
+
+def _unit_rows(rows: Matrix, side: int) -> Matrix:
+    """Scale rows to length 1, so that |x - y|^2 = 2 (1 - cos).
+
+    A row of zeros is placed on an axis of its own, orthogonal to all other rows; the axis differs
+    for base and queries (`side`), so that two rows of zeros have distance 1 as well.
+    """
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    zero = norms == 0
+    unit = np.zeros((len(rows), rows.shape[1] + 2), dtype=rows.dtype)
+    for part in blocks(len(rows), _ROWS_AT_ONCE):
+        unit[part, :-2] = rows[part] / np.where(zero[part], 1.0, norms[part])[:, None]
+    unit[zero, side - 2] = 1
+    return unit
+
+
+def _search_distinct(
+    rows: Matrix, queries: Matrix, k: int, algorithm: str
+) -> tuple[Positions, Floats, float]:
+    """Search among distinct rows, and return all duplicates of what is found.
+
+    Otherwise a thousand equal rows, such as descriptors that are all zero, would each have a
+    thousand candidates to choose from.
+    """
+    search = _exact if algorithm == "exact" else approximate_neighbors
+    groups = _group_equal_rows(rows, k)
+    if groups.all_distinct:
+        return search(rows, queries, k)
+    distinct = rows[groups.first]
+    found, squares, recall = search(distinct, queries, min(k, len(distinct)))
+    return *_expand(groups, found, squares, k), recall
+
+
+def _exact(rows: Matrix, queries: Matrix, k: int) -> tuple[Positions, Floats, float]:
+    result = exact_self_search(rows, k) if queries is rows else exact_neighbors(rows, queries, k)
+    return *result, 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class DuplicateGroups:
+    """Groups of equal rows.
+
+    Attributes
+    ----------
+    first : array of shape (n_groups,)
+        The first row of each group.
+    members : array of shape (n_groups, size of the largest group)
+        The rows of each group in order, padded with -1.
+    """
+
+    first: Positions
+    members: Positions
+
+    @property
+    def all_distinct(self) -> bool:
+        """Whether no row occurs twice."""
+        return bool(self.members.shape[1] <= 1)
+
+
+def _group_equal_rows(rows: Matrix, most: int) -> DuplicateGroups:
+    """Group equal rows, keeping no more than the first `most` of each group."""
+    _, first, group = np.unique(_hashes(rows), return_index=True, return_inverse=True)
+    if not _all_equal(rows, first[group]):
+        # A hash collision: compare the rows themselves.
+        _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        group = group.ravel()
+    in_order = np.argsort(first)
+    group = np.argsort(in_order)[group]
+    return DuplicateGroups(first[in_order], _members(group, len(first), most))
+
+
+def _expand(
+    groups: DuplicateGroups, found: Positions, squares: Floats, k: int
+) -> tuple[Positions, Floats]:
+    """Replace groups by their members and return the k nearest rows, ties by position."""
+    indices = np.empty((len(found), k), dtype=np.int64)
+    expanded = np.empty((len(found), k))
+    width = found.shape[1] * groups.members.shape[1]
+    step = max(1, _ENTRIES_AT_ONCE // width)
+    for part in blocks(len(found), step):
+        members = groups.members[found[part]]
+        distance = np.where(members >= 0, squares[part, :, None], np.inf)
+        members, distance = members.reshape(-1, width), distance.reshape(-1, width)
+        order = np.lexsort((members, distance), axis=-1)[:, :k]
+        indices[part] = np.take_along_axis(members, order, axis=1)
+        expanded[part] = np.take_along_axis(distance, order, axis=1)
+    return indices, expanded
+
+
+def _all_equal(rows: Matrix, others: Positions) -> bool:
+    """Return whether each row equals the row at its other position (mostly its own)."""
+    moved = np.flatnonzero(others != np.arange(len(rows)))
+    parts = blocks(len(moved), _rows_at_once(rows))
+    return all(np.array_equal(rows[moved[part]], rows[others[moved[part]]]) for part in parts)
+
+
+def _hashes(rows: Matrix) -> Positions:
+    """Return a hash of each row, the same for equal rows."""
+    generator = np.random.default_rng(0)
+    factors: npt.NDArray[np.uint64] = generator.integers(1, 1 << 63, rows.shape[1], np.uint64)
+    hashes = np.zeros(len(rows), dtype=np.uint64)
+    for part in blocks(len(rows), _rows_at_once(rows)):
+        hashes[part] = _block_hashes(rows[part], factors)
+    return hashes.view(np.int64)
+
+
+def _rows_at_once(rows: Matrix) -> int:
+    return max(1, _ENTRIES_AT_ONCE // max(1, int(rows.shape[1])))
+
+
+def _block_hashes(rows: Matrix, factors: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    # Adding 0 turns -0.0 into 0.0, which is equal to it but has other bits.
+    words = np.ascontiguousarray(rows + rows.dtype.type(0)).view(f"u{rows.dtype.itemsize}")
+    hashes = np.zeros(len(rows), dtype=np.uint64)
+    for column, factor in enumerate(factors):
+        # The shift mixes high bits downwards, which products alone would not do.
+        word = words[:, column].astype(np.uint64)
+        hashes = (hashes ^ word) * (factor | np.uint64(1))
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
+
+
+def _members(group: Positions, n_groups: int, most: int) -> Positions:
+    sizes = np.bincount(group, minlength=n_groups)
+    members = np.full((n_groups, min(most, int(sizes.max(initial=0)))), -1, dtype=np.int64)
+    order = np.argsort(group, kind="stable")
+    place = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    kept = place < most
+    members[group[order][kept], place[kept]] = order[kept]
+    return members
+
+
+def neighbor_table(values: npt.NDArray[Any], indices: Positions, n_rows: int) -> sparse.csr_array:
+    """Return a sparse table of one row per query, with the values at its neighbours' positions.
+
+    >>> neighbor_table(np.array([[0.5, 2.0]]), np.array([[3, 1]]), 4).toarray()
+    array([[0. , 2. , 0. , 0.5]])
+    """
+    n_queries, k = indices.shape
+    indptr = np.arange(0, n_queries * k + 1, k)
+    # Copies, because the table is sorted in place.
+    parts = (values.flatten(), indices.flatten(), indptr)
+    table = sparse.csr_array(parts, shape=(n_queries, n_rows))
+    table.eliminate_zeros()
+    table.sort_indices()
+    return table
