@@ -21,7 +21,7 @@ import numba
 import numpy as np
 from scipy import sparse
 
-from tagloom.optim.rows import LabelEntries, add_products, aligned_zeros
+from tagloom.optim.sampled import LabelEntries, add_products, aligned_zeros
 
 SIZES = [(4500, 450, 260), (18689, 700, 268), (100_000, 256, 500)]
 DENSITIES = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7]

@@ -27,7 +27,7 @@ import numpy as np
 
 from sized_problems import PRESENCES, objective_of, sized_problem
 from tagloom.optim import Objective, dual_bound, solve
-from tagloom.optim.rows import available
+from tagloom.optim.sampled import available
 
 SIZES = [(4500, 450, 260), (18689, 700, 268), (100_000, 256, 500)]
 RATES: list[float | str] = [0.01, 0.1, 0.5, 1.0, PRESENCES]

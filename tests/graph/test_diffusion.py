@@ -140,7 +140,7 @@ def test_integers_and_booleans_are_diffused_like_floats():
 
 def test_too_few_iterations_are_warned_of():
     S = affinity_graph(np.linspace(0, 1, 2000)[:, None], 2).S
-    with pytest.warns(ConvergenceWarning, match="Lower the reach"):
+    with pytest.warns(ConvergenceWarning, match="Lower alpha"):
         diffuse(S, np.eye(2000)[:, :1], 0.999999)
 
 

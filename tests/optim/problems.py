@@ -106,6 +106,21 @@ def reference_optimum(problem: Problem) -> float:
     )
 
 
+def numerical_gradient(f, M, step=1e-5):
+    G = np.empty_like(M)
+    for place in np.ndindex(M.shape):
+        up, down = M.copy(), M.copy()
+        up[place] += step
+        down[place] -= step
+        G[place] = (f(up) - f(down)) / (2 * step)
+    return G
+
+
+def some_M(problem, seed=0):
+    shape = (problem.X.shape[1], problem.known.n_labels)
+    return np.random.default_rng(seed).normal(size=shape)
+
+
 def _root(W: sparse.csr_array) -> np.ndarray:
     """Return B with L = BB': one column sqrt(w_ij) (e_i - e_j) for each edge."""
     upper = sparse.triu(W, 1).tocoo()

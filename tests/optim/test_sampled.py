@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tagloom.optim.rows import LabelEntries, add_products, aligned_zeros, available
+from tagloom.optim.sampled import LabelEntries, add_products, aligned_zeros, available
 
 pytest.importorskip("numba", reason="the extra `fast` is not installed")
 
@@ -197,7 +197,7 @@ def test_not_available_without_numba(monkeypatch):
 
 
 def test_numba_is_not_loaded_before_it_is_used():
-    program = "import sys, tagloom.optim.rows; sys.exit('numba' in sys.modules)"
+    program = "import sys, tagloom.optim; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
 
 

@@ -1,6 +1,5 @@
 """The solvers against CVXPY, against each other and against closed forms."""
 
-import math
 from itertools import pairwise
 
 import numpy as np
@@ -9,9 +8,8 @@ from problems import Problem, random_graph, random_labels, random_problem, refer
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
-from tagloom.optim import dual_bound, solve
-from tagloom.optim.duality import relative_gap
-from tagloom.optim.penalties import nuclear_norm
+from tagloom.linalg import nuclear_norm
+from tagloom.optim import solve
 
 SEEDS = range(48)
 
@@ -26,17 +24,6 @@ def test_reaches_the_optimum_that_cvxpy_finds(seed):
         assert solution.converged
         assert objective.value(solution.M) == pytest.approx(reference, rel=1e-6, abs=1e-9)
         assert solution.objective == pytest.approx(objective.value(solution.M), rel=1e-8, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_dual_bound_never_exceeds_the_optimum(seed):
-    problem = random_problem(seed)
-    objective = problem.objective()
-    best = solve(objective, tol=1e-9, max_iter=20_000).objective
-    rng = np.random.default_rng(seed)
-    for scale in (0.0, 0.01, 0.1, 1.0):
-        M = scale * rng.normal(size=objective.shape)
-        assert dual_bound(objective, M, objective.gradient(M)) <= best + 1e-8 * (1 + best)
 
 
 @pytest.mark.parametrize("seed", [2, 3, 8, 16, 28])
@@ -98,16 +85,6 @@ def test_without_graph_and_ridge_it_is_maxide(seed):
     residual = problem.X @ M + objective.loss.intercept(M) - Y
     maxide = problem.lam * nuclear_norm(M) + 0.5 * np.sum(W * residual**2)
     assert objective.value(M) == pytest.approx(maxide, rel=1e-10)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_lam_max_is_exact(seed):
-    problem = random_problem(seed)
-    lam_max = problem.objective().lam_max()
-    above = solve(problem.objective(lam=lam_max * (1 + 1e-9)), tol=1e-10, max_iter=5000)
-    below = solve(problem.objective(lam=lam_max * (1 - 1e-3)), tol=1e-10, max_iter=5000)
-    assert not above.M.any()
-    assert below.M.any()
 
 
 def test_warm_start_at_the_solution_is_recognised_at_once():
@@ -215,11 +192,6 @@ def test_small_and_large_features_in_single_precision(scale, lam):
     found = solve(scaled.objective(), tol=1e-4, max_iter=5000)
     assert found.converged
     assert found.objective == pytest.approx(expected.objective, rel=1e-3)
-
-
-def test_an_objective_that_rounding_made_negative_proves_nothing():
-    assert relative_gap(-1.0, -2.0) == math.inf
-    assert relative_gap(0.0, 0.0) == 0.0
 
 
 @pytest.mark.parametrize(("scale", "message"), [(1e20, "too large"), (1e-25, "too small")])

@@ -25,7 +25,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.models import APGGraph
 from tagloom.models.base import check_learnable
 from tagloom.optim import Callback, InstanceLaplacian, MaskedSquaredLoss, Objective, solve
-from tagloom.optim.rows import centre_of
+from tagloom.optim.loss import centre_of
 from tagloom.progress import progress_bar
 from tagloom.validation import check_choice, check_flag
 

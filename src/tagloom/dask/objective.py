@@ -32,7 +32,7 @@ from tagloom.dask.parquet import ParquetItems
 from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights, laplacian
 from tagloom.labels import PartialLabels
-from tagloom.optim import InstanceLaplacian, LabelLaplacian, LossSums, Part, ProductSums
+from tagloom.optim import InMemoryRows, InstanceLaplacian, LabelLaplacian, LossSums, ProductSums
 
 # §§ sizing
 # How much memory our objects hold, which Dask has to know.
@@ -48,14 +48,14 @@ _DEEPEST = 6
 def teach_sizes(*kinds: type) -> None:
     """Tell Dask, in this process, how large objects of these classes are, and of those below."""
     sizeof = part_of_dask("dask.sizeof").sizeof
-    for kind in (Part, LossSums, ProductSums, PartialLabels, *kinds):
+    for kind in (InMemoryRows, LossSums, ProductSums, PartialLabels, *kinds):
         sizeof.register(kind)(bytes_held)
 
 
 def bytes_held(thing: object) -> int:
     """Return the bytes of all arrays that an object holds, each counted once.
 
-    >>> part = Part(np.zeros((10, 2)), PartialLabels.from_array(np.ones((10, 3))))
+    >>> part = InMemoryRows(np.zeros((10, 2)), PartialLabels.from_array(np.ones((10, 3))))
     >>> bytes_held(part) >= 10 * 2 * 8
     True
     """
@@ -223,7 +223,7 @@ Dtype = np.dtype[Any]
 
 
 class ClusterRows:
-    """Rows in partitions, a `Part` of the loss for each: every sum is one pass over all of them.
+    """Rows in partitions, `InMemoryRows` for each: every sum is one pass over all of them.
 
     M goes to all workers, sums of the size of M come back, added in a tree: a worker holds its
     partitions, M and a few sums, and nobody holds more than one partition of others.
@@ -308,15 +308,15 @@ def _products(parts: Sequence[Any], dtype: Dtype, M: Array) -> ProductSums:
     return result
 
 
-def _ready(part: Any, dtype: Dtype) -> Part:
+def _ready(part: Any, dtype: Dtype) -> InMemoryRows:
     """Return the part that was kept, or make it, in the precision that is asked for."""
-    if not isinstance(part, Part):
+    if not isinstance(part, InMemoryRows):
         block, known, centre = part
         return _part(block, known, centre, dtype)
     return part if part.dtype == dtype else part.in_single_precision()
 
 
-def _part(block: Any, known: Any, centre: Floats | None, dtype: Dtype) -> Part:
+def _part(block: Any, known: Any, centre: Floats | None, dtype: Dtype) -> InMemoryRows:
     """Return rows around their centre, with what is known of them."""
     teach_sizes()
     X, labels = opened(block), opened(known)
@@ -324,7 +324,7 @@ def _part(block: Any, known: Any, centre: Floats | None, dtype: Dtype) -> Part:
         moved = np.empty(X.shape, dtype=dtype)
         np.subtract(X, 0.0 if centre is None else centre, out=moved, casting="same_kind")
         X = moved
-    return Part(X, labels)
+    return InMemoryRows(X, labels)
 
 
 # §§ laplacian
@@ -416,7 +416,7 @@ def item_term(
     if gamma == 0:
         return None
     middle = congruence(lessons.rows, blocks, mean, client)
-    return InstanceLaplacian.from_middle(gamma, middle)
+    return InstanceLaplacian.from_congruence(gamma, middle)
 
 
 def label_term(

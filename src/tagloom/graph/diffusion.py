@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.errors import InvalidInputError
+from tagloom.linalg import column_dots, conjugate_gradients
 from tagloom.neighbors import Neighbors, nearest_neighbors, neighbor_table
 from tagloom.validation import check_choice, check_integer, check_number
 
@@ -214,38 +215,34 @@ def diffuse(S: sparse.csr_array, R: Array, alpha: float, *, tol: float = 1e-4) -
     step = max(1, _ENTRIES_AT_ONCE // max(1, len(R)))
     for start in range(0, R.shape[1], step):
         part = slice(start, start + step)
-        spread[:, part] = _conjugate_gradients(S, R[:, part], alpha, tol)
+        spread[:, part] = _solve(S, R[:, part], alpha, tol)
     return spread
 
 
-def _conjugate_gradients(S: sparse.csr_array, R: Array, a: float, tol: float) -> Array:
-    """Solve (I - a S) G = (1 - a) R for all columns side by side, each with steps of its own."""
+def _solve(S: sparse.csr_array, R: Array, a: float, tol: float) -> Array:
+    """Solve (I - a S) G = (1 - a) R by conjugate gradients, all columns side by side."""
     b = np.asarray((1 - a) * R, dtype=R.dtype)
     G: Array = b.copy()
     residual = np.asarray(a * (S @ G), dtype=R.dtype)
-    direction = residual.copy()
-    size = _square_norms(residual)
-    enough = tol**2 * _square_norms(b)
+
+    def product(D: Array) -> Array:
+        return np.asarray(D - np.asarray(a * (S @ D), dtype=R.dtype))
+
+    def converged() -> bool:
+        return bool((column_dots(residual, residual) <= enough).all())
+
+    enough = tol**2 * column_dots(b, b)
+    steps = conjugate_gradients(product, residual)
     for _ in range(_MAX_ITER):
-        if (size <= enough).all():
-            break
-        turned = direction - np.asarray(a * (S @ direction), dtype=R.dtype)
-        curvature = np.einsum("ij,ij->j", direction, turned)
-        step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0)
-        G += step * direction
-        residual -= step * turned
-        before, size = size, _square_norms(residual)
-        direction *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
-        direction += residual
-    if not (size <= enough).all():
+        if converged():
+            return G
+        step = next(steps)
+        G += step.length * step.direction
+    if not converged():
         warnings.warn(
-            f"What spreads with reach {a:g} was not found in {_MAX_ITER} iterations, and the "
-            "result is less exact than asked for. Lower the reach, or raise tol.",
+            f"Diffusion with alpha={a:g} did not converge in {_MAX_ITER} iterations; the result is "
+            "less accurate than tol asks for. Lower alpha, or raise tol.",
             ConvergenceWarning,
             stacklevel=3,
         )
     return G
-
-
-def _square_norms(columns: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->j", columns, columns))

@@ -19,7 +19,7 @@ from tagloom.models.base import (
     parameter,
 )
 from tagloom.models.grids import lam_grid
-from tagloom.optim import Iteration, Loss, MaskedSquaredLoss, Objective, Solution, Spread, solve
+from tagloom.optim import Curvature, Iteration, Loss, MaskedSquaredLoss, Objective, Solution, solve
 from tagloom.validation import check_choice, check_flag, check_integer, check_number, some_of
 
 # §§ label_side
@@ -51,16 +51,16 @@ class SideLoss:
         return self.loss.shape[0], self.B.shape[1]
 
     @property
-    def spread(self) -> Spread:
+    def curvature(self) -> Curvature:
         """What is known of the Hessian: side feature k weighs sum_j b_jk^2 w_j."""
-        spread = self.loss.spread
-        weight = spread.weight @ self.B.astype(np.float64) ** 2
-        return spread._replace(weight=weight, least=0.0)
+        curvature = self.loss.curvature
+        weight = curvature.weight @ self.B.astype(np.float64) ** 2
+        return curvature._replace(weight=weight, lower_bound=0.0)
 
     @cached_property
-    def slope(self) -> Matrix:
+    def gradient_at_zero(self) -> Matrix:
         """The gradient of f at 0."""
-        return np.asarray(self.loss.slope @ self.B)
+        return np.asarray(self.loss.gradient_at_zero @ self.B)
 
     def in_single_precision(self) -> "SideLoss":
         """Return the same loss, computed in float32."""

@@ -1,21 +1,33 @@
-"""The objective of the paper, term by term, and the solvers that minimise it.
+"""The paper's objective, term by term, and the solvers that minimise it.
 
-A solver asks the `Objective` for the gradient and value of its smooth part and for the proximal map
-of the nuclear norm. Nothing else is known to it.
+A solver asks the `Objective` for the gradient and value of its smooth part, and for the weight of
+the nuclear norm. It knows nothing else of the problem.
 """
 
-from tagloom.optim.blocks import Part
-from tagloom.optim.duality import dual_bound
-from tagloom.optim.loss import Loss, MaskedSquaredLoss, Spread
-from tagloom.optim.objective import Objective
-from tagloom.optim.penalties import InstanceLaplacian, LabelLaplacian, Ridge
-from tagloom.optim.rows import LossSums, ProductSums, Summing
+from tagloom.optim.loss import (
+    Curvature,
+    InMemoryRows,
+    Loss,
+    LossSums,
+    MaskedSquaredLoss,
+    ProductSums,
+    SummableRows,
+)
+from tagloom.optim.objective import (
+    InstanceLaplacian,
+    LabelLaplacian,
+    Objective,
+    Ridge,
+    dual_bound,
+)
 from tagloom.optim.solvers import SOLVERS, solve
 from tagloom.optim.solvers.base import Callback, Iteration, Solution
 
 __all__ = [
     "SOLVERS",
     "Callback",
+    "Curvature",
+    "InMemoryRows",
     "InstanceLaplacian",
     "Iteration",
     "LabelLaplacian",
@@ -23,12 +35,10 @@ __all__ = [
     "LossSums",
     "MaskedSquaredLoss",
     "Objective",
-    "Part",
     "ProductSums",
     "Ridge",
     "Solution",
-    "Spread",
-    "Summing",
+    "SummableRows",
     "dual_bound",
     "solve",
 ]

@@ -1,17 +1,30 @@
-"""How far the scores are from what is known."""
+"""The squared loss on the known labels, as sums over the rows of X.
 
+`MaskedSquaredLoss` needs nothing of the data but two kinds of sums, `LossSums` once and
+`ProductSums` in every iteration. `InMemoryRows` computes them from arrays; `tagloom.dask` from
+partitions on a cluster.
+"""
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
-from tagloom.labels import PartialLabels
-from tagloom.optim.blocks import Part
-from tagloom.optim.penalties import Matrix, inner
-from tagloom.optim.rows import LossSums, Summing, centre_of
+from tagloom.labels import PartialLabels, State
+from tagloom.linalg import Matrix, inner
+from tagloom.optim.blocks import Accumulator, Block, Coefficients, Rows, cut_blocks, plan_blocks
 
 Floats = npt.NDArray[np.float64]
+
+# A mean whose square is below this share of the column's mean square costs no digits.
+_NEGLIGIBLE_OFFSET = 1e-3
+# A total weight below this share of the background is rounding: the label is all unknown.
+_NO_WEIGHT = 1e-12
 
 
 class Loss(Protocol):
@@ -19,7 +32,7 @@ class Loss(Protocol):
 
     dtype: np.dtype[Any]
     couples_labels: bool
-    """Whether the Hessian joins columns of M, so that they are not problems of their own."""
+    """Whether the Hessian couples columns of M; else each label is a problem of its own."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -27,8 +40,8 @@ class Loss(Protocol):
         ...
 
     @property
-    def spread(self) -> "Spread":
-        """What is known of its Hessian without asking for products."""
+    def curvature(self) -> "Curvature":
+        """An approximation of its Hessian."""
         ...
 
     @property
@@ -37,7 +50,7 @@ class Loss(Protocol):
         ...
 
     @property
-    def slope(self) -> Matrix:
+    def gradient_at_zero(self) -> Matrix:
         """G_0, its gradient at M = 0."""
         ...
 
@@ -46,7 +59,7 @@ class Loss(Protocol):
         ...
 
     def intercept(self, M: Matrix) -> Matrix:
-        """Return the intercept that goes with M."""
+        """Return the intercept that belongs to M."""
         ...
 
     def in_single_precision(self) -> "Loss":
@@ -54,22 +67,91 @@ class Loss(Protocol):
         ...
 
 
-class Spread(NamedTuple):
-    """The Hessian of the loss is about w_j S for label j, were its known rows drawn at random."""
+class Curvature(NamedTuple):
+    """The Hessian of label j is about w_j S, as if its known rows were drawn at random."""
 
     scatter: Floats
     """S, the mean of (x - mean)(x - mean)', or of xx' without intercept."""
     weight: Floats
-    """Sum_i w_ij for each label j."""
+    """w_j = sum_i w_ij for each label j."""
     n_items: int
     largest: float
-    """The largest feature by size."""
-    least: float
-    """The Hessian is at least this many times S for every label, for certain."""
+    """The largest absolute feature."""
+    lower_bound: float
+    """The Hessian of every label is at least this many times S."""
+
+
+@dataclass(frozen=True)
+class LossSums:
+    """Sums over the rows that do not depend on M; rows are centred where there is a centre."""
+
+    n_items: int
+    weight: Floats
+    """Sum_i w_ij of each label."""
+    present: Floats
+    """Sum_i w_ij y_ij of each label."""
+    weighted_features: Matrix
+    """X'W, of shape (d, c)."""
+    present_features: Matrix
+    """X'(W o Y), of shape (d, c)."""
+    second_moments: Floats
+    """X'X, of shape (d, d)."""
+    total: Floats
+    """The sum of the rows."""
+    largest: float
+    """The largest absolute feature, before centring."""
+    least_weight: float
+    """A lower bound of all w_ij."""
+
+    def __add__(self, other: "LossSums") -> "LossSums":
+        return LossSums(
+            self.n_items + other.n_items,
+            self.weight + other.weight,
+            self.present + other.present,
+            self.weighted_features + other.weighted_features,
+            self.present_features + other.present_features,
+            self.second_moments + other.second_moments,
+            self.total + other.total,
+            max(self.largest, other.largest),
+            min(self.least_weight, other.least_weight),
+        )
+
+
+@dataclass(frozen=True)
+class ProductSums:
+    """Sums over the rows for a given M."""
+
+    features: Matrix
+    """X'(W o XM), of shape (d, c)."""
+    total: Floats
+    """1'(W o XM), of shape (c,)."""
+
+    def __add__(self, other: "ProductSums") -> "ProductSums":
+        return ProductSums(self.features + other.features, self.total + other.total)
+
+
+class SummableRows(Protocol):
+    """Rows with the weights of their labels, wherever they are stored."""
+
+    centre: Floats | None
+    """What is subtracted from every row; None for nothing."""
+    dtype: np.dtype[np.floating]
+
+    def sums(self) -> LossSums:
+        """Return the sums that do not depend on M."""
+        ...
+
+    def products(self, M: Matrix) -> ProductSums:
+        """Return the sums for M."""
+        ...
+
+    def in_single_precision(self) -> "SummableRows":
+        """Return the same rows, summed in float32."""
+        ...
 
 
 class MaskedSquaredLoss:
-    """The weighted squared loss on the known entries, its intercept minimised out.
+    """The weighted squared loss on the known entries, with the intercept minimised out.
 
     With observation weights w_ij >= 0 (0: unknown) and an unpenalised intercept b in R^c,
 
@@ -82,16 +164,17 @@ class MaskedSquaredLoss:
         HM   = X'(W o XM) - X'W diag(1'(W o XM) / 1'W),
         G_0  = -X'(W o Y) + X'W diag(1'(W o Y) / 1'W).
 
-    Labels are needed for f(0) and G_0 alone; an iteration asks for HM. All of it are sums over the
-    rows, which may lie in memory (`of`) or elsewhere.
+    The labels are needed for f(0) and G_0 alone; an iteration needs HM.
 
-    Such an f does not change when a constant is added to a column of X. Rounding does: columns far
-    from 0 are therefore centred.
+    With an intercept, adding a constant to a column of X does not change f, but it costs digits:
+    columns far from 0 are therefore centred.
     """
 
     couples_labels = False
 
-    def __init__(self, rows: Summing, *, fit_intercept: bool, sums: LossSums | None = None) -> None:
+    def __init__(
+        self, rows: SummableRows, *, fit_intercept: bool, sums: LossSums | None = None
+    ) -> None:
         self.fit_intercept = fit_intercept
         self.dtype = rows.dtype
         self._rows = rows
@@ -99,9 +182,9 @@ class MaskedSquaredLoss:
 
     @classmethod
     def of(cls, X: Matrix, known: PartialLabels, *, fit_intercept: bool) -> "MaskedSquaredLoss":
-        """Return the loss on rows that lie in memory."""
+        """Return the loss on rows in memory."""
         centre = _centre(X) if fit_intercept else None
-        return cls(Part(X, known, centre), fit_intercept=fit_intercept)
+        return cls(InMemoryRows(X, known, centre), fit_intercept=fit_intercept)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -117,7 +200,7 @@ class MaskedSquaredLoss:
     def gradient(self, M: Matrix) -> Matrix:
         """Return the gradient of f at M."""
         G = self.hessian_product(M)
-        G += self.slope
+        G += self.gradient_at_zero
         return G
 
     def hessian_product(self, D: Matrix) -> Matrix:
@@ -125,13 +208,14 @@ class MaskedSquaredLoss:
         product = self._rows.products(D)
         if self.fit_intercept:
             product.features[...] -= self._weighted_features * self._mean(product.total)
-        # Sums that cancel leave rounding where nothing is known.
+        # Where a label has no known entry, sums that cancel leave rounding errors.
         product.features[:, self._sums.weight == 0] = 0
         return product.features
 
     def value(self, M: Matrix) -> float:
         """Return f(M)."""
-        return self.value_at_zero + inner(M, self.hessian_product(M)) / 2 + inner(M, self.slope)
+        linear = inner(M, self.gradient_at_zero)
+        return self.value_at_zero + inner(M, self.hessian_product(M)) / 2 + linear
 
     def intercept(self, M: Matrix) -> Matrix:
         """Return the b that attains the minimum in f(M): the weighted mean residual per label."""
@@ -141,22 +225,22 @@ class MaskedSquaredLoss:
         return b if self._rows.centre is None else b - self._rows.centre @ M
 
     @cached_property
-    def spread(self) -> Spread:
-        """What is known of H without asking for products."""
+    def curvature(self) -> Curvature:
+        """An approximation of H."""
         sums = self._sums
         scatter = sums.second_moments / sums.n_items
         if self.fit_intercept:
             mean = sums.total / sums.n_items
             scatter = scatter - np.outer(mean, mean)
-        least = max(0.0, sums.least_weight) * sums.n_items
-        return Spread(scatter, sums.weight, sums.n_items, sums.largest, least)
+        lower_bound = max(0.0, sums.least_weight) * sums.n_items
+        return Curvature(scatter, sums.weight, sums.n_items, sums.largest, lower_bound)
 
     @cached_property
     def _weighted_features(self) -> Matrix:
         return self._sums.weighted_features.astype(self.dtype)
 
     @cached_property
-    def slope(self) -> Matrix:
+    def gradient_at_zero(self) -> Matrix:
         """G_0, the gradient of f at 0."""
         sums = self._sums
         G_0 = -sums.present_features
@@ -173,7 +257,7 @@ class MaskedSquaredLoss:
         return float(np.sum(present - at_mean)) / 2
 
     def _mean(self, total: Floats) -> Matrix:
-        """Divide sums by the weight of what is known; a label of which nothing is known gets 0."""
+        """Divide sums by the weight of each label; a label without known entries gets 0."""
         weight = self._sums.weight
         mean = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
         return mean.astype(self.dtype, copy=False)
@@ -182,3 +266,128 @@ class MaskedSquaredLoss:
 def _centre(X: Matrix) -> Floats | None:
     squares = np.einsum("ij,ij->j", X, X, dtype=np.float64)
     return centre_of(len(X), X.sum(axis=0, dtype=np.float64), squares)
+
+
+def centre_of(n_items: int, total: Floats, squares: Floats) -> Floats | None:
+    """Return the mean of the rows from their sum; None where no column needs to be centred.
+
+    `squares` are the sums of the squares of each column.
+    """
+    mean = total / n_items
+    return mean if (mean**2 > _NEGLIGIBLE_OFFSET * squares / n_items).any() else None
+
+
+class InMemoryRows:
+    """Rows X, centred, and the weights W = background + V of their labels.
+
+    X'(W o XM) = background (X'X) M + X'(V o XM): the cost of the first term does not grow with the
+    number of rows; the second is summed block by block.
+    """
+
+    def __init__(self, X: Matrix, known: PartialLabels, centre: Floats | None = None) -> None:
+        self.known = known
+        self.centre = centre
+        self._rows = Rows(X, centre)
+        self._plan = plan_blocks(known, X.shape[1])
+        if X.dtype == np.float32:
+            self._plan = self._plan.in_single_precision()
+        blocks = cut_blocks(known, self._plan)
+        if X.dtype == np.float32:
+            blocks = (block.in_single_precision() for block in blocks)
+        self._blocks = list(blocks)
+        self.dtype: np.dtype[Any] = X.dtype
+
+    def in_single_precision(self) -> "InMemoryRows":
+        """Return the same rows, summed in float32."""
+        _ = self._moments  # computed in the precision of X, for both
+        single = copy(self)
+        single._rows = self._rows.in_single_precision()
+        single._blocks = [block.in_single_precision() for block in self._blocks]
+        single.dtype = np.dtype(np.float32)
+        # Where V must cancel the background, both need the same precision.
+        single._plan = self._plan.in_single_precision()
+        return single
+
+    def products(self, M: Matrix) -> ProductSums:
+        """Return X'(W o XM) and 1'(W o XM)."""
+        found = Accumulator(*M.shape)
+        coefficients = Coefficients(M, self._rows.padded_width, self._plan.n_rows)
+        for block in self._nonempty_blocks:
+            block.add_products(self._rows, coefficients, found)
+        features = found.features.T.astype(self.dtype)
+        if w := self._plan.background:
+            gram, total = self._moments
+            features += w * (gram.astype(self.dtype, copy=False) @ M)
+            found.total += w * (total @ M)
+        return ProductSums(features, found.total)
+
+    def sums(self) -> LossSums:
+        """Return the sums that do not depend on M."""
+        gram, total = self._moments
+        n, d = self._rows.X.shape
+        found = Accumulator(d, self.known.n_labels)
+        for block in self._nonempty_blocks:
+            block.add_weights(self._rows, found)
+        w = self._plan.background
+        weight = found.total + w * n
+        weight[weight < _NO_WEIGHT * w * n] = 0
+        present, present_features = self._presences()
+        least = min((block.least_weight for block in self._nonempty_blocks), default=0.0)
+        return LossSums(
+            n_items=n,
+            weight=weight,
+            present=present,
+            weighted_features=found.features.T + w * total[:, None],
+            present_features=present_features,
+            second_moments=gram,
+            total=total,
+            largest=self._rows.largest(),
+            least_weight=least + w,
+        )
+
+    @property
+    def _nonempty_blocks(self) -> list[Block]:
+        return [block for block in self._blocks if not block.is_empty]
+
+    @cached_property
+    def _moments(self) -> tuple[Floats, Floats]:
+        """X'X and 1'X, products in the precision of X, sums in double."""
+        d = self._rows.X.shape[1]
+        gram, total = np.zeros((d, d)), np.zeros(d)
+        for block in self._blocks:
+            X = self._rows.block(block.start, block.stop)
+            gram += X.T @ X
+            total += X.sum(axis=0, dtype=np.float64)
+        return gram, total
+
+    def _presences(self) -> tuple[Floats, Floats]:
+        """Return the sums of w_ij y_ij and of w_ij y_ij x_i over the rows."""
+        d = self._rows.X.shape[1]
+        present, features = np.zeros(self.known.n_labels), np.zeros((self.known.n_labels, d))
+        for start, stop, WY in _present_weights(self.known, self._plan.n_rows):
+            present += WY.sum(axis=0)
+            features += WY.T @ self._rows.block(start, stop)
+        return present, features.T
+
+
+def _present_weights(
+    known: PartialLabels, step: int
+) -> Iterator[tuple[int, int, sparse.csr_array]]:
+    """Yield W o Y, `step` rows at a time."""
+    stored = _stored_presences(known) if known.is_sparse else None
+    for start in range(0, known.n_items, step):
+        stop = min(known.n_items, start + step)
+        if stored is not None:
+            yield start, stop, stored[start:stop]
+            continue
+        codes, weights = known.block(start, stop)
+        rows, columns = np.nonzero(codes == int(State.PRESENT))
+        values = np.ones(len(rows)) if weights is None else weights[rows, columns]
+        yield start, stop, sparse.csr_array((values, (rows, columns)), shape=codes.shape)
+
+
+def _stored_presences(known: PartialLabels) -> sparse.csr_array:
+    entries = known.entries()
+    present = entries.present
+    where = (entries.rows[present], entries.columns[present])
+    return sparse.csr_array((entries.weights[present], where), shape=known.shape)

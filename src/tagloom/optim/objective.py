@@ -1,29 +1,127 @@
-"""The function that is minimised, joined from its terms."""
+"""The objective: its quadratic penalties, their sum with loss and nuclear norm, and lower bounds.
+
+Solvers ask the `Objective` for products with the Hessian of its smooth part, and `dual_bound` for
+a proof of how close to the optimum they are.
+"""
 
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
 
-from tagloom.optim.loss import Loss
-from tagloom.optim.penalties import (
-    InstanceLaplacian,
-    LabelLaplacian,
+from tagloom.linalg import (
     Matrix,
-    QuadraticTerm,
-    Ridge,
+    clip_singular_values,
+    column_dots,
     inner,
     nuclear_norm,
+    numerical_rank,
     spectral_norm,
 )
+from tagloom.optim.loss import Loss
 
-# Below this share of the largest eigenvalue, a direction counts as without curvature of its own.
+Floats = npt.NDArray[np.float64]
+
+# LX is formed for this many rows at a time: all of it would be as large as X.
+_ROWS_AT_ONCE = 2048
+# Below this share of the largest eigenvalue a direction counts as having no curvature.
 _SINGULAR = 1e-9
-# Sums of products are right to so many units of rounding of their trace.
+# Sums of products are exact to this many units of rounding of their trace.
 _ROUNDED = 10.0
+# Once the curvature bound proves a relative gap below this, the other bound is not computed.
+_CURVATURE_SUFFICES = 1e-2
+
+
+class QuadraticTerm(Protocol):
+    """A convex quadratic penalty q(M) = 1/2 <M, HM>, given by its gradient HM."""
+
+    def gradient(self, M: Matrix) -> Matrix:
+        """Return HM."""
+        ...
+
+
+class Ridge:
+    """rho/2 ||M||_F^2, with gradient rho M."""
+
+    def __init__(self, rho: float) -> None:
+        self.rho = rho
+
+    def gradient(self, M: Matrix) -> Matrix:
+        """Return rho M."""
+        return M.dtype.type(self.rho) * M
+
+
+class InstanceLaplacian:
+    """gamma_s tr(M'X'L_s X M): items that the semantic graph joins get similar scores.
+
+    Its gradient is 2 gamma_s (X'L_s X) M; the d x d matrix X'L_s X is formed once.
+    """
+
+    def __init__(self, gamma: float, X: Matrix, laplacian: sparse.csr_array) -> None:
+        self._set_hessian(gamma, _congruence(X, laplacian))
+
+    @classmethod
+    def from_congruence(cls, gamma: float, congruence: Floats) -> "InstanceLaplacian":
+        """Return the term for a given X'L_s X."""
+        term = cls.__new__(cls)
+        term._set_hessian(gamma, congruence)
+        return term
+
+    def _set_hessian(self, gamma: float, congruence: Floats) -> None:
+        self.hessian = gamma * (congruence + congruence.T)  # symmetric in spite of rounding
+        """2 gamma_s X'L_s X, in double precision."""
+
+    @cached_property
+    def _single(self) -> npt.NDArray[np.float32]:
+        return self.hessian.astype(np.float32)
+
+    def gradient(self, M: Matrix) -> Matrix:
+        """Return 2 gamma_s (X'L_s X) M."""
+        product: Matrix = (self._single if M.dtype == np.float32 else self.hessian) @ M
+        return product
+
+
+def _congruence(X: Matrix, L: sparse.csr_array) -> Floats:
+    """Return X'LX, block by block of the rows of L, summed in double precision.
+
+    L1 = 0, so X may be centred, which saves digits where columns are far from 0. Of X only the rows
+    that the edges of a block lead to are taken: converting all of X for every block would cost more
+    than the products.
+    """
+    mean = X.mean(axis=0, dtype=np.float64)
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, X.shape[0], _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        edges = L[rows]
+        ends, where = np.unique(edges.indices, return_inverse=True)
+        among_ends = sparse.csr_array(
+            (edges.data, where, edges.indptr), shape=(edges.shape[0], len(ends))
+        )
+        total += (X[rows] - mean).T @ (among_ends @ (X[ends] - mean))
+    return total
+
+
+class LabelLaplacian:
+    """gamma_t tr(X M L_t M'X'): labels that the label graph joins get similar scores.
+
+    Its gradient is 2 gamma_t (X'X) M L_t.
+    """
+
+    def __init__(self, gamma: float, X: Matrix, laplacian: sparse.csr_array) -> None:
+        self._scaled_gram = X.dtype.type(2 * gamma) * (X.T @ X)
+        self._laplacian = laplacian.toarray()
+        self.gram_weight = 2 * gamma * self._laplacian.diagonal()
+        """2 gamma_t diag(L_t): the multiple of X'X in the Hessian of each label."""
+
+    def gradient(self, M: Matrix) -> Matrix:
+        """Return 2 gamma_t (X'X) M L_t."""
+        smoothed = M @ self._laplacian.astype(M.dtype, copy=False)
+        return self._scaled_gram.astype(M.dtype, copy=False) @ smoothed
 
 
 class Objective:
@@ -62,8 +160,8 @@ class Objective:
         """Return the same objective, computed in float32."""
         loss = self.loss.in_single_precision()
         single = Objective(loss, self.lam, ridge=self.ridge, terms=self._given_terms)
-        root = self.strong_part
-        single.strong_part = None if root is None else root.astype(np.float32)
+        root = self.inverse_curvature_root
+        single.inverse_curvature_root = None if root is None else root.astype(np.float32)
         return single
 
     def zero(self) -> Matrix:
@@ -83,9 +181,19 @@ class Objective:
             product += term.gradient(D)
         return product
 
+    def dots(self, A: Matrix, B: Matrix) -> Matrix:
+        """Return <a_j, b_j> for each label, or <A, B> where a label graph couples the labels."""
+        if self.couples_labels:
+            return np.asarray(inner(A, B), dtype=A.dtype)
+        return column_dots(A, B)
+
     def smooth_value(self, M: Matrix) -> float:
         """Return f(M)."""
         return self.smooth_value_from(M, self.gradient(M))
+
+    def smooth_value_from(self, M: Matrix, G: Matrix) -> float:
+        """Return f(M) given G, its gradient at M: f(0) + 1/2 <M, G + G_0>, as f is quadratic."""
+        return self.smooth_value_at_zero + inner(M, G + self.gradient_at_zero) / 2
 
     def value(self, M: Matrix) -> float:
         """Return F(M)."""
@@ -99,19 +207,23 @@ class Objective:
     @property
     def gradient_at_zero(self) -> Matrix:
         """The gradient of f at 0: -X'(W o (Y - mean)), to which no penalty contributes."""
-        return self.loss.slope
+        return self.loss.gradient_at_zero
 
     @cached_property
     def gradient_norm_at_zero(self) -> float:
         """||G_0||_F, the scale of every gradient."""
         return math.sqrt(inner(self.gradient_at_zero, self.gradient_at_zero))
 
-    def smooth_value_from(self, M: Matrix, G: Matrix) -> float:
-        """Return f(M) given G, its gradient at M: f(0) + 1/2 <M, G + G_0>, as f is quadratic."""
-        return self.smooth_value_at_zero + inner(M, G + self.gradient_at_zero) / 2
+    def lam_max(self) -> float:
+        """Return the smallest lambda at which M = 0 is optimal.
+
+        0 is a minimiser if and only if 0 lies in G_0 + lambda * {Z : ||Z||_2 <= 1}, that is, if
+        ||G_0||_2 <= lambda. Ridge and graphs do not matter: their gradient at 0 is 0.
+        """
+        return spectral_norm(self.gradient_at_zero)
 
     @cached_property
-    def curvature_of_items(self) -> npt.NDArray[np.float64]:
+    def shared_curvature(self) -> Floats:
         """A = rho I + 2 gamma_s X'L_s X, the part of the Hessian that all labels share."""
         A = self.ridge * np.eye(self.shape[0])
         for term in self._terms:
@@ -120,28 +232,28 @@ class Objective:
         return A
 
     @property
-    def weight_of_scatter(self) -> npt.NDArray[np.float64]:
-        """How often the scatter of the rows counts in the Hessian of each label, about."""
-        spread = self.loss.spread
-        weight = spread.weight.copy()
+    def scatter_weight(self) -> Floats:
+        """The approximate multiple of the scatter of the rows in the Hessian of each label."""
+        curvature = self.loss.curvature
+        weight = curvature.weight.copy()
         for term in self._terms:
             if isinstance(term, LabelLaplacian):
-                weight += spread.n_items * term.weight_of_gram
+                weight += curvature.n_items * term.gram_weight
         return weight
 
     @cached_property
-    def strong_part(self) -> Matrix | None:
+    def inverse_curvature_root(self) -> Matrix | None:
         """C^-1, where CC' = A is a lower bound of every label's Hessian; None where A is singular.
 
         A = rho I + 2 gamma_s X'L_s X + n w S, where w is the least weight of any entry: 0 unless
-        every label is known of every item. 1/2 <M, AM> is the part of f whose curvature is certain,
-        which the certificate needs.
+        every label is known for every item. f - 1/2 <M, AM> is convex, which `curvature_bound`
+        relies on.
         """
-        spread = self.loss.spread
-        A = self.curvature_of_items + spread.least * spread.scatter
-        # What rounding may have added to the scatter is not certain.
-        rounding = _ROUNDED * float(np.finfo(self.dtype).eps) * spread.least
-        A -= rounding * np.trace(spread.scatter) * np.eye(len(A))
+        curvature = self.loss.curvature
+        A = self.shared_curvature + curvature.lower_bound * curvature.scatter
+        # What rounding may have added to the scatter must not count.
+        rounding = _ROUNDED * float(np.finfo(self.dtype).eps) * curvature.lower_bound
+        A -= rounding * np.trace(curvature.scatter) * np.eye(len(A))
         spectrum = np.linalg.eigvalsh(A)
         if spectrum[0] <= _SINGULAR * spectrum[-1]:
             return None
@@ -149,10 +261,87 @@ class Objective:
         root = solve_triangular(factor, np.eye(len(A)), lower=True, check_finite=False)
         return np.asarray(root, dtype=self.dtype)
 
-    def lam_max(self) -> float:
-        """Return the smallest lambda at which M = 0 is optimal.
 
-        0 is a minimiser if and only if 0 lies in G_0 + lambda * {Z : ||Z||_2 <= 1}, that is, if
-        ||G_0||_2 <= lambda. Ridge and graphs have no say in it: their gradient at 0 is 0.
-        """
-        return spectral_norm(self.gradient_at_zero)
+def dual_bound(objective: Objective, M: Matrix, G: Matrix, Z: Matrix | None = None) -> float:
+    """Return a lower bound on min F, from M and G, the gradient of f at M.
+
+    It is the better of two bounds. Z is a subgradient of lambda ||.||_* at M, such as a proximal
+    step provides; without it the one nearest to -G is computed. Once the curvature bound proves
+    anything, it converges faster than the other, which is then not worth its eigenvalues.
+    """
+    if Z is None:
+        Z = nearest_subgradient(M, G, objective.lam)
+    by_curvature = curvature_bound(objective, M, G, Z)
+    F_at_least = objective.smooth_value_from(M, G) + inner(Z, M)
+    if F_at_least - by_curvature <= _CURVATURE_SUFFICES * F_at_least:
+        return by_curvature
+    return max(by_curvature, _scaled_residual_bound(objective, M, G))
+
+
+def curvature_bound(objective: Objective, M: Matrix, G: Matrix, Z: Matrix) -> float:
+    """Bound min F by its strong convexity.
+
+    Write f = f_1 + 1/2 <M, AM> with f_1 convex and A positive definite, the inverse of whose root
+    is `objective.inverse_curvature_root`. The dual of lambda ||M||_* + 1/2 <M, AM> at -G_1, with
+    G_1 the gradient of f_1 at M, is at most 1/2 <B, A^-1 B> for B = -G_1 - Z and every Z with
+    ||Z||_2 <= lambda. That leaves
+
+        min F >= f(M) + <Z, M> - 1/2 <R, A^-1 R>,    R = G + Z.
+
+    For a subgradient, <Z, M> = lambda ||M||_* and the gap is 1/2 <R, A^-1 R>: quadratic in the
+    distance from stationarity, where `_scaled_residual_bound` is linear. With neither ridge nor
+    graph, and with unknown labels, A is 0 and there is no such bound: minus infinity.
+    """
+    root = objective.inverse_curvature_root
+    if root is None:
+        return -math.inf
+    scaled = root @ (G + Z)
+    missed = inner(scaled, scaled) / 2
+    return objective.smooth_value_from(M, G) + inner(Z, M) - missed
+
+
+def _scaled_residual_bound(objective: Objective, M: Matrix, G: Matrix) -> float:
+    """Bound min F by scaling the residual until it is feasible for the dual.
+
+    The quadratic f is 1/2 ||K(M) - y||^2 for some linear K (the weighted products, the roots of
+    the penalties) and some y with ||y||^2 = 2 f(0). Fenchel's inequality gives for every theta with
+    ||K'theta||_2 <= lambda
+
+        min F >= -1/2 ||theta||^2 - <theta, y>.
+
+    For theta = s (K(M) - y) it reads s a - s^2 f(M) with a = <M, G_0> + 2 f(0), where s may go up
+    to lambda / ||G||_2. Without nuclear norm only s = 0 is feasible: true, and useless.
+    """
+    smooth = objective.smooth_value_from(M, G)
+    linear = inner(M, objective.gradient_at_zero) + 2 * objective.smooth_value_at_zero
+    norm = spectral_norm(G)
+    best = linear / (2 * smooth) if smooth > 0 else math.inf
+    largest = objective.lam / norm if norm > 0 else math.inf
+    s = max(0.0, min(best, largest))
+    return s * (linear - s * smooth) if math.isfinite(s) else 0.0
+
+
+def nearest_subgradient(M: Matrix, G: Matrix, lam: float) -> Matrix:
+    """Return the subgradient of lambda ||.||_* at M that is nearest to -G.
+
+    With the thin decomposition M = U S V', the subgradients are lambda UV' + W, where
+    U'W = WV = 0 and ||W||_2 <= lambda: W is the part of -G outside of both spaces, clipped.
+    """
+    if not M.any():
+        return clip_singular_values(-G, lam)
+    U, sigma, Vt = np.linalg.svd(M, full_matrices=False)
+    rank = numerical_rank(sigma)
+    U, Vt = U[:, :rank], Vt[:rank]
+    outside = -(G - U @ (U.T @ G))
+    outside -= (outside @ Vt.T) @ Vt
+    return np.asarray(lam * (U @ Vt) + clip_singular_values(outside, lam), dtype=G.dtype)
+
+
+def relative_gap(F: float, bound: float) -> float:
+    """Return (F - bound) / F, at least 0.
+
+    F cannot be negative: where rounding has made it so, nothing is proved.
+    """
+    if F > 0:
+        return max(0.0, F - bound) / F
+    return 0.0 if F == 0 and bound >= 0 else math.inf

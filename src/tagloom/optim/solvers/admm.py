@@ -1,54 +1,208 @@
-"""The alternating direction method of multipliers: few passes over the rows."""
+"""The alternating direction method of multipliers (ADMM): few passes over the rows.
+
+See Boyd, Parikh, Chu, Peleato and Eckstein (2011).
+"""
 
 import math
 from functools import cached_property
 
 import numpy as np
 
-from tagloom.optim.duality import dual_bound, nearest_subgradient, relative_gap
-from tagloom.optim.objective import Objective
-from tagloom.optim.penalties import Matrix, clip, inner, numerical_rank, shrink, singular_values
+from tagloom.linalg import (
+    Matrix,
+    clip_singular_values,
+    conjugate_gradients,
+    inner,
+    numerical_rank,
+    singular_values,
+    threshold_singular_values,
+)
+from tagloom.optim.objective import Objective, dual_bound, nearest_subgradient, relative_gap
 from tagloom.optim.solvers.apg import run_apg
-from tagloom.optim.solvers.base import Handover, Reached, Recorder, Stop
-from tagloom.optim.solvers.cg import dots, safe_ratio
+from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule, WarmStart
 
-# §§ preconditioner
-# An inverse of the Hessian that needs no pass over the rows.
-
-
+# Over-relaxation: it saves about a third of the iterations.
+_RELAXATION = 1.6
+# The linear system for M is solved until its residual has fallen to this share, or for this many
+# products: the next iteration continues from there.
+_RESIDUAL = 0.5
+_MAX_PRODUCTS = 8
+# (ratio, factor): sigma changes by the factor where one residual exceeds ratio times the other.
+# After the first iterations it rarely does: a sigma that keeps changing prevents convergence.
+_UNBALANCED = ((100.0, 16.0), (3.0, 2.0))
+_BALANCE_EVERY = 30
+# Beyond this many times the first sigma there is nothing but rounding.
+_SIGMA_RANGE = 1e6
 # Curvatures below this share of the largest are rounding, or as good as none.
 _NO_CURVATURE = 1e-6
+# A convergence check costs one pass over the rows: it is made when the gap may have reached tol.
+_FIRST_CHECK = 5
+_CHECK_SOON = 2
+# However slow the convergence, the next check comes after this share of the iterations so far.
+_PATIENCE = 0.3
+# The gap stagnates if this many checks have not brought it below this share of the one before.
+_STAGNANT_CHECKS = 3
+_PROGRESS = 0.9
+# After this many iterations, the second half of them should have brought the gap below this share.
+_MANY_ITERATIONS = 60
+_SLOW = 0.3
+
+
+def run_admm(
+    objective: Objective,
+    start: Matrix,
+    warm_start: WarmStart | None,
+    rule: StoppingRule,
+    recorder: Recorder,
+) -> RunResult:
+    """Iterate until the gap is at most `tol` or the recorder holds `max_iter` iterations.
+
+    F = f(M) + lambda ||Z||_* with M = Z. In turns, with sigma U the multiplier of M = Z,
+
+        (H + sigma I) M = -G_0 + sigma (Z - U)            by preconditioned conjugate gradients,
+        Z = prox(M^ + U),  M^ = 1.6 M - 0.6 Z_previous    singular value threshold lambda / sigma,
+        U = M^ + U - Z.
+
+    sigma U is a subgradient of lambda ||.||_* at Z, which the certificate needs. sigma is adapted
+    to keep ||M - Z|| and ||Z - Z_previous|| balanced. Conjugate gradients continue from the
+    previous M and need a single product with H where the preconditioner is good, that is, where a
+    label is known for more rows than there are features: an iteration is then one pass over the
+    rows and one threshold, as for proximal gradients, which mostly need several times as many.
+
+    Where labels differ so much in weight, or features in scale, that no single sigma fits them all,
+    ADMM converges slowly; then accelerated proximal gradients continue from the best point.
+    """
+    preconditioner = Preconditioner(objective)
+    state = _State(objective, start, warm_start or WarmStart(preconditioner.typical_curvature))
+    monitor, k = ConvergenceMonitor(objective, rule, len(recorder.history)), 0
+    monitor.check(0, state.Z, state.G, state.sigma_Z, state.subgradient)
+    if monitor.finished:
+        _record(recorder, monitor, state, 0)
+    while not (monitor.finished or recorder.stopped):
+        k += 1
+        _solve_for_M(objective, preconditioner, state)
+        balance = _threshold(objective, state)
+        if k >= monitor.next_check:
+            # M continues from Z, whose gradient is at hand, free of the rounding of many updates.
+            state.M, state.G = state.Z, objective.gradient(state.Z)
+            monitor.check(k, state.Z, state.G, state.sigma_Z, state.subgradient)
+        _record(recorder, monitor, state, k)
+        if k <= _BALANCE_EVERY or k % _BALANCE_EVERY == 0:
+            state.rescale(balance)
+        if monitor.is_slow and not recorder.stopped:
+            return run_apg(objective, monitor.best.M, None, rule, recorder)
+    if monitor.last_check < k:  # stopped by the callback
+        G = objective.gradient(state.Z)
+        monitor.check(k, state.Z, G, state.sigma_Z, state.subgradient)
+    return monitor.best._replace(warm_start=WarmStart(state.sigma, state.subgradient))
+
+
+class _State:
+    """Both copies of M, the multiplier between them, and the gradient at the first."""
+
+    def __init__(self, objective: Objective, start: Matrix, warm_start: WarmStart) -> None:
+        self.M = self.Z = start
+        self.G = objective.gradient(start) if start.any() else objective.gradient_at_zero
+        self.sigma = self._first_sigma = warm_start.scale
+        # At the optimum the multiplier sigma U is the subgradient -G of lambda ||.||_*.
+        if warm_start.subgradient is None:
+            multiplier = nearest_subgradient(start, self.G, objective.lam)
+        else:
+            given = warm_start.subgradient.astype(start.dtype)
+            multiplier = clip_singular_values(given, objective.lam)
+        self.U = multiplier / start.dtype.type(self.sigma)
+        self.sigma_Z = singular_values(start)
+        """The singular values of Z."""
+
+    def rescale(self, factor: float) -> None:
+        """Change sigma, within limits; the multiplier sigma U stays."""
+        if not 1 / _SIGMA_RANGE <= self.sigma * factor / self._first_sigma <= _SIGMA_RANGE:
+            return
+        self.sigma *= factor
+        self.U = self.U / self.U.dtype.type(factor)
+
+    @property
+    def subgradient(self) -> Matrix:
+        """Sigma U, a subgradient of lambda ||.||_* at Z."""
+        return self.U.dtype.type(self.sigma) * self.U
+
+
+def _solve_for_M(objective: Objective, preconditioner: "Preconditioner", state: _State) -> None:
+    """Move M towards the solution of (H + sigma I) M = -G_0 + sigma (Z - U)."""
+    sigma = state.M.dtype.type(state.sigma)
+    R = -(state.G + sigma * (state.M - state.Z + state.U))
+    enough = _RESIDUAL * math.sqrt(inner(R, R))
+    steps = conjugate_gradients(
+        objective.hessian_product,
+        R,
+        shift=sigma,
+        precondition=lambda residual: preconditioner.solve(residual, state.sigma),
+        dots=objective.dots,
+    )
+    for _ in range(_MAX_PRODUCTS):
+        step = next(steps)
+        state.M = state.M + step.length * step.direction
+        state.G = state.G + step.length * step.product
+        if math.sqrt(inner(R, R)) <= enough:
+            break
+
+
+def _threshold(objective: Objective, state: _State) -> float:
+    """Update Z and U; return the factor by which sigma should change."""
+    relaxation = state.M.dtype.type(_RELAXATION)
+    B = relaxation * state.M + (1 - relaxation) * state.Z + state.U
+    Z, state.sigma_Z = threshold_singular_values(B, objective.lam / state.sigma)
+    state.U = B - Z
+    primal, dual = Z - state.M, Z - state.Z
+    state.Z = Z
+    return _balance(math.sqrt(inner(primal, primal)), math.sqrt(inner(dual, dual)))
+
+
+def _balance(primal: float, dual: float) -> float:
+    """Return the factor for sigma that brings ||M - Z|| and ||Z - Z_previous|| closer together."""
+    for ratio, factor in _UNBALANCED:
+        if primal > ratio * dual:
+            return factor
+        if dual > ratio * primal:
+            return 1 / factor
+    return 1.0
+
+
+def _record(recorder: Recorder, monitor: "ConvergenceMonitor", state: _State, k: int) -> None:
+    F, gap = (monitor.F, monitor.best.gap) if monitor.last_check == k else (math.nan, math.nan)
+    rank = numerical_rank(state.sigma_Z)
+    recorder.add(state.Z, objective=F, gap=gap, rank=rank, step=1 / state.sigma)
 
 
 class Preconditioner:
-    """The inverse of sigma I + H_j, were the known rows of each label j drawn at random.
+    """The inverse of sigma I + H_j, as if the known rows of each label j were drawn at random.
 
-    Then H_j is about v_j S + A, with S the mean scatter of the rows, v_j the weight of what is
-    known of the label and A the ridge and the graph of the items. With Q the eigenvectors of
-    mean(v) S + A, and only the diagonals of Q'SQ and Q'AQ kept, the inverse is
+    Then H_j is about v_j S + A, with S the mean scatter of the rows, v_j the total weight of the
+    label's known entries, and A ridge and item graph. With Q the eigenvectors of mean(v) S + A, and
+    only the diagonals of Q'SQ and Q'AQ kept, the inverse is
 
         Q diag(1 / (v_j diag(Q'SQ) + diag(Q'AQ) + sigma)) Q':
 
-    exact where all labels weigh the same and are known at the same rows, positive definite always,
-    and as cheap for another sigma. Nothing is computed before it is asked for.
+    exact where all labels have equal weight and are known for the same rows, always positive
+    definite, and as cheap for any other sigma. It is decomposed on first use.
     """
 
     def __init__(self, objective: Objective) -> None:
-        # An approximation needs no more digits than the products it goes with.
-        self._S = objective.loss.spread.scatter.astype(objective.dtype)
-        self._A = objective.curvature_of_items.astype(objective.dtype)
-        self._weight = objective.weight_of_scatter.astype(objective.dtype)
+        # An approximation needs no more digits than the products that it is used with.
+        self._S = objective.loss.curvature.scatter.astype(objective.dtype)
+        self._A = objective.shared_curvature.astype(objective.dtype)
+        self._weight = objective.scatter_weight.astype(objective.dtype)
 
     def solve(self, R: Matrix, sigma: float) -> Matrix:
         """Return about (sigma I + H)^-1 R."""
         _, Q = self._spectrum
-        turned = Q.T @ R
-        turned /= self._curvature + turned.dtype.type(sigma)
-        product: Matrix = Q @ turned
+        rotated = Q.T @ R
+        rotated /= self._curvature + rotated.dtype.type(sigma)
+        product: Matrix = Q @ rotated
         return product
 
     @property
-    def typical(self) -> float:
+    def typical_curvature(self) -> float:
         """The median of the curvatures that are not rounding, a scale for sigma; 1 if all are."""
         eigenvalues, _ = self._spectrum
         some = eigenvalues[eigenvalues > _NO_CURVATURE * eigenvalues.max(initial=0)]
@@ -69,209 +223,59 @@ class Preconditioner:
         return curvature
 
 
-# §§ watch
-# Looks at a run from time to time: what is proved, and when to look again.
+class ConvergenceMonitor:
+    """The best point and lower bound so far, the gap between them, and when to check again."""
 
-
-# A look costs one pass over the rows: it is taken when the goal may be about to be reached.
-_FIRST_LOOK = 5
-_SOON = 2
-# However far the goal seems, it is looked at again after this share of the iterations so far.
-_PATIENCE = 0.3
-# After so many looks without this much progress in the gap, rounding hides the rest.
-_BLIND_AFTER = 3
-_PROGRESS = 0.9
-# In this many iterations the gap should fall, from half of them on, below this share.
-_MANY = 60
-_HARDLY = 0.3
-
-
-class Watch:
-    """The best point seen, the best bound, and the gap between the two."""
-
-    def __init__(self, objective: Objective, stop: Stop, iterations_before: int) -> None:
+    def __init__(self, objective: Objective, rule: StoppingRule, iterations_before: int) -> None:
         self._objective = objective
-        self._stop = stop
-        self._last = max(1, stop.max_iter - iterations_before)
-        self._bound, self._idle = -math.inf, 0
+        self._rule = rule
+        self._last_iteration = max(1, rule.max_iter - iterations_before)
+        self._bound, self._stagnant_checks = -math.inf, 0
         self._gaps: list[tuple[int, float]] = []
-        self.looked_at, self.next_look = 0, 0
+        self.last_check, self.next_check = 0, 0
         self.F = math.inf
-        """F where it was looked at last."""
-        self.best = Reached(np.zeros((0, 0)), math.inf, 0, math.inf)
+        """F at the last check."""
+        self.best = RunResult(np.zeros((0, 0)), math.inf, 0, math.inf)
 
-    def look(self, k: int, Z: Matrix, G: Matrix, kept: Matrix, subgradient: Matrix) -> None:
-        """Look at Z, reached in iteration k.
+    def check(self, k: int, Z: Matrix, G: Matrix, sigma_Z: Matrix, subgradient: Matrix) -> None:
+        """Compute F and the gap at Z, the result of iteration k.
 
-        G is the gradient of f at Z, `kept` the singular values of Z, and the subgradient is one of
-        lambda ||.||_*.
+        G is the gradient of f at Z, `sigma_Z` the singular values of Z, and the subgradient is one
+        of lambda ||.||_* at Z.
         """
-        objective, before = self._objective, self.best.gap
-        self.F = objective.smooth_value_from(Z, G) + objective.lam * float(kept.sum())
+        objective, previous_gap = self._objective, self.best.gap
+        self.F = objective.smooth_value_from(Z, G) + objective.lam * float(sigma_Z.sum())
         self._bound = max(self._bound, dual_bound(objective, Z, G, subgradient))
         best = self.best
         if self.F <= best.F:
-            best = Reached(Z, self.F, numerical_rank(kept), math.inf)
+            best = RunResult(Z, self.F, numerical_rank(sigma_Z), math.inf)
         self.best = best._replace(gap=relative_gap(best.F, self._bound))
-        self._idle = self._idle + 1 if self.best.gap > _PROGRESS * before else 0
-        wait = min(self._wait(k - self.looked_at, before), max(_SOON, int(_PATIENCE * k)))
-        self.next_look = min(self._last, k + (wait if k else _FIRST_LOOK))
-        self.looked_at = k
+        stagnant = self.best.gap > _PROGRESS * previous_gap
+        self._stagnant_checks = self._stagnant_checks + 1 if stagnant else 0
+        expected = self._iterations_to_tol(k - self.last_check, previous_gap)
+        wait = min(expected, max(_CHECK_SOON, int(_PATIENCE * k)))
+        self.next_check = min(self._last_iteration, k + (wait if k else _FIRST_CHECK))
+        self.last_check = k
         self._gaps.append((k, self.best.gap))
+
+    def _iterations_to_tol(self, since: int, previous_gap: float) -> int:
+        """Extrapolate after how many iterations the gap reaches the tolerance."""
+        gap, tol = self.best.gap, self._rule.tol
+        if not tol < gap < previous_gap < math.inf or tol == 0:
+            return _CHECK_SOON
+        speed = math.log(previous_gap / gap) / since
+        return math.ceil(math.log(gap / tol) / speed)
 
     @property
     def is_slow(self) -> bool:
         """Whether the gap has hardly fallen in the second half of many iterations."""
         k, gap = self._gaps[-1]
         earlier = [before for i, before in self._gaps if 0 < i <= k / 2]
-        return k >= _MANY and bool(earlier) and gap > _HARDLY * earlier[-1]
+        return k >= _MANY_ITERATIONS and bool(earlier) and gap > _SLOW * earlier[-1]
 
     @property
-    def satisfied(self) -> bool:
-        """Whether the gap is small enough, nothing more is to be seen, or it took too long."""
-        blind = self._stop.until_blind and self._idle >= _BLIND_AFTER
-        return self.best.gap <= self._stop.tol or blind or self.looked_at >= self._last
-
-    def _wait(self, since: int, gap_before: float) -> int:
-        """Return after how many iterations the goal is reached if the gap goes on to fall."""
-        gap, tol = self.best.gap, self._stop.tol
-        if not tol < gap < gap_before < math.inf or tol == 0:
-            return _SOON
-        speed = math.log(gap_before / gap) / since
-        return math.ceil(math.log(gap / tol) / speed)
-
-
-# §§ main admm
-
-
-# Going further than the half-step led (over-relaxation) saves about a third of the iterations.
-_RELAXED = 1.6
-# The linear system of a half-step is solved until its residual has fallen to this share, or for so
-# many products: the next half-step goes on from there.
-_RESIDUAL = 0.5
-_PRODUCTS = 8
-# sigma is changed by a factor where one of the two residuals is so many times the other, and only
-# now and then after the first iterations, for a sigma that keeps changing prevents convergence.
-_UNBALANCED = ((100.0, 16.0), (3.0, 2.0))
-_BALANCE_FREELY = 30
-# Beyond this many times the first sigma there is nothing but rounding.
-_RANGE = 1e6
-
-
-class _State:
-    """Both copies of M, the multiplier between them, and the gradient at the first."""
-
-    def __init__(self, objective: Objective, start: Matrix, handover: Handover) -> None:
-        self.M = self.Z = start
-        self.G = objective.gradient(start) if start.any() else objective.gradient_at_zero
-        self.sigma = self._first_sigma = handover.scale
-        # At the optimum the multiplier sigma U is the subgradient -G of lambda ||.||_*.
-        if handover.subgradient is None:
-            multiplier = nearest_subgradient(start, self.G, objective.lam)
-        else:
-            multiplier = clip(handover.subgradient.astype(start.dtype), objective.lam)
-        self.U = multiplier / start.dtype.type(self.sigma)
-        self.kept = singular_values(start)
-        """The singular values of Z."""
-
-    def rescale(self, factor: float) -> None:
-        """Change sigma, within limits; the multiplier sigma U stays."""
-        if not 1 / _RANGE <= self.sigma * factor / self._first_sigma <= _RANGE:
-            return
-        self.sigma *= factor
-        self.U = self.U / self.U.dtype.type(factor)
-
-    @property
-    def subgradient(self) -> Matrix:
-        """Sigma U, a subgradient of lambda ||.||_* at Z."""
-        return self.U.dtype.type(self.sigma) * self.U
-
-
-def run_admm(
-    objective: Objective, start: Matrix, handover: Handover | None, stop: Stop, recorder: Recorder
-) -> Reached:
-    """Iterate until the gap is at most `tol` or the recorder holds `max_iter` iterations.
-
-    F = f(M) + lambda ||Z||_* with M = Z. In turns, with sigma U the multiplier of M = Z,
-
-        (H + sigma I) M = -G_0 + sigma (Z - U)          by preconditioned conjugate gradients,
-        Z = prox(M^ + U),  M^ = 1.6 M - 0.6 Z_before    singular value thresholding by lambda/sigma,
-        U = M^ + U - Z.
-
-    sigma U is a subgradient of lambda ||.||_* at Z, which the certificate needs. sigma follows
-    ||M - Z|| and ||Z - Z_before||, so that neither lags behind. Conjugate gradients go on from the
-    M before and take a single product with H where the preconditioner is good, which it is when a
-    label is known at more rows than there are features: an iteration then is one pass over the
-    rows and one threshold, as with proximal gradients, which mostly need several times as many.
-    Where labels are so unlike in weight, or features in scale, that one sigma does not serve them
-    all, it gets nowhere: then proximal gradients go on from the best point.
-    """
-    inverse = Preconditioner(objective)
-    state = _State(objective, start, handover or Handover(inverse.typical))
-    watch, k = Watch(objective, stop, len(recorder.history)), 0
-    watch.look(0, state.Z, state.G, state.kept, state.subgradient)
-    if watch.satisfied:
-        _note(recorder, watch, state, 0)
-    while not (watch.satisfied or recorder.stopped):
-        k += 1
-        _solve_for_M(objective, inverse, state)
-        balance = _threshold(objective, state)
-        if k >= watch.next_look:
-            # The gradient is at hand, free of the rounding of many updates: M goes on from here.
-            state.M, state.G = state.Z, objective.gradient(state.Z)
-            watch.look(k, state.Z, state.G, state.kept, state.subgradient)
-        _note(recorder, watch, state, k)
-        if k <= _BALANCE_FREELY or k % _BALANCE_FREELY == 0:
-            state.rescale(balance)
-        if watch.is_slow and not recorder.stopped:
-            return run_apg(objective, watch.best.M, None, stop, recorder)
-    if watch.looked_at < k:  # the callback has stopped it
-        watch.look(k, state.Z, objective.gradient(state.Z), state.kept, state.subgradient)
-    return watch.best._replace(handover=Handover(state.sigma, state.subgradient))
-
-
-def _note(recorder: Recorder, watch: Watch, state: _State, k: int) -> None:
-    F, gap = (watch.F, watch.best.gap) if watch.looked_at == k else (math.nan, math.nan)
-    rank = numerical_rank(state.kept)
-    recorder.add(state.Z, objective=F, gap=gap, rank=rank, step=1 / state.sigma)
-
-
-def _solve_for_M(objective: Objective, inverse: Preconditioner, state: _State) -> None:
-    """Move M towards the solution of (H + sigma I) M = -G_0 + sigma (Z - U)."""
-    sigma = state.M.dtype.type(state.sigma)
-    R = -(state.G + sigma * (state.M - state.Z + state.U))
-    enough = _RESIDUAL * math.sqrt(inner(R, R))
-    direction = squares = None
-    for _ in range(_PRODUCTS):
-        Y = inverse.solve(R, state.sigma)
-        squares, before = dots(objective, R, Y), squares
-        direction = Y if direction is None else Y + safe_ratio(squares, before) * direction
-        bent = objective.hessian_product(direction)
-        curvature = dots(objective, direction, bent) + sigma * dots(objective, direction, direction)
-        step = safe_ratio(squares, curvature)
-        state.M = state.M + step * direction
-        state.G = state.G + step * bent
-        R -= step * (bent + sigma * direction)
-        if math.sqrt(inner(R, R)) <= enough:
-            break
-
-
-def _threshold(objective: Objective, state: _State) -> float:
-    """Move Z and U; return the factor by which sigma should change."""
-    relaxed = state.M.dtype.type(_RELAXED)
-    B = relaxed * state.M + (1 - relaxed) * state.Z + state.U
-    Z, state.kept = shrink(B, objective.lam / state.sigma)
-    state.U = B - Z
-    apart, moved = Z - state.M, Z - state.Z
-    state.Z = Z
-    return _balance(math.sqrt(inner(apart, apart)), math.sqrt(inner(moved, moved)))
-
-
-def _balance(apart: float, moved: float) -> float:
-    """Return the factor for sigma that brings ||M - Z|| and ||Z - Z_before|| closer together."""
-    for times, factor in _UNBALANCED:
-        if apart > times * moved:
-            return factor
-        if moved > times * apart:
-            return 1 / factor
-    return 1.0
+    def finished(self) -> bool:
+        """Whether the stopping rule is met: tolerance, stagnation, or the last iteration."""
+        stagnated = self._rule.at_stagnation and self._stagnant_checks >= _STAGNANT_CHECKS
+        tol_reached = self.best.gap <= self._rule.tol
+        return tol_reached or stagnated or self.last_check >= self._last_iteration

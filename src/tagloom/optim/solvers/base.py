@@ -1,4 +1,4 @@
-"""What a solver returns, and what it tells while it works."""
+"""What all solvers share: their result, their history, and the start in single precision."""
 
 import math
 import time
@@ -8,10 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tagloom.linalg import Matrix
 from tagloom.optim.objective import Objective
-from tagloom.optim.penalties import Matrix
 
-# §§ main solution
+# Problems with more multiplications per product are first solved in single precision.
+_LARGE = 1 << 27
+# Sums of squares outside of [_LEAST, 1 / _LEAST] are too close to the limits of single precision.
+_LEAST = 1e-28
+# The smallest gap that single precision resolves.
+_SINGLE_TOL = 5e-5
 
 
 class Iteration(NamedTuple):
@@ -24,7 +29,7 @@ class Iteration(NamedTuple):
     """Relative distance to the optimum (objective - lower bound) / objective, in the precision of
     the iteration; NaN where it was not computed."""
     rank: int
-    """Rank of M; -1 where it was not counted (conjugate gradients)."""
+    """Rank of M; -1 where it was not computed (conjugate gradients)."""
     step: float
     """Step size: the reciprocal of the Lipschitz estimate, or of sigma in "admm"."""
     seconds: float
@@ -32,12 +37,12 @@ class Iteration(NamedTuple):
 
 
 Callback = Callable[[Iteration, Matrix], object]
-"""Called after every iteration with its record and M; a true answer stops the solver."""
+"""Called after every iteration with its record and M; a true result stops the solver."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The minimiser a solver found, with the proof of its quality."""
+    """The minimiser that a solver found, with a certificate of its quality."""
 
     M: Matrix
     objective: float
@@ -49,12 +54,8 @@ class Solution:
     history: list[Iteration]
 
 
-# §§ recorder
-# Keeps a solver's history and asks the callback whether to go on.
-
-
 class Recorder:
-    """Collects one `Iteration` after another."""
+    """Collects the history of a solver and asks the callback whether to go on."""
 
     def __init__(self, callback: Callback | None) -> None:
         self.history: list[Iteration] = []
@@ -65,7 +66,7 @@ class Recorder:
     def add(
         self, M: Matrix, *, objective: float, rank: int, step: float, gap: float = math.nan
     ) -> None:
-        """Note an iteration; `stopped` turns true if the callback wants no more."""
+        """Record an iteration; `stopped` becomes true if the callback asks for it."""
         seconds = time.perf_counter() - self._start
         line = Iteration(len(self.history) + 1, objective, gap, rank, step, seconds)
         self.history.append(line)
@@ -73,51 +74,39 @@ class Recorder:
             self.stopped = True
 
 
-# §§ precisions
-# Single precision first, double precision to the end.
-
-
-# Products of so many multiplications are worth doing in single precision first.
-_LARGE = 1 << 27
-# Sums of squares outside of [_LEAST, 1 / _LEAST] are too near to the limits of single precision.
-_LEAST = 1e-28
-# A gap that single precision can still show.
-_SINGLE_TOL = 5e-5
-
-
-class Handover(NamedTuple):
-    """What spares the next run the search for its own."""
+class WarmStart(NamedTuple):
+    """What a run in single precision passes on to the run in double precision."""
 
     scale: float
-    """The scale of the steps."""
+    """The scale of the steps: the Lipschitz estimate, or sigma in "admm"."""
     subgradient: Matrix | None = None
-    """A subgradient of lambda ||.||_*, where the run keeps one."""
+    """A subgradient of lambda ||.||_*, where the solver has one."""
 
 
-class Reached(NamedTuple):
-    """Where a run ended and what is proved there."""
+class StoppingRule(NamedTuple):
+    """When a run stops: at the tolerance, at the last iteration, or at stagnation."""
+
+    tol: float
+    max_iter: int
+    at_stagnation: bool
+    """Whether to stop when progress is lost in the rounding of single precision."""
+
+
+class RunResult(NamedTuple):
+    """Where a run ended, and the gap that is proved there."""
 
     M: Matrix
     F: float
     rank: int
     gap: float
-    handover: Handover | None = None
+    warm_start: WarmStart | None = None
 
 
-class Stop(NamedTuple):
-    """When a run is to stop."""
-
-    tol: float
-    max_iter: int
-    until_blind: bool
-    """Also when there is no progress that rounding in single precision would not hide."""
+Run = Callable[[Objective, Matrix, WarmStart | None, StoppingRule, Recorder], RunResult]
+"""(objective, starting point, warm start, stopping rule, recorder) -> where it ended."""
 
 
-Run = Callable[[Objective, Matrix, Handover | None, Stop, Recorder], Reached]
-"""(objective, start, what a run before hands over, when to stop, recorder) -> where it ended."""
-
-
-def solve_in_two_precisions(
+def solve_in_mixed_precision(
     run: Run,
     objective: Objective,
     *,
@@ -126,25 +115,26 @@ def solve_in_two_precisions(
     max_iter: int,
     callback: Callback | None,
 ) -> Solution:
-    """Run in single precision as far as that can see, at half the cost, where X is of double.
+    """Run a large problem in single precision until it stagnates, at half the cost, then in double.
 
-    The end, and with it the certificate, is in the precision of X.
+    The last iterations, and with them the certificate, are in the precision of X.
     """
-    M, handover = objective.zero() if start is None else start, None
+    M, warm_start = objective.zero() if start is None else start, None
     recorder = Recorder(callback)
-    if objective.dtype == np.float64 and max_iter > 1 and _single_is_worth_it(objective):
-        stop = Stop(max(0.9 * tol, _SINGLE_TOL), max_iter - 1, True)
-        single = run(objective.in_single_precision(), M.astype(np.float32), None, stop, recorder)
+    if objective.dtype == np.float64 and max_iter > 1 and _single_pays_off(objective):
+        rule = StoppingRule(max(0.9 * tol, _SINGLE_TOL), max_iter - 1, True)
+        single = run(objective.in_single_precision(), M.astype(np.float32), None, rule, recorder)
         if math.isfinite(single.F):
-            M, handover = single.M.astype(np.float64), single.handover
+            M, warm_start = single.M.astype(np.float64), single.warm_start
     if recorder.stopped:
         return Solution(M, single.F, math.inf, single.rank, False, recorder.history)
-    end = run(objective, M, handover, Stop(tol, max_iter, False), recorder)
+    end = run(objective, M, warm_start, StoppingRule(tol, max_iter, False), recorder)
     return Solution(end.M, end.F, end.gap, end.rank, end.gap <= tol, recorder.history)
 
 
-def _single_is_worth_it(objective: Objective) -> bool:
-    """Say whether products are large, and of numbers whose squares single precision can hold."""
-    spread = objective.loss.spread
-    square = spread.largest**2 * spread.n_items
-    return math.prod((spread.n_items, *objective.shape)) > _LARGE and _LEAST < square < 1 / _LEAST
+def _single_pays_off(objective: Objective) -> bool:
+    """Say whether products are large, and their squares within the range of single precision."""
+    curvature = objective.loss.curvature
+    square = curvature.largest**2 * curvature.n_items
+    large = math.prod((curvature.n_items, *objective.shape)) > _LARGE
+    return large and _LEAST < square < 1 / _LEAST

@@ -1,16 +1,16 @@
-"""Algorithm 2 of the paper, line by line: the yardstick for everything faster."""
+"""Algorithm 2 (APG-Graph) of the paper, line by line: the baseline for the faster solvers."""
 
 import math
 
+from tagloom.linalg import Matrix, Thresholded, inner, threshold_by_svd
 from tagloom.optim.objective import Objective
-from tagloom.optim.penalties import Matrix, Shrunk, inner, shrink_by_svd
 from tagloom.optim.solvers.base import Callback, Recorder, Solution
 
-_A = 1.0  # where the search for mu starts
-_RHO = 2.0  # by what it grows
+_A = 1.0  # the initial mu
+_RHO = 2.0  # the factor by which it grows
 
 
-def solve_as_in_paper(
+def solve_paper(
     objective: Objective,
     *,
     start: Matrix | None = None,
@@ -18,12 +18,12 @@ def solve_as_in_paper(
     max_iter: int,
     callback: Callback | None = None,
 ) -> Solution:
-    """Minimise F as Algorithm 2 (APG-Graph) does, with mu read as the Lipschitz estimate.
+    """Minimise F as Algorithm 2 does, with mu read as the Lipschitz estimate.
 
-    The paper calls mu the step size and lets it grow in the line search; a search that makes steps
-    longer until the quadratic bound holds would not end, so mu is the reciprocal of the step. The
-    comments carry the paper's line numbers. It stops when F falls by less than the factor
-    (1 - epsilon), which proves nothing about the distance to the optimum: `gap` is NaN.
+    The paper calls mu the step size and lets it grow in the line search. A search that lengthens
+    the steps until the quadratic bound holds would not end, so mu is taken as the reciprocal of the
+    step size. Comments give the paper's line numbers. It stops when F decreases by less than the
+    factor (1 - epsilon), which proves nothing about the distance to the optimum: `gap` is NaN.
     """
     M = M_before = objective.zero() if start is None else start  # 1: M_1 = M_2
     theta = theta_before = 1.0
@@ -50,15 +50,16 @@ def solve_as_in_paper(
     return Solution(M, F, math.nan, rank, converged, recorder.history)
 
 
-def _argmin_Q(objective: Objective, V: Matrix, G_V: Matrix, mu: float) -> Shrunk:
+def _argmin_Q(objective: Objective, V: Matrix, G_V: Matrix, mu: float) -> Thresholded:
     """Return argmin_M of Q(M, V) = f(V) + <M - V, G_V> + mu/2 ||M - V||_F^2 + lambda ||M||_*."""
-    return shrink_by_svd(V - G_V / mu, objective.lam / mu)
+    return threshold_by_svd(V - G_V / mu, objective.lam / mu)
 
 
 def _bound(M: Matrix, V: Matrix, f_V: float, G_V: Matrix, mu: float) -> float:
-    """Return Q(M, V) - lambda ||M||_*, with room for the rounding of f.
+    """Return Q(M, V) - lambda ||M||_* plus a margin for the rounding of f.
 
-    Near the optimum f and its bound agree to the last digits: rounding must not double mu for ever.
+    Near the optimum f and its bound agree to the last digits; without the margin, rounding would
+    double mu for ever.
     """
     D = M - V
     rounding = 1e-12 if M.dtype == "float64" else 1e-5

@@ -1,8 +1,8 @@
-"""The compiled part of `tagloom.optim.rows`; needs numba, so it is imported on first use only.
+"""The compiled loops of `tagloom.optim.sampled`. Needs numba: imported on first use only.
 
-The loops over labels are plain numba. What they do at each step, to a few rows at once, is written
-in vector instructions: a compiler left to itself finishes each row number by number, which for
-d = 700 takes as long as the rest.
+The loops over labels are plain numba. Their inner step, on a few rows at once, is written in vector
+instructions: left to itself, the compiler handles the end of each row one number at a time, which
+for d = 700 takes as long as the rest of the row.
 """
 
 import platform
@@ -22,7 +22,7 @@ _SUMMING = ("reassoc", "contract", "nsz")
 
 
 def _vector_bytes() -> int:
-    """Return the bytes of a vector: eight of them, and what they are summed from, fit registers."""
+    """Return the size of a vector: eight sums and their operands must fit in the registers."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     return 64 if x86 and binding.get_host_cpu_features().get("avx512f") else 32
 
@@ -122,7 +122,7 @@ class _Vectors:
 
 
 def _fused_step(n_rows: int) -> Any:
-    """Return a function that takes so many entries of label j, from the p-th on, through both sums.
+    """Return a function that adds `n_rows` entries of label j, from the p-th on, to both sums.
 
     r_i = v_ij (x_i . m_j) for each entry, then g_j += sum_i r_i x_i while the x_i are in the
     first-level cache; sum_i r_i is returned. Entry p weighs weights[p * stride].
@@ -205,8 +205,8 @@ def _sum_labels(
 ) -> None:  # fmt: skip
     """Sum the entries of the labels in labels[0] <= j < labels[1], tile by tile of rows.
 
-    Entries are taken in eights whether or not a tile ends within, so that only a label's last few
-    are left over, and each label's sum is taken in one order whatever the tiles and the threads.
+    Entries are taken eight at a time, across the ends of tiles, so that only the last few of a
+    label are left over, and each label is summed in the same order whatever the tiles and threads.
     """
     first, last = labels
     following = indptr[first:last].copy()
@@ -233,7 +233,7 @@ def _sum_labels(
 def compiled(dtype: npt.DTypeLike) -> Any:
     """Compile the sums of labels for matrices of one type, in about a second.
 
-    Nothing is kept on disk for the next process: numba would keep it as a pickle.
+    Nothing is cached on disk: numba would write a pickle.
     """
     number = types.float32 if np.dtype(dtype) == np.float32 else types.float64
 

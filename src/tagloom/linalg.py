@@ -1,0 +1,181 @@
+"""Linear algebra that several parts share: conjugate gradients and the nuclear norm.
+
+The nuclear norm ||A||_* is the sum of the singular values of A, its dual norm the largest of them.
+Its proximal map is singular value thresholding (Cai, Candès and Shen 2010).
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.floating[Any]]
+"""A real matrix or vector in float32 or float64."""
+
+# The squares of singular values come out of the Gram matrix with an absolute error of about
+# eps * sigma_1^2: a value at 1e-5 sigma_1 is still right to 1e-6 of itself in double precision.
+_GRAM_IS_ACCURATE_ABOVE = 1e-5
+
+# Singular values below this share of the largest are rounding.
+_NO_SINGULAR_VALUE = 1e-6
+
+# A singular value that exceeds the threshold by less is at the threshold.
+_MORE_THAN_ROUNDING = 1 + 1e-12
+
+
+def inner(A: Matrix, B: Matrix) -> float:
+    """Return <A, B> = tr(A'B), accumulated in double precision whatever the matrices hold."""
+    if A.dtype == B.dtype == np.float64:
+        return float(np.vdot(A, B))
+    return float(np.einsum("i,i->", A.ravel(), B.ravel(), dtype=np.float64))
+
+
+def column_dots(A: Matrix, B: Matrix) -> Matrix:
+    """Return <a_j, b_j> for each column."""
+    return np.asarray(np.einsum("ij,ij->j", A, B))
+
+
+class CGStep(NamedTuple):
+    """One step of conjugate gradients: the solution moves by `length` * `direction`."""
+
+    length: Matrix
+    """One number for each column, or one for all of them."""
+    direction: Matrix
+    product: Matrix
+    """A `direction`."""
+
+
+def conjugate_gradients(
+    product: Callable[[Matrix], Matrix],
+    residual: Matrix,
+    *,
+    shift: Any = None,
+    precondition: Callable[[Matrix], Matrix] | None = None,
+    dots: Callable[[Matrix, Matrix], Matrix] = column_dots,
+) -> Iterator[CGStep]:
+    """Yield the steps that solve (A + shift I) X = B for all columns of B side by side.
+
+    A is symmetric and positive semidefinite. Every column takes step lengths of its own, as if it
+    were solved alone (Hestenes and Stiefel 1952). The caller adds the steps to its X and decides
+    when to stop.
+
+    Parameters
+    ----------
+    product : callable
+        D -> A D.
+    residual : matrix
+        B - (A + shift I) X for the X at the start. It is updated in place; a caller that computes
+        the true residual may overwrite it, so that rounding does not add up.
+    shift : scalar of the type of the residual, optional
+    precondition : callable, optional
+        R -> a new matrix, about (A + shift I)^-1 R.
+    dots : callable, default=column_dots
+        Inner products, one for each system. Where A couples the columns, X is one long vector with
+        a single inner product.
+    """
+    direction = squares = None
+    while True:
+        Z = residual if precondition is None else precondition(residual)
+        squares, previous = dots(residual, Z), squares
+        if direction is None or previous is None:
+            direction = Z.copy(order="K") if precondition is None else Z
+        else:
+            direction *= _ratio(squares, previous)
+            direction += Z
+        image = product(direction)
+        curvature = dots(direction, image)
+        if shift is not None:
+            curvature = curvature + shift * dots(direction, direction)
+        length = _ratio(squares, curvature)
+        residual -= length * (image if shift is None else image + shift * direction)
+        yield CGStep(length, direction, image)
+
+
+def _ratio(numerator: Matrix, denominator: Matrix) -> Matrix:
+    """Divide; a column that is solved exactly (0 / 0) takes steps of length 0."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
+
+
+def singular_values(A: Matrix) -> Matrix:
+    """Return the singular values of A in double precision, largest first; none for A = 0."""
+    if not A.any():
+        return np.zeros(0)
+    return np.linalg.svd(A.astype(np.float64, copy=False), compute_uv=False)
+
+
+def numerical_rank(sigma: Matrix) -> int:
+    """Count the singular values that exceed the rounding errors of single precision."""
+    return int((sigma > _NO_SINGULAR_VALUE * sigma.max(initial=0.0)).sum())
+
+
+def nuclear_norm(A: Matrix) -> float:
+    """Return ||A||_*, the sum of the singular values."""
+    return float(singular_values(A).sum())
+
+
+def spectral_norm(A: Matrix) -> float:
+    """Return ||A||_2, the largest singular value: the dual norm of ||.||_*.
+
+    The largest eigenvalue of the smaller Gram matrix is as accurate as a decomposition of A, for
+    only small singular values suffer from squaring.
+    """
+    A64 = A.astype(np.float64, copy=False)
+    gram = A64 @ A64.T if A.shape[0] < A.shape[1] else A64.T @ A64
+    return math.sqrt(max(0.0, float(np.linalg.eigvalsh(gram)[-1])))
+
+
+class Thresholded(NamedTuple):
+    """A matrix after singular value thresholding, and the singular values left in it."""
+
+    matrix: Matrix
+    singular_values: Matrix
+
+
+def threshold_singular_values(A: Matrix, tau: float) -> Thresholded:
+    """Return prox_{tau ||.||_*}(A) = argmin_P tau ||P||_* + 1/2 ||P - A||_F^2.
+
+    It is U (S - tau)_+ V' where A = U S V'. Computed from the eigenvectors of the smaller Gram
+    matrix, which costs a quarter of a singular value decomposition: with A'A = V S^2 V' it is
+    A V (1 - tau/S)_+ V'. Where tau is so small that the squares would lose it, A is decomposed.
+    """
+    if A.shape[0] < A.shape[1]:
+        transposed = _threshold_tall(A.T, tau)
+        found = Thresholded(np.ascontiguousarray(transposed.matrix.T), transposed.singular_values)
+    else:
+        found = _threshold_tall(A, tau)
+    # A label without known entries has a column of 0, which must stay 0 to the last bit.
+    found.matrix[:, ~A.any(axis=0)] = 0
+    return found
+
+
+def _threshold_tall(A: Matrix, tau: float) -> Thresholded:
+    A64 = A.astype(np.float64, copy=False)
+    squares, V = np.linalg.eigh(A64.T @ A64)
+    sigma = np.sqrt(np.maximum(squares, 0.0))
+    if tau < _GRAM_IS_ACCURATE_ABOVE * sigma[-1]:
+        return threshold_by_svd(A, tau)
+    kept = sigma > tau * _MORE_THAN_ROUNDING
+    sigma, V = sigma[kept], V[:, kept].astype(A.dtype, copy=False)
+    matrix = ((A @ V) * (1 - tau / sigma).astype(A.dtype)) @ V.T
+    return Thresholded(matrix, (sigma - tau)[::-1])
+
+
+def threshold_by_svd(A: Matrix, tau: float) -> Thresholded:
+    """Return U (S - tau)_+ V' as it is written, by a singular value decomposition."""
+    U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
+    kept = sigma > tau
+    left = sigma[kept] - sigma.dtype.type(tau)
+    return Thresholded((U[:, kept] * left) @ Vt[kept], left.astype(np.float64))
+
+
+def clip_singular_values(A: Matrix, limit: float) -> Matrix:
+    """Return U min(S, limit) V', the projection of A onto ||.||_2 <= limit.
+
+    By Moreau's identity it is A - prox_{limit ||.||_*}(A).
+    """
+    if limit == 0:
+        return np.zeros_like(A)
+    clipped: Matrix = A - threshold_singular_values(A, limit).matrix
+    return clipped

@@ -1,0 +1,46 @@
+"""The loss against finite differences and against its definition in the paper."""
+
+import numpy as np
+import pytest
+from problems import numerical_gradient, random_problem, some_M
+
+from tagloom.labels import PartialLabels
+from tagloom.optim import MaskedSquaredLoss
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_loss_gradient_matches_finite_differences(seed):
+    problem = random_problem(seed)
+    loss = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=problem.fit_intercept)
+    M = some_M(problem)
+    np.testing.assert_allclose(loss.gradient(M), numerical_gradient(loss.value, M), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_loss_is_the_weighted_sum_over_known_entries(seed):
+    problem = random_problem(seed)
+    loss = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=problem.fit_intercept)
+    M, W = some_M(problem), problem.known.weights()
+    Y = problem.known.states() == 1
+    b = loss.intercept(M)
+    expected = 0.5 * np.sum(W * (problem.X @ M + b - Y) ** 2)
+    assert loss.value(M) == pytest.approx(expected, rel=1e-12)
+
+
+def test_intercept_is_the_minimiser():
+    problem = random_problem(1)
+    loss = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=True)
+    M, W = some_M(problem), problem.known.weights()
+    Y = problem.known.states() == 1
+    b = loss.intercept(M)
+    slope = np.sum(W * (problem.X @ M + b - Y), axis=0)
+    np.testing.assert_allclose(slope, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_narrow_column_far_from_zero_is_centred_beside_a_wide_one(dtype):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([1e4 * rng.normal(size=500), 100 + 0.01 * rng.normal(size=500)])
+    known = PartialLabels.from_array(rng.integers(2, size=(500, 1)).astype(float))
+    loss = MaskedSquaredLoss.of(X.astype(dtype), known, fit_intercept=True)
+    assert loss.curvature.scatter[1, 1] == pytest.approx(X.astype(dtype)[:, 1].var(), rel=1e-3)
