@@ -69,7 +69,7 @@ def carried_out(order: Order, make: Make) -> Told:
         Path(order.folder),
         encoder.members,
         [set() for _ in encoder.members],
-        workers=order.threads,
+        n_jobs=order.threads,
         max_pixels=MAX_PIXELS,
     )
     with decoders_quiet():

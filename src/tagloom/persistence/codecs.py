@@ -29,7 +29,7 @@ from tagloom.semantics.concepts import ConceptSelector
 from tagloom.semantics.descriptor import SemanticDescriptor
 from tagloom.semantics.local import LocalDescriptor
 from tagloom.semantics.pca import DescriptorPCA
-from tagloom.tagger.inputs import Aligned, Describer, Lesson, described_as
+from tagloom.tagger.inputs import Alignment, DescriptorPipeline, Descriptors, TrainingSet
 from tagloom.vision import Features
 
 # §§ packing
@@ -235,14 +235,14 @@ _Tagger = TypeVar("_Tagger")
 
 def serialize_tagger(tagger: Any) -> Serialized:
     """Return what has to be kept: parameters, lesson, learner and what was tuned."""
-    lesson, learner = tagger._lesson, tagger.learner_
+    lesson, learner = tagger.training_set_, tagger.learner_
     _refuse_unsavable(learner)
     parameters = tagger.get_params(deep=False)
     metadata = {
         "parameters": encoded_mapping(
             {name: value for name, value in parameters.items() if name not in _NOT_KEPT}, _KINDS
         ),
-        "encoder": tagger._seen_by,
+        "encoder": tagger.encoder_metadata_,
         "learner_kind": type(learner).__name__,
         "tuning": _serialized_tuning(tagger.tuning_),
         "size": _sizes(lesson),
@@ -259,9 +259,12 @@ def deserialize_tagger(kind: type[_Tagger], serialized: Serialized) -> _Tagger:
     tagger: Any = kind(**decoded_parameters(metadata["parameters"], _KINDS))
     learner = _LEARNERS[metadata["learner_kind"]]._deserialized(serialized.part("learner"))
     lesson = _deserialized_lesson(serialized.part("lesson"), learner)
-    tagger.report_, tagger._seen_by = None, metadata["encoder"]
-    tagger._keep(lesson, None, _deserialized_tuning(metadata["tuning"], learner), learner)
-    restored: _Tagger = tagger
+    restored: _Tagger = tagger.set_fitted(
+        lesson,
+        learner,
+        tuning=_deserialized_tuning(metadata["tuning"], learner),
+        encoder_metadata=metadata["encoder"],
+    )
     return restored
 
 
@@ -273,27 +276,27 @@ def _refuse_unsavable(learner: Any) -> None:
         )
 
 
-def _sizes(lesson: Lesson) -> Facts:
+def _sizes(lesson: TrainingSet) -> Facts:
     features = lesson.features
     return {
         "items": len(features),
         "labels": lesson.known.n_labels,
-        "features": lesson.training.X.shape[1],
+        "features": lesson.descriptors.X.shape[1],
         "visual": features.visual.shape[1],
         "concepts": len(features.concepts),
     }
 
 
-def _serialized_lesson(lesson: Lesson, learner: SavableLearner) -> Serialized:
+def _serialized_lesson(lesson: TrainingSet, learner: SavableLearner) -> Serialized:
     features, alignment = lesson.features, lesson.alignment
     refuse_strange_names(alignment.without_picture)
     arrays = {
         "visual": features.visual,
         "posteriors": features.posteriors,
-        "S": lesson.training.S,
+        "S": lesson.descriptors.S,
     }
     if not isinstance(learner, RememberingLearner):
-        arrays["X"] = lesson.training.X
+        arrays["X"] = lesson.descriptors.X
     metadata = {
         "items": features.items,
         "concepts": features.concepts,
@@ -302,23 +305,25 @@ def _serialized_lesson(lesson: Lesson, learner: SavableLearner) -> Serialized:
     }
     parts = {
         "known": _serialized_known(lesson.known, features.items),
-        "descriptor": serialize_descriptor(lesson.describer.descriptor),
-        "reduction": serialize_reduction(lesson.describer.pca),
+        "descriptor": serialize_descriptor(lesson.pipeline.descriptor),
+        "reduction": serialize_reduction(lesson.pipeline.pca),
     }
     return joined(parts, Serialized(arrays, metadata))
 
 
-def _deserialized_lesson(serialized: Serialized, learner: SavableLearner) -> Lesson:
+def _deserialized_lesson(serialized: Serialized, learner: SavableLearner) -> TrainingSet:
     arrays, metadata = serialized
     features = Features(
         metadata["items"], arrays["visual"], arrays["posteriors"], metadata["concepts"]
     )
     known = _deserialized_known(serialized.part("known"), features.items)
     descriptor = deserialize_descriptor(serialized.part("descriptor"), known, features.visual)
-    describer = Describer.of(descriptor, deserialize_reduction(serialized.part("reduction")))
+    pipeline = DescriptorPipeline.from_fitted(
+        descriptor, deserialize_reduction(serialized.part("reduction"))
+    )
     X = learner._rows if isinstance(learner, RememberingLearner) else arrays["X"]
-    aligned = Aligned(known, metadata["without_picture"], metadata["without_labels"])
-    return Lesson(features, aligned, describer, described_as(features, arrays["S"], X))
+    alignment = Alignment(known, metadata["without_picture"], metadata["without_labels"])
+    return TrainingSet(features, alignment, pipeline, Descriptors.of(features, arrays["S"], X))
 
 
 def _serialized_known(known: PartialLabels, items: list[str]) -> Serialized:

@@ -1,11 +1,11 @@
-"""The whole way: pictures and what is known of them in; scored labels, with reasons, out."""
+"""Pictures and partial labels in; scored labels, with explanations, out."""
 
 from tagloom.tagger.explanation import Concept, Explanation, Neighbor, Reason
-from tagloom.tagger.inputs import Aligned, align
+from tagloom.tagger.inputs import Alignment, align
 from tagloom.tagger.semantic_tagger import SemanticTagger, Suggestion
 
 __all__ = [
-    "Aligned",
+    "Alignment",
     "Concept",
     "Explanation",
     "Neighbor",

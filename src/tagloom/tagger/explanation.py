@@ -1,4 +1,4 @@
-"""Why a label was suggested."""
+"""Why a label was suggested: the score of one label for one picture, taken apart."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,42 +12,40 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels import State
 from tagloom.neighbors import nearest_neighbors
 from tagloom.semantics import SemanticDescriptor
-from tagloom.tagger.inputs import Described, Lesson
+from tagloom.tagger.inputs import Descriptors, TrainingSet
 from tagloom.validation import some_of
-
-# §§ main explanation
-
 
 Array = npt.NDArray[Any]
 
 # Features are reduced in the precision they came in, and taken apart in double precision.
 _ROUNDING = 1e-2
+_CONCEPT = "concept:"
 
 
 class Neighbor(NamedTuple):
-    """A training picture that is like the one explained."""
+    """A training picture that is similar to the one explained."""
 
     item: str
     affinity: float
     """In the learner's last graph; for a linear learner s_i's_j, the edge of the semantic graph."""
     state: State
-    """What is known of the label there."""
+    """Whether the label is known there."""
     score: float
     """Of the label there."""
 
 
 class Concept(NamedTuple):
-    """A concept seen in the picture that goes with the label."""
+    """A concept in the picture that is correlated with the label."""
 
     name: str
     posterior: float
-    """How sure the encoder is of it."""
+    """The encoder's probability of it."""
     correlation: float
     """Between its posterior and the score of the label, over the training pictures."""
 
 
 class Reason(NamedTuple):
-    """How much a label that visual neighbours carry adds to the score."""
+    """How much a label of visual neighbours adds to the score."""
 
     name: str
     amount: float
@@ -57,42 +55,44 @@ class Reason(NamedTuple):
 class Explanation:
     """The score of one label for one picture, taken apart.
 
-    The score is `base` + `visual` + `concepts_total` + `pooled_total` + `like_pictures`: what the
-    features taken from the picture's looks, from its concepts and from the labels of its visual
-    neighbours add in the linear part, and what the graph adds to that.
+    The score is `base` + `visual` + `concepts_total` + `pooled_total` + `graph_part`: what the
+    visual features, the concepts and the labels pooled over visual neighbours add in the linear
+    part, and what the graph adds to that.
     """
 
     item: str
     label: Any
     score: float
-    neighbours: tuple[Neighbor, ...]
-    """Those that the learner's last graph joins to the picture, closest first; for a linear learner
+    neighbors: tuple[Neighbor, ...]
+    """Neighbours of the picture in the learner's last graph, closest first; for a linear learner
     the nearest pictures in semantic space."""
     concepts: tuple[Concept, ...]
-    """What is seen in the picture and goes with the label, by posterior times correlation."""
+    """Concepts in the picture that are correlated with the label, by posterior times
+    correlation."""
     pooled: tuple[Reason, ...]
-    """Labels of visual neighbours that add or take most."""
+    """Labels of visual neighbours with the largest contributions."""
     concepts_total: float
     pooled_total: float
     visual: float
     base: float
-    like_pictures: float
-    """The score less its linear part: what the graph adds or takes; 0 for a linear learner."""
+    """The intercept of the linear part."""
+    graph_part: float
+    """The score less its linear part: what the graph adds; 0 for a linear learner."""
 
     @property
     def carriers(self) -> tuple[Neighbor, ...]:
-        """Neighbours that are known to carry the label, closest first."""
-        return tuple(one for one in self.neighbours if one.state == State.PRESENT)
+        """Neighbours in which the label is known to be present, closest first."""
+        return tuple(one for one in self.neighbors if one.state == State.PRESENT)
 
     @property
     def n_neighbors(self) -> int:
-        """Among how many pictures the carriers were sought."""
-        return len(self.neighbours)
+        """How many neighbours there are, with and without the label."""
+        return len(self.neighbors)
 
     @property
     def n_known_absent(self) -> int:
-        """How many of those are known not to have the label; the others are unknown."""
-        return sum(one.state == State.ABSENT for one in self.neighbours)
+        """How many of them are known not to have the label; the others are unknown."""
+        return sum(one.state == State.ABSENT for one in self.neighbors)
 
     def __str__(self) -> str:
         carriers = ", ".join(carrier.item for carrier in self.carriers) or "none"
@@ -100,227 +100,59 @@ class Explanation:
         pooled = ", ".join(f"{r.name} {r.amount:+.3f}" for r in self.pooled) or "none"
         return (
             f"{self.label!r} for {self.item}: score {self.score:.3f}\n"
-            f"  like pictures: {self.like_pictures:+.2f}; of {self.n_neighbors}, these carry it: "
+            f"  similar pictures: {self.graph_part:+.2f}; of {self.n_neighbors}, these have it: "
             f"{carriers} ({self.n_known_absent} known not to)\n"
-            f"  concepts that go with it: {concepts}\n"
+            f"  correlated concepts: {concepts}\n"
             f"  labels of visual neighbours: {pooled}\n"
-            f"  base {self.base:.3f}, looks {self.visual:+.3f}, concepts "
+            f"  base {self.base:.3f}, visual features {self.visual:+.3f}, concepts "
             f"{self.concepts_total:+.3f}, labels of neighbours {self.pooled_total:+.3f}, "
-            f"like pictures {self.like_pictures:+.3f}"
+            f"similar pictures {self.graph_part:+.3f}"
         )
-
-
-def neighbors_of(
-    items: Sequence[str], affinities: Array, states: npt.NDArray[np.int8], scores: Array
-) -> tuple[Neighbor, ...]:
-    """Put neighbours in order, closest first."""
-    order = np.argsort(-affinities, kind="stable")
-    return tuple(
-        Neighbor(items[i], float(affinities[i]), State(int(states[i])), float(scores[i]))
-        for i in order
-    )
-
-
-def concepts_behind(
-    names: Array, posteriors: Array, training: Array, scores: Array, count: int
-) -> tuple[Concept, ...]:
-    """Return the concepts with the largest posterior times correlation, as far as that is positive.
-
-    `training` holds the posteriors of the training pictures, `scores` theirs of the label.
-    """
-    centred = training - training.mean(axis=0)
-    spread = np.sqrt(
-        np.einsum("ij,ij->j", centred, centred) * np.sum((scores - scores.mean()) ** 2)
-    )
-    together = centred.T @ (scores - scores.mean())
-    correlation = np.divide(together, spread, out=np.zeros_like(together), where=spread > 0)
-    strength = posteriors * correlation
-    order = np.argsort(-strength, kind="stable")[:count]
-    return tuple(
-        Concept(str(names[i]), float(posteriors[i]), float(correlation[i]))
-        for i in order
-        if strength[i] > 0
-    )
 
 
 def explain_score(
-    item: str,
-    label: Any,
-    *,
-    score: float,
-    amounts: Array,
-    names: Array,
-    base: float,
-    concepts: tuple[Concept, ...],
-    neighbours: tuple[Neighbor, ...],
-    has_graph: bool,
-    n_reasons: int,
-) -> Explanation:
-    """Join what each column of [visual; s] adds with what concepts and neighbours say.
-
-    `names` are those of the columns of s, which are the last of `amounts`. Without a graph the
-    score must be that of the linear part, and is given as the sum of its parts.
-    """
-    of_s = amounts[len(amounts) - len(names) :]
-    is_concept = are_concepts(names)
-    linear = float(amounts.sum() + base)
-    if not has_graph:
-        _refuse_not_linear(score, linear)
-        score = linear
-    return Explanation(
-        item=item,
-        label=label,
-        score=score,
-        neighbours=neighbours,
-        concepts=concepts,
-        pooled=_strongest(names[~is_concept], of_s[~is_concept], n_reasons),
-        concepts_total=float(of_s[is_concept].sum()),
-        pooled_total=float(of_s[~is_concept].sum()),
-        visual=float(amounts.sum() - of_s.sum()),
-        base=base,
-        like_pictures=score - linear,
-    )
-
-
-def _refuse_not_linear(score: float, linear: float) -> None:
-    if abs(score - linear) > _ROUNDING * (1 + abs(score)):
-        raise InvalidInputError(
-            f"Only scores that are a linear part, or that and what a graph adds, can be explained; "
-            f"this learner makes a score of {score:.3f} out of {linear:.3f}."
-        )
-
-
-def are_concepts(names: Array) -> npt.NDArray[np.bool_]:
-    """Say which columns of s are concepts; the others are labels."""
-    return np.array([str(name).startswith("concept:") for name in names], dtype=bool)
-
-
-def _strongest(names: Array, amounts: Array, count: int) -> tuple[Reason, ...]:
-    """Return the reasons of largest absolute amount, largest first."""
-    order = np.argsort(-np.abs(amounts), kind="stable")[:count]
-    return tuple(Reason(str(names[i]), float(amounts[i])) for i in order)
-
-
-# §§ surroundings
-# Who is like a picture: in the learner's own graph, or in semantic space.
-
-
-class Near(NamedTuple):
-    """Training rows, and how close each is."""
-
-    rows: npt.NDArray[np.int64]
-    affinities: Array
-
-
-def check_explainable(learner: Any) -> None:
-    """Refuse learners whose scores are no linear part to which a graph adds."""
-    if not hasattr(learner, "coef_"):
-        raise InvalidInputError(
-            f"Only learners with a linear part can be explained; {type(learner).__name__} has no "
-            "coef_."
-        )
-
-
-def linear_weights(learner: Any, x: Array, training_row: int | None) -> tuple[Array, Array]:
-    """Return by which weights and from which base a learner makes the linear part of one row."""
-    if hasattr(learner, "linear_at"):
-        weights, base = learner.linear_at(x, training_row)
-        return weights, base
-    return learner.coef_, learner.intercept_
-
-
-def asks_graph(learner: Any) -> bool:
-    """Say whether the scores have a part that comes from a graph of the learner's own."""
-    return hasattr(learner, "affinities") and learner.graph_ is not None
-
-
-def joined(learner: Any, x: Array, training_row: int | None) -> Near:
-    """Return whom the learner's last graph joins to a training row, or to a new row x."""
-    if training_row is None:
-        found = sparse.csr_array(learner.affinities(x))
-    else:
-        found = sparse.csr_array(learner.graph_[[training_row]])
-    return Near(found.indices.astype(np.int64), found.data)
-
-
-def nearest(S: Array, s: Array, n_neighbors: int, training_row: int | None) -> Near:
-    """Return the nearest in semantic space, never the picture itself, with s_i's_j."""
-    k = min(n_neighbors + (training_row is not None), len(S))
-    rows = np.asarray(nearest_neighbors(S, k, s).indices[0])
-    rows = rows[rows != training_row][:n_neighbors]
-    return Near(rows, S[rows] @ s[0])
-
-
-# §§ explaining
-# Gather what a learner and its lesson say of one picture and label.
-
-
-def scores_of(learner: Any, lesson: Lesson, described: Described) -> Array:
-    """Return scores; those of the training pictures as such, not as new ones."""
-    if described is lesson.training:
-        return np.asarray(learner.training_scores(described.X))
-    return np.asarray(learner.scores(described.X))
-
-
-def explained(
     learner: Any,
-    lesson: Lesson,
-    described: Described,
+    training: TrainingSet,
+    descriptors: Descriptors,
     item: str,
     label: Any,
     *,
     n_neighbors: int,
     n_reasons: int,
 ) -> Explanation:
-    """Say why `label` has its score for `item`, one of the pictures `described`."""
-    check_explainable(learner)
-    row, column = _position(item, described.items), _position(label, lesson.known.labels)
-    training_scores = scores_of(learner, lesson, lesson.training)[:, column]
-    own, new = described.row(row), described is not lesson.training
-    score = scores_of(learner, lesson, own)[0, column] if new else training_scores[row]
-    training_row = None if new else row
-    near = _near(learner, lesson, own, training_row, n_neighbors)
-    descriptor = lesson.describer.descriptor
-    weights, base = linear_weights(learner, own.X, training_row)
-    return explain_score(
-        item,
-        label,
+    """Explain the score of `label` for `item`, one of the pictures of `descriptors`."""
+    if not hasattr(learner, "coef_"):
+        raise InvalidInputError(
+            f"Only learners with a linear part can be explained; {type(learner).__name__} has no "
+            "coef_."
+        )
+    row, column = _position(item, descriptors.items), _position(label, training.known.labels)
+    training_scores = training.scores(learner, training.descriptors)[:, column]
+    own, is_new = descriptors.row(row), descriptors is not training.descriptors
+    score = training.scores(learner, own)[0, column] if is_new else training_scores[row]
+    training_row = None if is_new else row
+    names = training.pipeline.descriptor.get_feature_names_out()
+    amounts, base = _linear_part(learner, training, own, training_row, column)
+    linear = float(amounts.sum() + base)
+    if not _has_graph(learner):
+        _check_linear(float(score), linear)
+        score = linear
+    rows, affinities = _neighbors(learner, training, own, training_row, n_neighbors)
+    of_s = amounts[len(amounts) - len(names) :]
+    is_concept = _are_concepts(names)
+    return Explanation(
+        item=item,
+        label=label,
         score=float(score),
-        amounts=lesson.describer.contributions(own.columns[0], weights[:, column]),
-        names=descriptor.get_feature_names_out(),
-        base=float(base[column]),
-        concepts=_concepts(descriptor, lesson.training.S, own.S[0], training_scores, n_reasons),
-        neighbours=neighbors_of(
-            [lesson.features.items[j] for j in near.rows],
-            near.affinities,
-            lesson.known.take(near.rows).states()[:, column],
-            training_scores[near.rows],
-        ),
-        has_graph=asks_graph(learner),
-        n_reasons=n_reasons,
+        neighbors=_ranked(training, rows, affinities, column, training_scores),
+        concepts=_correlated_concepts(training, own.S[0], training_scores, n_reasons),
+        pooled=_strongest(names[~is_concept], of_s[~is_concept], n_reasons),
+        concepts_total=float(of_s[is_concept].sum()),
+        pooled_total=float(of_s[~is_concept].sum()),
+        visual=float(amounts.sum() - of_s.sum()),
+        base=base,
+        graph_part=float(score) - linear,
     )
-
-
-def _near(
-    learner: Any, lesson: Lesson, own: Described, training_row: int | None, n_neighbors: int
-) -> Near:
-    if asks_graph(learner):
-        return joined(learner, own.X, training_row)
-    return nearest(lesson.training.S, own.S, n_neighbors, training_row)
-
-
-def _concepts(
-    descriptor: SemanticDescriptor, S: Array, s: Array, scores: Array, count: int
-) -> tuple[Concept, ...]:
-    names = descriptor.get_feature_names_out()
-    chosen = are_concepts(names)
-    if not chosen.any():
-        return ()
-    bare = [str(name).removeprefix("concept:") for name in names[chosen]]
-    scale = descriptor.scales_[0]  # the global part comes first
-    training = scale * S[:, chosen].astype(np.float64)
-    own = scale * s[chosen]
-    return concepts_behind(np.array(bare), own, training, scores.astype(np.float64), count)
 
 
 def _position(name: Any, names: Sequence[Any]) -> int:
@@ -328,3 +160,120 @@ def _position(name: Any, names: Sequence[Any]) -> int:
         return list(names).index(name)
     except ValueError:
         raise InvalidInputError(f"{name!r} is not among {some_of(names, 3)}.") from None
+
+
+def _has_graph(learner: Any) -> bool:
+    """Return whether a part of the scores comes from a graph of the learner's own."""
+    return hasattr(learner, "affinities") and learner.graph_ is not None
+
+
+def _linear_part(
+    learner: Any, training: TrainingSet, own: Descriptors, training_row: int | None, column: int
+) -> tuple[Array, float]:
+    """Return what each of the columns [visual; s] adds to the score, and the intercept."""
+    if hasattr(learner, "linear_at"):
+        weights, base = learner.linear_at(own.X, training_row)
+    else:
+        weights, base = learner.coef_, learner.intercept_
+    amounts = training.pipeline.contributions(own.columns[0], weights[:, column])
+    return amounts, float(base[column])
+
+
+def _check_linear(score: float, linear: float) -> None:
+    if abs(score - linear) > _ROUNDING * (1 + abs(score)):
+        raise InvalidInputError(
+            f"Only scores that are a linear part, or that and what a graph adds, can be explained; "
+            f"this learner makes a score of {score:.3f} out of {linear:.3f}."
+        )
+
+
+def _are_concepts(names: Array) -> npt.NDArray[np.bool_]:
+    """Return which columns of s are concepts; the others are labels."""
+    return np.array([str(name).startswith(_CONCEPT) for name in names], dtype=bool)
+
+
+def _strongest(names: Array, amounts: Array, count: int) -> tuple[Reason, ...]:
+    """Return the contributions of largest absolute amount, largest first."""
+    order = np.argsort(-np.abs(amounts), kind="stable")[:count]
+    return tuple(Reason(str(names[i]), float(amounts[i])) for i in order)
+
+
+def _correlated_concepts(
+    training: TrainingSet, s: Array, scores: Array, count: int
+) -> tuple[Concept, ...]:
+    """Return the concepts with the largest posterior times correlation, if that is positive.
+
+    `s` is the semantic descriptor of the picture, `scores` are those of the training pictures.
+    """
+    descriptor = training.pipeline.descriptor
+    names = descriptor.get_feature_names_out()
+    chosen = _are_concepts(names)
+    if not chosen.any():
+        return ()
+    scale = descriptor.scales_[0]  # the global part comes first
+    correlation = _correlations(
+        scale * training.descriptors.S[:, chosen].astype(np.float64), scores.astype(np.float64)
+    )
+    posteriors = scale * s[chosen]
+    strength = posteriors * correlation
+    order = np.argsort(-strength, kind="stable")[:count]
+    bare = [str(name).removeprefix(_CONCEPT) for name in names[chosen]]
+    return tuple(
+        Concept(bare[i], float(posteriors[i]), float(correlation[i]))
+        for i in order
+        if strength[i] > 0
+    )
+
+
+def _correlations(columns: Array, values: Array) -> Array:
+    """Return the correlation of each column with the values; 0 where either is constant."""
+    centred = columns - columns.mean(axis=0)
+    spread = np.sqrt(
+        np.einsum("ij,ij->j", centred, centred) * np.sum((values - values.mean()) ** 2)
+    )
+    together = centred.T @ (values - values.mean())
+    return np.asarray(
+        np.divide(together, spread, out=np.zeros_like(together), where=spread > 0)
+    )
+
+
+def _neighbors(
+    learner: Any, training: TrainingSet, own: Descriptors, row: int | None, n_neighbors: int
+) -> tuple[npt.NDArray[np.int64], Array]:
+    """Return training rows and their affinities: in the learner's graph, or in semantic space.
+
+    `row` is the training row of the picture itself, None for a new picture.
+    """
+    if not _has_graph(learner):
+        return _nearest(training.descriptors.S, own.S, row, n_neighbors)
+    joined = learner.affinities(own.X) if row is None else learner.graph_[[row]]
+    found = sparse.csr_array(joined)
+    return found.indices.astype(np.int64), found.data
+
+
+def _nearest(
+    S: Array, s: Array, row: int | None, n_neighbors: int
+) -> tuple[npt.NDArray[np.int64], Array]:
+    """Return the nearest in semantic space, without the picture itself, and s_i's_j."""
+    k = min(n_neighbors + (row is not None), len(S))
+    rows = np.asarray(nearest_neighbors(S, k, s).indices[0])
+    rows = rows[rows != row][:n_neighbors]
+    return rows, S[rows] @ s[0]
+
+
+def _ranked(
+    training: TrainingSet,
+    rows: npt.NDArray[np.int64],
+    affinities: Array,
+    column: int,
+    scores: Array,
+) -> tuple[Neighbor, ...]:
+    """Return the neighbours with state and score of one label, closest first."""
+    states = training.known.take(rows).states()[:, column]
+    items = training.features.items
+    return tuple(
+        Neighbor(
+            items[rows[i]], float(affinities[i]), State(int(states[i])), float(scores[rows[i]])
+        )
+        for i in np.argsort(-affinities, kind="stable")
+    )

@@ -1,4 +1,4 @@
-"""What a tagger learns from: pictures, what is known of them, and how they are described."""
+"""The training set of a tagger: encoded pictures, labels in their order, and descriptors."""
 
 import os
 from collections.abc import Hashable, Sequence
@@ -13,28 +13,102 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.validation import some_of
-from tagloom.vision import EmbedReport, Encoder, Features, embed
-from tagloom.vision.choice import check_same_encoder, encoder_facts, recall_encoder
+from tagloom.vision import EmbeddingSummary, Encoder, Features, embed
+from tagloom.vision.encoders.base import EncoderMetadata
+from tagloom.vision.encoders.registry import resolve_encoder
 
-# §§ alignment
-# Bring what is known into the order of the pictures.
+Array = npt.NDArray[Any]
+Pictures = Features | str | os.PathLike[str]
 
 
-class Aligned(NamedTuple):
-    """What is known, one row for each picture, and what did not fit."""
+class EncodedPictures(NamedTuple):
+    """Features of pictures and where they come from."""
+
+    features: Features
+    summary: EmbeddingSummary | None
+    """What happened to each file, where the pictures were given as a folder."""
+    encoder: EncoderMetadata | None
+    """Which encoder was used; None where it is not known."""
+
+
+def encode_pictures(
+    pictures: Pictures,
+    encoder: Encoder | None,
+    *,
+    fitted_with: EncoderMetadata | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    show_progress: bool = False,
+) -> EncodedPictures:
+    """Return the features of pictures; only a folder needs an encoder.
+
+    Parameters
+    ----------
+    pictures
+        Features, or the path of a folder.
+    encoder
+        None takes the one of the training pictures, or the default.
+    fitted_with
+        Metadata of the encoder of the training pictures, which must be used here as well.
+    cache, show_progress
+        As for `tagloom.vision.embed`.
+    """
+    if isinstance(pictures, Features):
+        if fitted_with is None and encoder is not None:
+            fitted_with = encoder.metadata()
+        return EncodedPictures(pictures, None, fitted_with)
+    if not isinstance(pictures, str | os.PathLike):
+        raise InvalidInputError(
+            "Pictures must be tagloom.vision.Features or the path of a folder; "
+            f"got {type(pictures).__name__}."
+        )
+    folder = Path(pictures)
+    if not folder.is_dir():
+        raise InvalidInputError(f"There is no folder of pictures at {folder}.")
+    chosen = resolve_encoder(encoder, fitted_with)
+    done = embed(folder, chosen, cache=cache, show_progress=show_progress)
+    return EncodedPictures(done.features(), done.summary, done.encoder.metadata())
+
+
+def append_features(training: Features, new: Features) -> Features:
+    """Append further pictures; those that are there already, by name, keep their features."""
+    if training.concepts != new.concepts or training.visual.shape[1] != new.visual.shape[1]:
+        raise _other_encoder(_widths(new), _widths(training))
+    there = set(training.items)
+    added = [row for row, item in enumerate(new.items) if item not in there]
+    return Features(
+        training.items + [new.items[row] for row in added],
+        np.concatenate([training.visual, new.visual[added]]),
+        np.concatenate([training.posteriors, new.posteriors[added]]),
+        training.concepts,
+    )
+
+
+def _widths(features: Features) -> tuple[int, int]:
+    return features.visual.shape[1], features.posteriors.shape[1]
+
+
+def _other_encoder(found: tuple[int, int], expected: tuple[int, int]) -> InvalidInputError:
+    return InvalidInputError(
+        f"The pictures were encoded by another encoder, with {found[0]} visual numbers and "
+        f"{found[1]} concepts; the tagger was fitted with {expected[0]} and {expected[1]}."
+    )
+
+
+class Alignment(NamedTuple):
+    """Known labels with one row for each picture, and what did not match."""
 
     known: PartialLabels
     without_picture: list[Hashable]
-    """Items of which something is said but of which there is no picture."""
+    """Labelled items without a picture."""
     without_labels: list[str]
-    """Pictures of which nothing is said: all their labels are unknown."""
+    """Pictures without annotations: all their labels are unknown."""
 
 
-def align(known: PartialLabels, items: Sequence[str]) -> Aligned:
+def align(known: PartialLabels, items: Sequence[str]) -> Alignment:
     """Match the items of `known` to the pictures by name, or by position where it has no names.
 
-    A picture that `known` does not mention is wholly unknown, also where tags that are not listed
-    are presumed absent: nobody has looked at it.
+    A picture that `known` does not mention is unknown in all its labels, even where unlisted tags
+    are presumed absent: nobody has annotated it.
     """
     if known.items is None or _are_positions(known.items):
         if known.n_items != len(items):
@@ -42,7 +116,7 @@ def align(known: PartialLabels, items: Sequence[str]) -> Aligned:
                 f"The labels have no names of items, so there must be one row for each of the "
                 f"{len(items)} pictures; got {known.n_items} rows."
             )
-        return Aligned(known, [], [])
+        return Alignment(known, [], [])
     row_of_item = {name: row for row, name in enumerate(items)}
     new_row = np.array([row_of_item.get(str(name), -1) for name in known.items], dtype=np.int64)
     if known.n_items and (new_row < 0).all():
@@ -51,19 +125,25 @@ def align(known: PartialLabels, items: Sequence[str]) -> Aligned:
             f"Labelled are {some_of(known.items, 3)}; pictures are {some_of(items, 3)}. "
             "Names must be paths relative to the folder of pictures, with forward slashes."
         )
-    mentioned = np.zeros(len(items), dtype=bool)
-    mentioned[new_row[new_row >= 0]] = True
-    lost = [name for name, row in zip(known.items, new_row, strict=True) if row < 0]
-    silent = [name for name, seen in zip(items, mentioned, strict=True) if not seen]
-    return Aligned(_moved(known, new_row, items, mentioned), lost, silent)
+    annotated = np.zeros(len(items), dtype=bool)
+    annotated[new_row[new_row >= 0]] = True
+    unmatched = [name for name, row in zip(known.items, new_row, strict=True) if row < 0]
+    unlabelled = [name for name, has_row in zip(items, annotated, strict=True) if not has_row]
+    return Alignment(_reordered(known, new_row, items, annotated), unmatched, unlabelled)
 
 
-def _moved(
+def _are_positions(names: Sequence[Hashable]) -> bool:
+    """Return whether the names are 0, 1, 2, ..., as in a table without names."""
+    return all(name == row and not isinstance(name, str) for row, name in enumerate(names))
+
+
+def _reordered(
     known: PartialLabels,
-    new_row: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+    new_row: npt.NDArray[np.int64],
     items: Sequence[str],
-    mentioned: "np.ndarray[tuple[int], np.dtype[np.bool_]]",
+    annotated: npt.NDArray[np.bool_],
 ) -> PartialLabels:
+    """Move each row to its new place; rows with new place -1 are dropped."""
     entries = known.entries()
     rows = new_row[entries.rows]
     kept = rows >= 0
@@ -82,62 +162,66 @@ def _moved(
     hidden_rows, hidden_columns = known.hidden_entries()
     hidden_rows = new_row[hidden_rows]
     still = hidden_rows >= 0
-    unseen = np.flatnonzero(~mentioned)
+    unlabelled = np.flatnonzero(~annotated)
     all_columns = np.arange(known.n_labels)
     return moved.with_hidden(
-        np.concatenate([hidden_rows[still], np.repeat(unseen, known.n_labels)]),
-        np.concatenate([hidden_columns[still], np.tile(all_columns, len(unseen))]),
+        np.concatenate([hidden_rows[still], np.repeat(unlabelled, known.n_labels)]),
+        np.concatenate([hidden_columns[still], np.tile(all_columns, len(unlabelled))]),
     )
 
 
-def _are_positions(names: Sequence[Hashable]) -> bool:
-    """Say whether the names are 0, 1, 2, ..., which is what a table without names has."""
-    return all(name == row and not isinstance(name, str) for row, name in enumerate(names))
-
-
-# §§ describing
-# The way of pictures from what an encoder saw to the learner's features.
-
-
-Array = npt.NDArray[Any]
-
-
-class Described(NamedTuple):
-    """Pictures by name: semantic descriptors s, the columns [visual; s], the learner's features."""
+class Descriptors(NamedTuple):
+    """Pictures by name, in three representations."""
 
     items: list[str]
     S: Array
+    """Semantic descriptors s = [g; l]."""
     columns: Array
+    """[visual; s]."""
     X: Array
+    """The learner's features, principal components of `columns`."""
 
-    def row(self, row: int) -> "Described":
+    @classmethod
+    def of(cls, features: Features, S: Array, X: Array) -> Self:
+        """Join features with semantic descriptors and the learner's features."""
+        return cls(features.items, S, _columns(features, S), X)
+
+    def row(self, row: int) -> "Descriptors":
         """Return one picture alone."""
         one = slice(row, row + 1)
-        return Described(self.items[one], self.S[one], self.columns[one], self.X[one])
+        return Descriptors(self.items[one], self.S[one], self.columns[one], self.X[one])
 
 
-class Describer:
-    """Describes training pictures once, and new pictures the way those went."""
+class DescriptorPipeline:
+    """Turns encoded pictures into the learner's features: semantic descriptors, then PCA.
+
+    Parameters
+    ----------
+    descriptor
+        Cloned; None takes the default.
+    n_components
+        Of the PCA, as in scikit-learn; a float in (0, 1) is the share of the variance.
+    """
 
     def __init__(self, descriptor: SemanticDescriptor | None, n_components: float | None) -> None:
         self.descriptor = SemanticDescriptor(0) if descriptor is None else clone(descriptor)
         self.pca = DescriptorPCA(n_components)
 
     @classmethod
-    def of(cls, descriptor: SemanticDescriptor, pca: DescriptorPCA) -> "Describer":
-        """Take over fitted parts."""
-        describer = cls(None, pca.n_components)
-        describer.descriptor, describer.pca = descriptor, pca
-        return describer
+    def from_fitted(cls, descriptor: SemanticDescriptor, pca: DescriptorPCA) -> Self:
+        """Return a pipeline made of fitted parts."""
+        pipeline = cls(None, pca.n_components)
+        pipeline.descriptor, pipeline.pca = descriptor, pca
+        return pipeline
 
     @property
     def n_visual(self) -> int:
-        """How many of the columns are visual."""
+        """How many of the columns [visual; s] are visual."""
         return int(self.descriptor.n_visual)
 
-    def describe_training(self, features: Features, known: PartialLabels) -> Described:
-        """Fit on training pictures and describe them, none by its own labels."""
-        n_visual, n_concepts = features.visual.shape[1], features.posteriors.shape[1]
+    def fit_transform(self, features: Features, known: PartialLabels) -> Descriptors:
+        """Fit on training pictures and transform them, none by its own labels."""
+        n_visual, n_concepts = _widths(features)
         if n_visual == 0 and n_concepts == 0:
             raise InvalidInputError("The features have neither visual columns nor concepts.")
         self.descriptor.set_params(n_visual=n_visual, concept_names=features.concepts)
@@ -145,20 +229,16 @@ class Describer:
             self.descriptor.set_params(local="drop")
         if n_concepts == 0:
             self.descriptor.set_params(concepts="drop")
-        S = self.descriptor.fit_transform(_side_by_side(features), known)
-        return described_as(features, S, self.pca.fit_transform(_columns(features, S)))
+        S = self.descriptor.fit_transform(_encoder_output(features), known)
+        return Descriptors.of(features, S, self.pca.fit_transform(_columns(features, S)))
 
-    def describe(self, features: Features) -> Described:
-        """Describe new pictures, which must have been seen by the same encoder."""
-        seen = (features.visual.shape[1], features.posteriors.shape[1])
+    def transform(self, features: Features) -> Descriptors:
+        """Transform new pictures, which must have been encoded by the same encoder."""
         expected = (self.n_visual, self.descriptor.n_features_in_ - self.n_visual)
-        if seen != expected:
-            raise InvalidInputError(
-                f"The pictures were seen by another encoder, with {seen[0]} visual numbers and "
-                f"{seen[1]} concepts; the tagger was fitted with {expected[0]} and {expected[1]}."
-            )
-        S = self.descriptor.transform(_side_by_side(features))
-        return described_as(features, S, self.pca.transform(_columns(features, S)))
+        if _widths(features) != expected:
+            raise _other_encoder(_widths(features), expected)
+        S = self.descriptor.transform(_encoder_output(features))
+        return Descriptors.of(features, S, self.pca.transform(_columns(features, S)))
 
     def contributions(self, row: Array, weights: Array) -> Array:
         """Return what each of the columns [visual; s] adds to the score x'm of one label.
@@ -170,119 +250,44 @@ class Describer:
         return np.asarray(centred * (self.pca.pca_.components_.T @ weights), dtype=np.float64)
 
 
-def described_as(features: Features, S: Array, X: Array) -> Described:
-    """Join pictures with their semantic descriptors and the learner's features."""
-    return Described(features.items, S, _columns(features, S), X)
-
-
 def _columns(features: Features, S: Array) -> Array:
     return np.hstack([features.visual, S])
 
 
-def _side_by_side(features: Features) -> Array:
+def _encoder_output(features: Features) -> Array:
     return np.hstack([features.visual, features.posteriors])
 
 
-# §§ main lesson
-
-
-class Lesson(NamedTuple):
-    """Training pictures, what is known in their order, and their descriptions."""
+class TrainingSet(NamedTuple):
+    """Training pictures with their known labels and descriptors."""
 
     features: Features
-    alignment: Aligned
-    describer: Describer
-    training: Described
+    alignment: Alignment
+    pipeline: DescriptorPipeline
+    descriptors: Descriptors
 
     @classmethod
-    def of(
+    def build(
         cls,
         features: Features,
         Y: Any,
         descriptor: SemanticDescriptor | None,
         n_components: float | None,
     ) -> Self:
-        """Match labels to pictures and describe these, none by its own labels."""
+        """Match labels to pictures and compute their descriptors."""
         alignment = align(as_partial_labels(Y), features.items)
-        describer = Describer(descriptor, n_components)
-        training = describer.describe_training(features, alignment.known)
-        return cls(features, alignment, describer, training)
+        pipeline = DescriptorPipeline(descriptor, n_components)
+        return cls(
+            features, alignment, pipeline, pipeline.fit_transform(features, alignment.known)
+        )
 
     @property
     def known(self) -> PartialLabels:
-        """What is known, one row for each picture."""
+        """The known labels, one row for each picture."""
         return self.alignment.known
 
-
-# §§ seeing
-# Pictures in any form become features, by the encoder that saw the others.
-
-
-Pictures = Features | str | os.PathLike[str]
-
-
-class Seen(NamedTuple):
-    """What an encoder saw, now or before."""
-
-    features: Features
-    report: EmbedReport | None
-    """What became of each file, where pictures came as a folder."""
-    by: dict[str, Any] | None
-    """Which encoder it was; None where nobody said."""
-
-
-class Eyes(NamedTuple):
-    """How to look at folders of pictures."""
-
-    encoder: Encoder | None
-    cache: str | os.PathLike[str] | None
-    progress: bool
-    seen_by: dict[str, Any] | None = None
-    """The encoder that saw the training pictures."""
-
-    def look(self, pictures: Pictures) -> Seen:
-        """Return the features of pictures; only a folder needs an encoder."""
-        if isinstance(pictures, Features):
-            return Seen(pictures, None, self._known_encoder())
-        if not isinstance(pictures, str | os.PathLike):
-            raise InvalidInputError(
-                "Pictures must be tagloom.vision.Features or the path of a folder; "
-                f"got {type(pictures).__name__}."
-            )
-        folder = Path(pictures)
-        if not folder.is_dir():
-            raise InvalidInputError(f"There is no folder of pictures at {folder}.")
-        done = embed(folder, self.chosen(), cache=self.cache, show_progress=self.progress)
-        return Seen(done.features(), done.report, encoder_facts(done.encoder))
-
-    def chosen(self) -> Encoder | None:
-        """Return the encoder for folders; it must be the one that saw the training pictures."""
-        if self.seen_by is None:
-            return self.encoder
-        if self.encoder is None:
-            return recall_encoder(self.seen_by)
-        check_same_encoder(self.encoder, self.seen_by)
-        return self.encoder
-
-    def _known_encoder(self) -> dict[str, Any] | None:
-        if self.seen_by is not None or self.encoder is None:
-            return self.seen_by
-        return encoder_facts(self.encoder)
-
-
-def with_more(before: Features, more: Features) -> Features:
-    """Return the features with those of further pictures; who is there already stays as it was."""
-    if before.concepts != more.concepts or before.visual.shape[1] != more.visual.shape[1]:
-        raise InvalidInputError(
-            f"The further pictures were seen by another encoder, with {more.visual.shape[1]} "
-            f"visual numbers and {len(more.concepts)} concepts; the tagger was fitted with "
-            f"{before.visual.shape[1]} and {len(before.concepts)}."
-        )
-    there = set(before.items)
-    added = [row for row, item in enumerate(more.items) if item not in there]
-    return Features(
-        before.items + [more.items[row] for row in added],
-        np.concatenate([before.visual, more.visual[added]]),
-        np.concatenate([before.posteriors, more.posteriors[added]]),
-        before.concepts,
-    )
+    def scores(self, learner: Any, descriptors: Descriptors) -> Array:
+        """Return the learner's scores; the training pictures are not scored as if they were new."""
+        if descriptors is self.descriptors:
+            return np.asarray(learner.training_scores(descriptors.X))
+        return np.asarray(learner.scores(descriptors.X))

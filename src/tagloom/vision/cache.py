@@ -1,7 +1,7 @@
-"""The feature cache: what an encoder said about a picture is worked out once.
+"""The feature cache: each picture is encoded once.
 
 An entry is found by the SHA-256 of the picture's bytes and the encoder's identity, so renamed,
-moved and repeated pictures are known again and a changed one is not mistaken for its old self.
+moved and repeated pictures are recognised and a changed one is not mistaken for its old version.
 The entries live in an SQLite database in WAL mode: a process killed at any instant loses its last
 unfinished transaction and nothing else, and several processes may read and write at once.
 """
@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from tagloom.errors import TagloomError
 from tagloom.io import user_cache
-from tagloom.vision.encoders import Encoder, Vector
+from tagloom.vision.encoders.base import Encoder, Vector
 
 _FILE_NAME = "features.sqlite"
 _PROTOCOL = 1
-_PATIENCE_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 _NUMBER = np.dtype("<f4")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS networks (
@@ -48,7 +48,7 @@ class FeatureCacheError(TagloomError):
 
 @dataclass(frozen=True)
 class Entry:
-    """What an encoder said about the picture whose bytes have the SHA-256 `content`."""
+    """Features of the picture whose bytes have the SHA-256 `content`."""
 
     encoder: Encoder
     content: bytes
@@ -57,33 +57,33 @@ class Entry:
 
 
 class FeatureCache:
-    """A folder in which features are kept.
+    """A folder with cached features.
 
     Parameters
     ----------
     folder
-        Made if it does not exist. None takes the user's cache directory.
+        Created if it does not exist. None takes the user's cache directory.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         self.folder = Path(folder) if folder is not None else user_cache() / "features"
         self.path = self.folder / _FILE_NAME
-        with self._explained("opened"):
+        with self._errors_explained("opened"):
             self.folder.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(
-                self.path, timeout=_PATIENCE_SECONDS, isolation_level=None
+                self.path, timeout=_TIMEOUT_SECONDS, isolation_level=None
             )
             self._prepare()
 
     def known(self, encoder: Encoder) -> set[bytes]:
-        """Give the SHA-256 of every picture that the encoder has described."""
+        """Return the SHA-256 of every picture that the encoder has encoded."""
         query = "SELECT content FROM features JOIN networks ON network = id WHERE identity = ?"
-        with self._explained("read"):
+        with self._errors_explained("read"):
             return {row[0] for row in self._database.execute(query, [encoder.identity])}
 
     def store(self, entries: Iterable[Entry]) -> None:
-        """Write entries in one transaction; one that is there already stays as it is."""
-        with self._explained("written"), self._transaction():
+        """Write entries in one transaction; existing ones are not replaced."""
+        with self._errors_explained("written"), self._transaction():
             for entry in entries:
                 numbers = _serialized(entry)
                 self._database.execute(
@@ -99,18 +99,18 @@ class FeatureCache:
     def load(
         self, encoder: Encoder, contents: Sequence[bytes]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Give visual descriptors (n, d) and posteriors (n, s) of pictures by their SHA-256."""
+        """Return visual descriptors (n, d) and posteriors (n, s) of pictures by their SHA-256."""
         d, s = encoder.width, len(encoder.concepts)
         rows = np.empty((len(contents), d + s), dtype=np.float32)
         damaged: list[bytes] = []
         for place, content in enumerate(contents):
-            numbers = self._numbers(encoder, content)
+            numbers = self._read(encoder, content)
             if len(numbers) == rows.shape[1] * _NUMBER.itemsize:
                 rows[place] = np.frombuffer(numbers, dtype=_NUMBER)
             else:
                 damaged.append(content)
         if damaged:
-            self._forget(encoder, damaged)
+            self._remove(encoder, damaged)
             raise FeatureCacheError(
                 f"{len(damaged)} of {len(contents)} entries of the feature cache {self.path} were "
                 "missing or damaged and have been removed. Embed the pictures again."
@@ -118,7 +118,7 @@ class FeatureCache:
         return rows[:, :d].copy(), rows[:, d:].copy()
 
     def close(self) -> None:
-        """Close the database; other processes may go on using it."""
+        """Close the database; other processes may continue to use it."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -132,24 +132,24 @@ class FeatureCache:
     ) -> None:
         self.close()
 
-    def _numbers(self, encoder: Encoder, content: bytes) -> bytes:
-        """Fetch one entry's bytes; nothing if it is missing or fails its checksum."""
+    def _read(self, encoder: Encoder, content: bytes) -> bytes:
+        """Return an entry's bytes, none if it is missing or fails its checksum."""
         query = (
             "SELECT numbers, checksum FROM features JOIN networks ON network = id "
             "WHERE identity = ? AND content = ?"
         )
-        with self._explained("read"):
+        with self._errors_explained("read"):
             row = self._database.execute(query, [encoder.identity, content]).fetchone()
         if row is None or zlib.crc32(row[0]) != row[1]:
             return b""
         return bytes(row[0])
 
-    def _forget(self, encoder: Encoder, contents: Sequence[bytes]) -> None:
+    def _remove(self, encoder: Encoder, contents: Sequence[bytes]) -> None:
         statement = (
             "DELETE FROM features WHERE content = ? "
             "AND network = (SELECT id FROM networks WHERE identity = ?)"
         )
-        with self._explained("written"), self._transaction():
+        with self._errors_explained("written"), self._transaction():
             for content in contents:
                 self._database.execute(statement, [content, encoder.identity])
 
@@ -168,14 +168,14 @@ class FeatureCache:
             self._database.execute(f"PRAGMA user_version = {_PROTOCOL}")
 
     def _switch_to_wal(self) -> None:
-        """Ask for WAL; two processes that ask at once get 'locked' in spite of the timeout."""
-        patience_ends = time.monotonic() + _PATIENCE_SECONDS
+        """Switch to WAL mode; two processes that do it at once get 'locked' despite the timeout."""
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
         while True:
             try:
                 self._database.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as problem:
-                if "locked" not in str(problem) or time.monotonic() > patience_ends:
+                if "locked" not in str(problem) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
 
@@ -190,7 +190,7 @@ class FeatureCache:
         self._database.execute("COMMIT")
 
     @contextmanager
-    def _explained(self, action: str) -> Iterator[None]:
+    def _errors_explained(self, action: str) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as problem:

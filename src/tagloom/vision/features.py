@@ -1,4 +1,4 @@
-"""What the rest of tagloom sees of pictures: a table of numbers with names on both sides."""
+"""The features of a collection: a table of numbers with named rows and columns."""
 
 import os
 import zipfile
@@ -17,8 +17,8 @@ from tagloom.io import atomic_write
 if TYPE_CHECKING:
     import pandas as pd
 
-# §§ main features
-
+_VISUAL, _POSTERIOR = "visual:", "posterior:"
+_ROUNDING = 1e-3
 
 @dataclass(frozen=True)
 class Features:
@@ -72,10 +72,10 @@ def join_features(
     *,
     visual: Literal["first", "all"] = "first",
 ) -> Features:
-    """Put the posteriors of several encoders on the same items side by side.
+    """Concatenate the posteriors of several encoders for the same items.
 
-    A concept that more than one of them knows is followed by its source in brackets. The visual
-    descriptor is that of the first, or all of them side by side.
+    A concept in more than one vocabulary is followed by its source in brackets. The visual
+    descriptor is that of the first, or the concatenation of all.
     """
     if not parts or len(parts) != len(sources):
         raise InvalidInputError(
@@ -85,8 +85,8 @@ def join_features(
     for part, source in zip(parts, sources, strict=True):
         if part.items != parts[0].items:
             raise InvalidInputError(
-                f"The features of {source} are of other items than those of {sources[0]}: they "
-                f"cannot be joined. Expected the same {len(parts[0])} items in the same order."
+                f"The features of {source} are of other items than those of {sources[0]} and cannot "
+                f"be joined. Expected the same {len(parts[0])} items in the same order."
             )
     chosen = parts if visual == "all" else parts[:1]
     return Features(
@@ -98,7 +98,7 @@ def join_features(
 
 
 def joined_concepts(vocabularies: Sequence[Sequence[str]], sources: Sequence[str]) -> list[str]:
-    """List the concepts of all vocabularies; a name that several know carries its source.
+    """List the concepts of all vocabularies; a name in several is followed by its source.
 
     >>> joined_concepts([["cat", "lake"], ["lake", "road"]], ["imagenet", "places"])
     ['cat', 'lake (imagenet)', 'lake (places)', 'road']
@@ -152,23 +152,15 @@ def _check_unique(name: str, entries: Sequence[str]) -> None:
         raise InvalidInputError(f"{name!r} must differ from each other; repeated: {shown}.")
 
 
-# §§ loading
-# Features that were worked out elsewhere.
-
-
-_VISUAL, _POSTERIOR = "visual:", "posterior:"
-_ROUNDING = 1e-3
-
-
 def load_features(
     source: "str | os.PathLike[str] | pd.DataFrame", *, concepts: Sequence[str] | None = None
 ) -> Features:
-    """Take over features from a ``.npz`` file, a parquet file or a DataFrame.
+    """Load features that were computed elsewhere from a ``.npz``, a parquet file or a DataFrame.
 
     A ``.npz`` file holds ``items``, ``visual`` and, if there are any, ``posteriors`` and
     ``concepts``. A table has a row per item: the column ``item`` (or else the index) names it, and
-    the numbers stand either in columns ``visual:...`` and ``posterior:<concept>``, or as one list
-    per row in the columns ``visual`` and ``posteriors``.
+    the numbers are either in columns ``visual:...`` and ``posterior:<concept>``, or one list per
+    row in the columns ``visual`` and ``posteriors``.
 
     Parameters
     ----------

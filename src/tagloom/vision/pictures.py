@@ -1,11 +1,11 @@
-"""From the bytes of a file to an upright RGB picture, or to the reason why not.
+"""Pictures in files: recognising, decoding and finding them.
 
-What a picture looks like is decided here once and for all:
+Decoding follows the same rules everywhere:
 
 - the orientation in its EXIF data is applied;
-- transparency lies on white;
-- 16-bit values are scaled to 8 bits, 32-bit ones stretched from their least to their greatest;
-- of an animation, a burst or a document with pages, the first picture counts;
+- transparent pixels are blended with white;
+- 16-bit values are scaled to 8 bits, 32-bit ones stretched from their minimum to their maximum;
+- of an animation, a burst or a document with pages, the first picture is used;
 - colour profiles are not applied.
 """
 
@@ -27,10 +27,13 @@ from tagloom.errors import InvalidInputError, TagloomError, import_extra
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# §§ signatures
-# Tell pictures from other files by their first bytes and by their names.
-
-
+MAX_PIXELS = 89_478_485
+# Raised whenever a file is decoded to other pixels than before.
+DECODING_PROTOCOL = 1
+_ORIENTATION_TAG = 0x0112
+# A JPEG may be decoded at 1/2, 1/4 or 1/8 of its size. It is, if what remains has at least this
+# many times the pixels per side that are needed; the rule depends on the picture alone.
+_SPARE_DETAIL = 2
 HEIC_FORMAT = "HEIC"
 SIGNATURE_LENGTH = 16
 _STARTS = (
@@ -62,7 +65,7 @@ _SUFFIXES = {
 
 
 def picture_format(start: bytes) -> str | None:
-    """Name the format of a file that begins with these bytes, None if it is no picture.
+    """Return the format of a file that begins with these bytes, None if it is not a picture.
 
     >>> picture_format(b"GIF89a...")
     'GIF'
@@ -74,14 +77,14 @@ def picture_format(start: bytes) -> str | None:
         return "WEBP"
     if start[4:8] == b"ftyp" and start[8:12] in _HEIC_BRANDS:
         return HEIC_FORMAT
-    # Two letters say little, so the reserved zeros of the header are asked for as well.
+    # Two letters prove little, so the reserved zeros of the header are checked as well.
     if start[:2] == b"BM" and len(start) >= 10 and start[6:10] == b"\x00\x00\x00\x00":
         return "BMP"
     return None
 
 
 def named_format(name: str) -> str | None:
-    """Name the format that a file's ending promises, None if it promises no picture.
+    """Return the format that a file's suffix stands for, None if it is not that of a picture.
 
     >>> named_format("holiday/IMG_1.JPG")
     'JPEG'
@@ -89,20 +92,8 @@ def named_format(name: str) -> str | None:
     return _SUFFIXES.get(PurePath(name).suffix.lower())
 
 
-# §§ main pictures
-
-
-MAX_PIXELS = 89_478_485
-# Raised whenever the same file comes to give other pixels.
-DECODING_PROTOCOL = 1
-_ORIENTATION_TAG = 0x0112
-# A JPEG may be decoded at 1/2, 1/4 or 1/8 of its size. It is, if what remains has at least this
-# many times the pixels per side that are needed; the rule looks at nothing but the picture.
-_SPARE_DETAIL = 2
-
-
 class PictureError(TagloomError, ValueError):
-    """A file that gives no picture; the message is the reason."""
+    """A file that cannot be decoded; the message is the reason."""
 
 
 def decode(content: bytes, *, needed: int | None = None, max_pixels: int = MAX_PIXELS) -> "Image":
@@ -116,12 +107,12 @@ def decode(content: bytes, *, needed: int | None = None, max_pixels: int = MAX_P
         Length that the shorter side has to keep. A JPEG that is far larger is decoded at a
         fraction of its size, which is several times as fast. None decodes in full.
     max_pixels
-        Larger pictures are refused before any of their pixels is unpacked.
+        Larger pictures are refused before any pixel is decoded.
 
     Raises
     ------
     PictureError
-        If the bytes are no picture, a damaged one or too large a one.
+        If the bytes are not a picture, or a damaged or too large one.
     """
     if not content:
         raise PictureError("the file is empty")
@@ -131,13 +122,13 @@ def decode(content: bytes, *, needed: int | None = None, max_pixels: int = MAX_P
         raise
     except MemoryError as problem:
         raise PictureError("there is not enough memory to decode it") from problem
-    except Exception as problem:  # damaged files make decoders raise nearly everything
+    except Exception as problem:  # damaged files make decoders raise nearly anything
         raise PictureError(_reason(problem, content)) from problem
 
 
 @contextmanager
 def decoders_quiet() -> Iterator[None]:
-    """Keep the decoders' remarks on odd files off the screen; what matters becomes a reason."""
+    """Silence the decoders' warnings about odd files; real problems become reasons."""
     image = import_extra("PIL.Image", purpose="Reading pictures")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\.")
@@ -152,7 +143,7 @@ def _decode(content: bytes, needed: int | None, max_pixels: int) -> "Image":
         raise PictureError("it is not a picture of a known format")
     if kind == HEIC_FORMAT and not _heic_ready():
         raise PictureError("HEIC needs an extra: pip install 'tagloom[heic]'")
-    # Only the decoder that the first bytes call for is let near the file.
+    # Only the decoder that matches the first bytes may open the file.
     decoder = "HEIF" if kind == HEIC_FORMAT else kind
     with image.open(io.BytesIO(content), formats=[decoder]) as opened:
         width, height = opened.size
@@ -167,7 +158,7 @@ def _decode(content: bytes, needed: int | None, max_pixels: int) -> "Image":
 
 
 def _skip_detail(opened: "Image", needed: int) -> None:
-    """Let the JPEG decoder leave out detail that would be averaged away anyway."""
+    """Let the JPEG decoder skip detail that would be averaged away anyway."""
     shorter = min(opened.size)
     wanted = needed * _SPARE_DETAIL
     if shorter >= 2 * wanted:
@@ -176,19 +167,19 @@ def _skip_detail(opened: "Image", needed: int) -> None:
 
 
 def as_rgb(picture: "Image") -> "Image":
-    """Bring a picture of any mode to RGB as the module's docstring says."""
+    """Convert a picture of any mode to RGB by the rules of this module."""
     from PIL import Image
 
     if picture.mode.startswith("I;16"):
-        # 65535 / 257 is 255: white stays white, and nothing is cut off.
+        # 65535 / 257 is 255: white stays white, and nothing is clipped.
         shades = np.asarray(picture).astype(np.float64) / 257
         return Image.fromarray(np.rint(shades).astype(np.uint8)).convert("RGB")
     if picture.mode in ("I", "F"):
         return _stretched(picture)
     if picture.has_transparency_data:
         layer = picture.convert("RGBA")
-        ground = Image.new("RGBA", layer.size, "white")
-        return Image.alpha_composite(ground, layer).convert("RGB")
+        background = Image.new("RGBA", layer.size, "white")
+        return Image.alpha_composite(background, layer).convert("RGB")
     return picture if picture.mode == "RGB" else picture.convert("RGB")
 
 
@@ -197,16 +188,16 @@ def _stretched(picture: "Image") -> "Image":
 
     values = np.asarray(picture).astype(np.float64)
     values = np.where(np.isfinite(values), values, 0.0)
-    least, greatest = values.min(), values.max()
-    span = greatest - least if greatest > least else 1.0
-    shades = np.rint((values - least) / span * 255)
+    low, high = values.min(), values.max()
+    span = high - low if high > low else 1.0
+    shades = np.rint((values - low) / span * 255)
     return Image.fromarray(shades.astype(np.uint8)).convert("RGB")
 
 
 def _orientation(opened: "Image") -> int:
     try:
         return int(opened.getexif().get(_ORIENTATION_TAG, 1))
-    except Exception:  # EXIF data are often damaged where the picture is fine
+    except Exception:  # EXIF data are often damaged in intact pictures
         return 1
 
 
@@ -247,13 +238,9 @@ def _reason(problem: Exception, content: bytes) -> str:
     return f"it is a damaged {kind} ({type(problem).__name__}: {detail})"
 
 
-# §§ discover
-# Find the pictures in a folder, and account for everything else.
-
-
 @dataclass(frozen=True)
 class Skipped:
-    """Something that was left out, and why."""
+    """A file or folder that was left out, and why."""
 
     item: str
     reason: str
@@ -261,16 +248,16 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Found:
-    """What lies in a folder; every entry is in exactly one of the three lists.
+    """The contents of a folder; every entry is in exactly one of the three lists.
 
     Attributes
     ----------
     pictures
-        Files that look like pictures by their name or by their first bytes.
+        Files that are pictures by their name or by their first bytes.
     others
-        Files that look like none.
+        Other files.
     skipped
-        What could not even be looked at.
+        What could not be read.
     """
 
     pictures: list[str] = field(default_factory=list)
@@ -279,10 +266,10 @@ class Found:
 
 
 def find_pictures(folder: str | os.PathLike[str]) -> Found:
-    """Walk a folder and all folders in it.
+    """Search a folder and all folders in it.
 
     Items are paths relative to the folder, with forward slashes, in the order of their characters.
-    Links to files are followed, links to folders are not: they may lead in circles.
+    Links to files are followed, links to folders are not: they may form cycles.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -323,7 +310,7 @@ def _sort_in(found: Found, item: str, path: str) -> None:
             reason = "it is a link to a folder; links to folders are not followed"
             found.skipped.append(Skipped(item, reason))
         elif not stat.S_ISREG(kind):
-            # Opening a pipe would wait for somebody to write to it.
+            # Opening a pipe would block until something is written to it.
             found.skipped.append(Skipped(item, "it is not a regular file"))
         elif _looks_like_picture(item, path):
             found.pictures.append(item)

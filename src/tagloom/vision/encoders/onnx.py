@@ -1,4 +1,8 @@
-"""A user's own ONNX classifier as an encoder."""
+"""A user's own ONNX classifier as an encoder.
+
+A small file beside the network, its configuration, says how pictures are preprocessed; the rest is
+read off the graph.
+"""
 
 import hashlib
 import json
@@ -12,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError, ModelFileError, import_extra
-from tagloom.vision.encoders import (
+from tagloom.vision.encoders.base import (
     Encoder,
     Framing,
     Interpolation,
@@ -26,10 +30,8 @@ from tagloom.vision.encoders import (
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# §§ onnx_config
-# The small file beside an ONNX network that says how it wants its pictures.
-
-
+_PROTOCOL = 1
+_NUMBERS = {"FLOAT": np.float32, "FLOAT16": np.float16, "DOUBLE": np.float64, "UINT8": np.uint8}
 _EXAMPLE = (
     "mean = [123.68, 116.779, 103.939]\nstd = [1.0, 1.0, 1.0]\n"
     'channels = "BGR"\ncrop = 0.875\nclasses = "imagenet"'
@@ -43,11 +45,15 @@ _CHOICES = {
     "scores": ("logits", "probabilities"),
 }
 _Triple = tuple[float, float, float]
+_TO_PROBABILITIES = frozenset({"Softmax", "Sigmoid"})
+_DENSE = frozenset({"Gemm", "MatMul"})
+# Operators between the last dense layer and the output that are not layers of their own.
+_TRANSPARENT = frozenset({"Identity", "Flatten", "Reshape", "Squeeze", "Cast", "Dropout", "Add"})
 
 
 @dataclass(frozen=True)
 class OnnxConfig:
-    """How a network wants its pictures and what it says about them.
+    """The preprocessing and the outputs of a network.
 
     Parameters
     ----------
@@ -91,6 +97,152 @@ class OnnxConfig:
     scores: Literal["logits", "probabilities"] | None = None
 
 
+class Input(NamedTuple):
+    """Name, number format and shape of a network's input; None where an axis is free."""
+
+    name: str
+    number: str
+    shape: tuple[int | None, ...]
+
+
+class OnnxEncoder(Encoder):
+    """An ONNX classifier with its preprocessing.
+
+    The visual descriptor is what goes into the last dense layer: the 4096 activations of the 16th
+    layer for VGG16, the 2048 pooled features for ResNet-50. It is found in the graph unless the
+    configuration names it.
+
+    Parameters
+    ----------
+    path
+        The ``.onnx`` file.
+    config
+        The preprocessing; None reads the ``.toml`` or ``.json`` file beside the network.
+    """
+
+    framing: Framing
+
+    def __init__(self, path: str | os.PathLike[str], config: OnnxConfig | None = None) -> None:
+        self.path = Path(path)
+        network = Network(path)
+        self.config = config or read_config(config_beside(path))
+        self._input = network.input()
+        self._channels_first, size = _layout(self.path, self._input, self.config)
+        self.framing = Framing(
+            size,
+            crop=self.config.crop,
+            view=self.config.view,
+            interpolation=self.config.interpolation,
+        )
+        self._scores = network.scores(self.config.output)
+        self._visual = self.config.visual or network.before_last_layer(self._scores)
+        self._logits = not (
+            network.gives_probabilities(self._scores)
+            if self.config.scores is None
+            else self.config.scores == "probabilities"
+        )
+        self.name = self.path.stem
+        self.side_needed = round(size / self.config.crop)
+        self.concepts = list(self.config.classes)
+        self._session = Session(network.with_output(self._visual), origin=str(self.path))
+        self.identity = self._fingerprint(network.sha256)
+        self.width = self._trial_run()
+
+    def prepare(self, picture: "Image") -> NDArray[np.uint8]:
+        """Crop an upright RGB picture to the network's square."""
+        return self.framing.apply(picture)
+
+    def encode(self, prepared: NDArray[Any]) -> tuple[Vector, Vector]:
+        """Return the visual descriptor (d,) and the posteriors (s,)."""
+        feeds = {self._input.name: self._normalized(prepared)}
+        visual, scores = self._session.run([self._visual, self._scores], feeds)
+        return _pooled(visual[0]), self._posteriors(scores.reshape(-1))
+
+    def _normalized(self, prepared: NDArray[Any]) -> NDArray[Any]:
+        number = _NUMBERS[self._input.number]
+        scale = np.float32(self.config.pixel_range / 255)
+        mean, std = (
+            np.asarray(one, dtype=np.float32) for one in (self.config.mean, self.config.std)
+        )
+        values = (prepared.astype(np.float32) * scale - mean) / std
+        if self.config.channels == "BGR":
+            values = values[:, :, ::-1]
+        if self._channels_first:
+            values = values.transpose(2, 0, 1)
+        return np.ascontiguousarray(values[None], dtype=number)
+
+    def _posteriors(self, scores: Vector) -> Vector:
+        if not self._logits:
+            return scores
+        # Subtracting the maximum leaves the softmax the same and keeps exp in range.
+        weights = np.exp(scores - scores.max())
+        return np.asarray(weights / weights.sum(), dtype=np.float32)
+
+    def _fingerprint(self, weights: str) -> str:
+        settings = asdict(self.config)
+        # Renaming a class does not change the features.
+        del settings["classes"]
+        settings |= {"scores": self._logits, "visual": self._visual, "output": self._scores}
+        settings |= {"layout": self._channels_first, "size": self.framing.size}
+        return fingerprint({"onnx": _PROTOCOL, "weights": weights, "settings": settings})
+
+    def _trial_run(self) -> int:
+        """Encode a grey square, to find a misfit before the first picture.
+
+        Returns the length of the visual descriptor.
+        """
+        size = self.framing.size
+        visual, posteriors = self.encode(np.full((size, size, 3), 127, dtype=np.uint8))
+        if len(posteriors) != len(self.concepts):
+            raise ModelFileError(
+                f"{self.path} gives {len(posteriors)} class scores, its configuration names "
+                f"{len(self.concepts)} classes. Expected one name per score."
+            )
+        if not self._logits and (posteriors.min() < 0 or posteriors.max() > 1 + 1e-3):
+            raise ModelFileError(
+                f"{self.path} gives scores outside 0 to 1 for a grey picture, so they are no "
+                'probabilities. Set scores = "logits" in its configuration.'
+            )
+        return len(visual)
+
+
+def _layout(path: Path, taken: Input, config: OnnxConfig) -> tuple[bool, int]:
+    """Return whether channels come first, and the side of the square."""
+    if len(taken.shape) != 4 or taken.number not in _NUMBERS:
+        raise ModelFileError(
+            f"{path} takes {taken.number} of shape {taken.shape}; expected one of "
+            f"{', '.join(_NUMBERS)} with 4 axes: pictures, channels, height, width."
+        )
+    if taken.shape[0] not in (None, 1):
+        raise ModelFileError(
+            f"{path} takes {taken.shape[0]} pictures at a time. Export it for one picture, or with "
+            "a free first axis."
+        )
+    if config.layout is None and (taken.shape[1] == 3) == (taken.shape[3] == 3):
+        raise ModelFileError(
+            f"{path} leaves open which axis holds the channels: its input has shape {taken.shape}. "
+            'Set layout = "NCHW" or "NHWC" in its configuration.'
+        )
+    channels_first = config.layout == "NCHW" if config.layout else taken.shape[1] == 3
+    height, width = taken.shape[2:] if channels_first else taken.shape[1:3]
+    if height != width or (config.size and height and config.size != height):
+        raise ModelFileError(
+            f"{path} must take squares, of the size in its configuration; its input has shape "
+            f"{taken.shape}, the configuration has size {config.size}."
+        )
+    size = config.size or height
+    if not size:
+        raise ModelFileError(f"{path} takes any size. Set 'size' in its configuration.")
+    return channels_first, size
+
+
+def _pooled(activations: Vector) -> Vector:
+    """Average over positions if there are any: a descriptor says what is there, not where."""
+    if activations.ndim == 3:
+        return np.asarray(activations.mean(axis=(1, 2)), dtype=np.float32)
+    return np.ascontiguousarray(activations.reshape(-1))
+
+
 def config_beside(network: str | os.PathLike[str]) -> Path:
     """Find the configuration of a network: the same name with ``.toml`` or ``.json``."""
     path = Path(network)
@@ -104,7 +256,7 @@ def config_beside(network: str | os.PathLike[str]) -> Path:
         )
     raise InvalidInputError(
         f"{path} has no configuration: expected {candidates[0].name} or {candidates[1].name} "
-        f"beside it. It says how the network wants its pictures, for example:\n{_EXAMPLE}"
+        f"beside it. It sets the preprocessing, for example:\n{_EXAMPLE}"
     )
 
 
@@ -200,26 +352,8 @@ def _class_names(classes: Any, source: Path) -> tuple[str, ...]:
         ) from problem
 
 
-# §§ onnx_graph
-# Finding one's way in somebody else's ONNX network.
-
-
-_TO_PROBABILITIES = frozenset({"Softmax", "Sigmoid"})
-_DENSE = frozenset({"Gemm", "MatMul"})
-# What may stand between the last dense layer and the output without being a layer of its own.
-_TRANSPARENT = frozenset({"Identity", "Flatten", "Reshape", "Squeeze", "Cast", "Dropout", "Add"})
-
-
-class Input(NamedTuple):
-    """Name, number format and shape of what a network takes; None where the shape is free."""
-
-    name: str
-    number: str
-    shape: tuple[int | None, ...]
-
-
 class Network:
-    """An ONNX classifier, opened to look inside.
+    """An ONNX classifier whose graph can be searched.
 
     Parameters
     ----------
@@ -244,7 +378,7 @@ class Network:
         }
 
     def input(self) -> Input:
-        """Describe the one input that is no weight."""
+        """Return the one input that is not a weight."""
         free = [one for one in self._model.graph.input if one.name not in self._constants]
         if len(free) != 1:
             raise self._unfit(f"it has {len(free)} inputs, expected one that takes pictures")
@@ -256,7 +390,7 @@ class Network:
         return Input(free[0].name, number, shape)
 
     def scores(self, wanted: str | None) -> str:
-        """Name the output with the class scores."""
+        """Return the name of the output with the class scores."""
         outputs = [output.name for output in self._model.graph.output]
         if wanted is not None and wanted not in outputs:
             raise self._unfit(f"it has no output {wanted!r}. Available: {', '.join(outputs)}")
@@ -268,17 +402,17 @@ class Network:
         return wanted or outputs[0]
 
     def gives_probabilities(self, scores: str) -> bool:
-        """Tell whether the scores come out of a softmax or sigmoid."""
+        """Return whether the scores come from a softmax or sigmoid."""
         node = self._producers.get(scores)
         while node is not None and node.op_type in _TRANSPARENT:
-            node = self._producers.get(self._flow_into(node) or "")
+            node = self._producers.get(self._picture_input(node) or "")
         return node is not None and node.op_type in _TO_PROBABILITIES
 
     def before_last_layer(self, scores: str) -> str:
-        """Name the tensor that goes into the last dense layer before the scores."""
+        """Return the name of the input of the last dense layer before the scores."""
         node = self._producers.get(scores)
         while node is not None:
-            flow = self._flow_into(node)
+            flow = self._picture_input(node)
             if node.op_type in _DENSE and flow is not None:
                 return flow
             if node.op_type not in _TRANSPARENT | _TO_PROBABILITIES | {"LogSoftmax"}:
@@ -297,12 +431,12 @@ class Network:
             some = ", ".join(list(self._producers)[-5:])
             raise self._unfit(f"it has no tensor {tensor!r}. Its last ones are: {some}")
         if tensor not in names:
-            # Only the name: onnxruntime works the number format and the shape out by itself.
+            # Only the name: onnxruntime infers the number format and the shape.
             self._model.graph.output.append(self._onnx.ValueInfoProto(name=tensor))
         return bytes(self._model.SerializeToString())
 
-    def _flow_into(self, node: Any) -> str | None:
-        """Name the one input of a node that depends on the picture."""
+    def _picture_input(self, node: Any) -> str | None:
+        """Return the name of the only input of a node that depends on the picture."""
         moving = [name for name in node.input if name and name not in self._constants]
         return moving[0] if len(moving) == 1 else None
 
@@ -320,146 +454,3 @@ class Network:
 
     def _unfit(self, what: str) -> ModelFileError:
         return ModelFileError(f"{self.path} cannot serve as an encoder: {what}.")
-
-
-# §§ main onnx_encoder
-
-
-_PROTOCOL = 1
-_NUMBERS = {"FLOAT": np.float32, "FLOAT16": np.float16, "DOUBLE": np.float64, "UINT8": np.uint8}
-
-
-class OnnxEncoder(Encoder):
-    """An ONNX classifier with its preprocessing.
-
-    The visual descriptor is what goes into the last dense layer: the 4096 activations of the 16th
-    layer for VGG16, the 2048 pooled features for ResNet-50. It is found in the graph unless the
-    configuration names it.
-
-    Parameters
-    ----------
-    path
-        The ``.onnx`` file.
-    config
-        How the network wants its pictures; None reads the ``.toml`` or ``.json`` file beside it.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], config: OnnxConfig | None = None) -> None:
-        self.path = Path(path)
-        network = Network(path)
-        self.config = config or read_config(config_beside(path))
-        self._input = network.input()
-        self._channels_first, size = _layout(self.path, self._input, self.config)
-        self.framing = Framing(
-            size,
-            crop=self.config.crop,
-            view=self.config.view,
-            interpolation=self.config.interpolation,
-        )
-        self._scores = network.scores(self.config.output)
-        self._visual = self.config.visual or network.before_last_layer(self._scores)
-        self._logits = not (
-            network.gives_probabilities(self._scores)
-            if self.config.scores is None
-            else self.config.scores == "probabilities"
-        )
-        self.name = self.path.stem
-        self.side_needed = round(size / self.config.crop)
-        self.concepts = list(self.config.classes)
-        self._session = Session(network.with_output(self._visual), origin=str(self.path))
-        self.identity = self._fingerprint(network.sha256)
-        self.width = self._try_out()
-
-    def prepare(self, picture: "Image") -> NDArray[np.uint8]:
-        """Cut an upright RGB picture to the network's square."""
-        return self.framing.apply(picture)
-
-    def describe(self, prepared: NDArray[Any]) -> tuple[Vector, Vector]:
-        """Give the visual descriptor (d,) and the posteriors (s,)."""
-        feeds = {self._input.name: self._normalised(prepared)}
-        visual, scores = self._session.run([self._visual, self._scores], feeds)
-        return _pooled(visual[0]), self._posteriors(scores.reshape(-1))
-
-    def _normalised(self, prepared: NDArray[Any]) -> NDArray[Any]:
-        number = _NUMBERS[self._input.number]
-        scale = np.float32(self.config.pixel_range / 255)
-        mean, std = (
-            np.asarray(one, dtype=np.float32) for one in (self.config.mean, self.config.std)
-        )
-        values = (prepared.astype(np.float32) * scale - mean) / std
-        if self.config.channels == "BGR":
-            values = values[:, :, ::-1]
-        if self._channels_first:
-            values = values.transpose(2, 0, 1)
-        return np.ascontiguousarray(values[None], dtype=number)
-
-    def _posteriors(self, scores: Vector) -> Vector:
-        if not self._logits:
-            return scores
-        # Taking the greatest away first leaves the softmax the same and keeps exp in range.
-        weights = np.exp(scores - scores.max())
-        return np.asarray(weights / weights.sum(), dtype=np.float32)
-
-    def _fingerprint(self, weights: str) -> str:
-        settings = asdict(self.config)
-        # Names are no numbers: renaming a class leaves the features what they are.
-        del settings["classes"]
-        settings |= {"scores": self._logits, "visual": self._visual, "output": self._scores}
-        settings |= {"layout": self._channels_first, "size": self.framing.size}
-        return fingerprint({"onnx": _PROTOCOL, "weights": weights, "settings": settings})
-
-    def _try_out(self) -> int:
-        """Describe a grey square: a network that does not fit is found out now, not at picture 1.
-
-        Gives the length of the visual descriptor.
-        """
-        size = self.framing.size
-        visual, posteriors = self.describe(np.full((size, size, 3), 127, dtype=np.uint8))
-        if len(posteriors) != len(self.concepts):
-            raise ModelFileError(
-                f"{self.path} gives {len(posteriors)} class scores, its configuration names "
-                f"{len(self.concepts)} classes. Expected one name per score."
-            )
-        if not self._logits and (posteriors.min() < 0 or posteriors.max() > 1 + 1e-3):
-            raise ModelFileError(
-                f"{self.path} gives scores outside 0 to 1 for a grey picture, so they are no "
-                'probabilities. Set scores = "logits" in its configuration.'
-            )
-        return len(visual)
-
-
-def _layout(path: Path, taken: Input, config: OnnxConfig) -> tuple[bool, int]:
-    """Find out where the channels stand and how large the square is."""
-    if len(taken.shape) != 4 or taken.number not in _NUMBERS:
-        raise ModelFileError(
-            f"{path} takes {taken.number} of shape {taken.shape}; expected one of "
-            f"{', '.join(_NUMBERS)} with 4 axes: pictures, channels, height, width."
-        )
-    if taken.shape[0] not in (None, 1):
-        raise ModelFileError(
-            f"{path} takes {taken.shape[0]} pictures at a time. Export it for one picture, or with "
-            "a free first axis."
-        )
-    if config.layout is None and (taken.shape[1] == 3) == (taken.shape[3] == 3):
-        raise ModelFileError(
-            f"{path} does not tell where its channels stand: its input has shape {taken.shape}. "
-            'Set layout = "NCHW" or "NHWC" in its configuration.'
-        )
-    channels_first = config.layout == "NCHW" if config.layout else taken.shape[1] == 3
-    height, width = taken.shape[2:] if channels_first else taken.shape[1:3]
-    if height != width or (config.size and height and config.size != height):
-        raise ModelFileError(
-            f"{path} takes squares only if height and width agree; its input has shape "
-            f"{taken.shape}, its configuration says size {config.size}."
-        )
-    size = config.size or height
-    if not size:
-        raise ModelFileError(f"{path} takes any size. Set 'size' in its configuration.")
-    return channels_first, size
-
-
-def _pooled(activations: Vector) -> Vector:
-    """Average over places if there are any: a descriptor says what is there, not where."""
-    if activations.ndim == 3:
-        return np.asarray(activations.mean(axis=(1, 2)), dtype=np.float32)
-    return np.ascontiguousarray(activations.reshape(-1))

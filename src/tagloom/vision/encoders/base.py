@@ -1,0 +1,238 @@
+"""What every encoder has in common: its interface, preprocessing, the runtime, class names."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagloom.errors import InvalidInputError, ModelFileError, import_extra
+from tagloom.vision.features import Features
+from tagloom.vision.pictures import DECODING_PROTOCOL
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Vector = NDArray[np.float32]
+View = Literal["centre", "whole"]
+Interpolation = Literal["bicubic", "bilinear"]
+EncoderMetadata = dict[str, Any]
+"""What is remembered of an encoder: plain values, see `Encoder.metadata`."""
+
+_LOG_ERRORS_ONLY = 3
+
+
+@dataclass(frozen=True)
+class Framing:
+    """How a picture of any size becomes the square of pixels that a network takes.
+
+    Parameters
+    ----------
+    size
+        Side of the square, in pixels.
+    crop
+        Side of the centred square that is kept, as a share of the picture's shorter side. Only
+        ``view="centre"`` uses it.
+    view
+        ``"centre"`` keeps the proportions and loses the margin; ``"whole"`` squeezes the whole
+        picture into the square.
+    interpolation
+        How pixels are resampled.
+    """
+
+    size: int
+    crop: float = 1.0
+    view: View = "centre"
+    interpolation: Interpolation = "bicubic"
+
+    def box(self, width: int, height: int) -> tuple[float, float, float, float]:
+        """Return left, top, right and bottom of what is kept of a picture of that size.
+
+        >>> Framing(size=224, crop=0.875).box(256, 320)
+        (16.0, 48.0, 240.0, 272.0)
+        """
+        if self.view == "whole":
+            return (0.0, 0.0, float(width), float(height))
+        side = self.crop * min(width, height)
+        left, top = (width - side) / 2, (height - side) / 2
+        return (left, top, left + side, top + side)
+
+    def apply(self, picture: "Image") -> NDArray[np.uint8]:
+        """Crop and resample an RGB picture to uint8 of shape (size, size, 3) in one step."""
+        from PIL import Image
+
+        resampling = {
+            "bicubic": Image.Resampling.BICUBIC,
+            "bilinear": Image.Resampling.BILINEAR,
+        }[self.interpolation]
+        square = picture.resize((self.size, self.size), resampling, box=self.box(*picture.size))
+        pixels: NDArray[Any] = np.asarray(square)
+        return pixels
+
+
+class Encoder(ABC):
+    """A network that encodes one picture at a time.
+
+    For picture ``x_i`` it returns the visual descriptor, the activations before the last layer, and
+    the class posteriors ``g_i`` in [0, 1]^s, the paper's global semantic descriptor over the
+    vocabulary ``D = {d_1, ..., d_s}``.
+
+    Pictures are encoded one at a time so that the features of a picture never depend on the other
+    pictures of a batch.
+
+    Attributes
+    ----------
+    name
+        A short name for people.
+    identity
+        A fingerprint of all that decides the numbers: weights, preprocessing, chosen outputs.
+        Features are cached under it, so that two encoders never share a cache entry.
+    width
+        Length ``d`` of the visual descriptor.
+    concepts
+        The ``s`` class names, in the order of the posteriors.
+    side_needed
+        Length that a picture's shorter side must keep: how much detail the encoder can use.
+    framing
+        How pictures are cropped and resampled; None where there is no single answer.
+    """
+
+    name: str
+    identity: str
+    width: int
+    concepts: list[str]
+    side_needed: int
+    framing: Framing | None = None
+
+    @abstractmethod
+    def prepare(self, picture: "Image") -> NDArray[Any]:
+        """Turn an upright RGB picture into the array that `encode` takes."""
+
+    @abstractmethod
+    def encode(self, prepared: NDArray[Any]) -> tuple[Vector, Vector]:
+        """Return the visual descriptor (d,) and the posteriors (s,) of one prepared picture."""
+
+    @property
+    def members(self) -> tuple["Encoder", ...]:
+        """The encoders whose features are cached one by one; a plain encoder has only itself."""
+        return (self,)
+
+    def join(self, parts: Sequence[Features]) -> Features:
+        """Make the features of the whole from those of its members."""
+        (only,) = parts
+        return only
+
+    def metadata(self) -> EncoderMetadata:
+        """Return name, view and fingerprint as plain values, for model files.
+
+        The weights are not included: they belong to an installed package or to the user.
+        """
+        return {
+            "kind": type(self).__name__,
+            "name": self.name,
+            "view": None if self.framing is None else self.framing.view,
+            "identity": self.identity,
+        }
+
+
+class PretrainedEncoder(Encoder):
+    """An encoder whose weights are installed with a package, so that its name is enough to load it.
+
+    Attributes
+    ----------
+    family
+        The first part of the name, which is ``family-variant``.
+    variants
+        The names under which users ask for it.
+    """
+
+    family: ClassVar[str]
+    variants: ClassVar[tuple[str, ...]]
+    framing: Framing
+
+    def __init__(self, variant: str, *, view: View = "centre") -> None:
+        if variant not in self.variants:
+            raise InvalidInputError(
+                f"There is no {type(self).__name__} {variant!r}. "
+                f"Available: {', '.join(self.variants)}."
+            )
+        self.name = f"{self.family}-{variant}"
+
+    @classmethod
+    def from_metadata(cls, metadata: EncoderMetadata) -> Self:
+        """Load the encoder that `metadata` describes."""
+        return cls(metadata["name"].removeprefix(f"{cls.family}-"), view=metadata["view"])
+
+
+def fingerprint(parts: Mapping[str, Any]) -> str:
+    """Hash a description made of plain values; equal descriptions have equal fingerprints.
+
+    How files are decoded decides the features as well and is part of every fingerprint.
+
+    >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
+    True
+    """
+    complete = {"decoding": DECODING_PROTOCOL, "parts": dict(parts)}
+    canonical = json.dumps(complete, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+class Session:
+    """A network in onnxruntime that several threads may call at once.
+
+    It encodes one picture with one thread; throughput comes from calling it from as many threads as
+    there are cores. That is as fast as large batches on many threads, and the result does not
+    depend on how the work is divided, to the last bit.
+    """
+
+    def __init__(self, model: bytes, *, origin: str) -> None:
+        runtime = import_extra("onnxruntime", purpose="Turning pictures into numbers")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = _LOG_ERRORS_ONLY
+        try:
+            self._session = runtime.InferenceSession(
+                model, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as problem:  # onnxruntime's own exceptions share no base but this one
+            raise ModelFileError(
+                f"onnxruntime cannot load {origin}: {_first_line(problem)}. Expected a valid ONNX "
+                "network made of operators that the installed onnxruntime knows."
+            ) from problem
+        self._origin = origin
+
+    def run(self, outputs: list[str], feeds: dict[str, NDArray[Any]]) -> list[NDArray[np.float32]]:
+        """Evaluate the named outputs."""
+        try:
+            values = self._session.run(outputs, feeds)
+        except Exception as problem:
+            raise ModelFileError(
+                f"{self._origin} failed on a picture: {_first_line(problem)}. Check the layout and "
+                "the size in its configuration."
+            ) from problem
+        return [np.asarray(value, dtype=np.float32) for value in values]
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).strip().split("\n")[0].rstrip(".")
+
+
+@cache
+def imagenet_classes() -> tuple[str, ...]:
+    """Return the names of the 1000 classes of ILSVRC 2012, in the order that networks use.
+
+    Each is the first WordNet name of its class. The two cranes and the two maillots, which have the
+    same name in WordNet, are distinguished: no two names are the same.
+
+    >>> imagenet_classes()[967]
+    'espresso'
+    """
+    text = (files("tagloom.vision") / "data" / "imagenet_classes.txt").read_text("utf-8")
+    return tuple(text.splitlines())

@@ -1,0 +1,106 @@
+"""Encoders by name, by file, and by the metadata in a model file.
+
+To add an encoder with weights that can be installed, write a `PretrainedEncoder` in a file of its
+own and list it in `PRETRAINED`: `load_encoder`, ``--encoder`` and saved models then know it.
+"""
+
+from collections.abc import Sequence
+
+from tagloom.errors import InvalidInputError
+from tagloom.vision.encoders.base import Encoder, EncoderMetadata, PretrainedEncoder, View
+from tagloom.vision.encoders.combined import CombinedEncoders
+from tagloom.vision.encoders.efficientnet import EfficientNetLite
+from tagloom.vision.encoders.onnx import OnnxEncoder
+
+PRETRAINED: tuple[type[PretrainedEncoder], ...] = (EfficientNetLite,)
+
+
+def load_encoder(names: Sequence[str], *, view: View = "centre") -> Encoder:
+    """Load the encoder of that name or file; several are combined.
+
+    Parameters
+    ----------
+    names
+        ``lite0``, ``lite1``, ``lite2`` or the path of an ``.onnx`` file each.
+    view
+        Whether pretrained encoders take the centre of a picture or the whole; an ONNX file has it
+        in its configuration.
+    """
+    loaded = [_load_one(name, view) for name in names]
+    return loaded[0] if len(loaded) == 1 else CombinedEncoders(loaded)
+
+
+def _load_one(name: str, view: View) -> Encoder:
+    for family in PRETRAINED:
+        if name in family.variants:
+            return family(name, view=view)
+    if name.lower().endswith(".onnx"):
+        return OnnxEncoder(name)
+    available = ", ".join(variant for family in PRETRAINED for variant in family.variants)
+    raise InvalidInputError(
+        f"There is no encoder {name!r}. Available: {available}, or the path of an .onnx file."
+    )
+
+
+def resolve_encoder(encoder: Encoder | None, metadata: EncoderMetadata | None) -> Encoder | None:
+    """Return the encoder for pictures that must be encoded like earlier ones.
+
+    Parameters
+    ----------
+    encoder
+        Checked against `metadata`; None loads the encoder that `metadata` describes.
+    metadata
+        Of the encoder of the earlier pictures; None where it is not known, so that any will do.
+    """
+    if metadata is None:
+        return encoder
+    if encoder is None:
+        return rebuild_encoder(metadata)
+    check_same_encoder(encoder, metadata)
+    return encoder
+
+
+def rebuild_encoder(metadata: EncoderMetadata) -> Encoder:
+    """Load the encoder that `Encoder.metadata` describes.
+
+    Only pretrained encoders and combinations of them can be loaded again. Of others, such as a
+    user's ONNX file, only the fingerprint is known.
+    """
+    _check_pretrained(metadata)
+    encoder = _rebuild(metadata)
+    check_same_encoder(encoder, metadata)
+    return encoder
+
+
+def check_same_encoder(encoder: Encoder, metadata: EncoderMetadata) -> None:
+    """Refuse an encoder that would give other features than the one that `metadata` describes."""
+    if encoder.identity != metadata["identity"]:
+        raise InvalidInputError(
+            f"The pictures were encoded by {_described(metadata)}; {encoder.name} with fingerprint "
+            f"{encoder.identity[:12]} gives other numbers. Pass the same file with the same "
+            "configuration, or fit anew."
+        )
+
+
+def _check_pretrained(metadata: EncoderMetadata) -> None:
+    """Check all members before any network is loaded."""
+    if metadata["kind"] == CombinedEncoders.__name__:
+        for member in metadata["members"]:
+            _check_pretrained(member)
+    elif metadata["kind"] not in {family.__name__ for family in PRETRAINED}:
+        raise InvalidInputError(
+            f"The pictures were encoded by {_described(metadata)}, a {metadata['kind']}, whose "
+            "weights are not in the model file. Pass it as encoder=, or pass Features."
+        )
+
+
+def _rebuild(metadata: EncoderMetadata) -> Encoder:
+    if metadata["kind"] == CombinedEncoders.__name__:
+        members = [_rebuild(member) for member in metadata["members"]]
+        return CombinedEncoders(members, visual=metadata["visual"])
+    (family,) = (one for one in PRETRAINED if one.__name__ == metadata["kind"])
+    return family.from_metadata(metadata)
+
+
+def _described(metadata: EncoderMetadata) -> str:
+    return f"{metadata['name']} with fingerprint {metadata['identity'][:12]}"
