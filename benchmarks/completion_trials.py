@@ -91,7 +91,7 @@ def taught_again(trial: Trial, taught: Taught) -> SemanticTagger:
 
 def rankings(trial: Trial) -> Figures:
     tables = {"tagloom": trial.result.P, "tagloom, raw scores": trial.learned.scores}
-    X = trial.learned.tagger._lesson.training.X
+    X = trial.learned.tagger.training_set_.descriptors.X
     tables |= baseline_scores(X, trial.taught.known, trial.seed)
     figures: Figures = {}
     for name, table in tables.items():

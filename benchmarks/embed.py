@@ -80,7 +80,7 @@ def pick(folder: Path, into: Path, count: int) -> None:
 
 def bare_single(encoder: EfficientNetLite, pixels: list[NDArray[np.uint8]]) -> None:
     with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(encoder.describe, pixels))
+        list(pool.map(encoder.encode, pixels))
 
 
 def bare_batches() -> Callable[[list[NDArray[np.uint8]]], None]:

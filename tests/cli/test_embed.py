@@ -85,7 +85,7 @@ def test_mistakes_are_noticed_before_the_work(folder, tmp_path):
         run(folder, "--out", tmp_path / "gone" / "out.npz")
     with pytest.raises(InvalidInputError, match="no encoder 'vgg'"):
         run(folder, "--encoder", "vgg")
-    assert run(folder, "--workers", "0").exit_code == 2
+    assert run(folder, "--jobs", "0").exit_code == 2
 
 
 def test_a_long_list_of_skipped_files_does_not_bury_the_summary(folder):

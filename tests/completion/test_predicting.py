@@ -10,7 +10,7 @@ from tagloom.vision import load_encoder
 def test_new_pictures_are_tagged_by_probability(finished):
     scenes, done = finished
     found = predict_folder(done.out / "model.tagloom", scenes / "photos", cache=scenes / "cache")
-    P = done.model.probabilities(done.model.tagger._lesson.features)
+    P = done.model.probabilities(done.model.tagger.training_set_.features)
     expected = {
         (done.result.items[row], done.result.labels[column])
         for row, column in zip(*np.nonzero(done.model.thresholds <= P), strict=True)
@@ -24,8 +24,8 @@ def test_new_pictures_are_tagged_by_probability(finished):
 
 def test_pictures_must_be_seen_by_the_encoder_that_saw_the_others(finished):
     scenes, done = finished
-    seen_by = CompletionModel.load(done.out / "model.tagloom").tagger._seen_by
-    assert seen_by["name"] == "efficientnet-lite0"
+    encoder = CompletionModel.load(done.out / "model.tagloom").tagger.encoder_metadata_
+    assert encoder["name"] == "efficientnet-lite0"
     try:
         load_encoder(["lite1"])
     except Exception as missing:

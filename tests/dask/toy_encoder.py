@@ -3,7 +3,7 @@
 import numpy as np
 
 from tagloom.vision import Encoder, Framing
-from tagloom.vision.encoders import fingerprint
+from tagloom.vision.encoders.base import fingerprint
 
 
 class MeanColour(Encoder):
@@ -22,7 +22,7 @@ class MeanColour(Encoder):
     def prepare(self, picture):
         return self.framing.apply(picture)
 
-    def describe(self, prepared):
+    def encode(self, prepared):
         MeanColour.calls += 1
         mean = prepared.reshape(-1, 3).mean(axis=0).astype(np.float32)
         return mean, (mean / max(mean.sum(), 1)).astype(np.float32)

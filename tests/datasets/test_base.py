@@ -6,7 +6,7 @@ from tagloom.datasets import Dataset
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.vision import Encoder, Features, Framing
-from tagloom.vision.encoders import fingerprint
+from tagloom.vision.encoders.base import fingerprint
 
 
 class MeanColour(Encoder):
@@ -20,7 +20,7 @@ class MeanColour(Encoder):
     def prepare(self, picture):
         return self.framing.apply(picture)
 
-    def describe(self, prepared):
+    def encode(self, prepared):
         mean = prepared.reshape(-1, 3).mean(axis=0).astype(np.float32)
         return mean, (mean / max(mean.sum(), 1)).astype(np.float32)
 

@@ -76,9 +76,9 @@ def test_the_papers_form_is_a_word_away(tagger):
     assert set(paper.tuning_.best.params) == {"lam", "ridge", "gamma"}
     assert mean_average_precision(TRUTH[NEW], paper.scores(features_of(NEW))) > 0.7
     by_hand = APGGraph(**paper.tuning_.best.params).fit(
-        paper._training.X, KNOWN, graph=paper.graph_
+        paper.training_set_.descriptors.X, KNOWN, graph=paper.graph_
     )
-    np.testing.assert_array_equal(paper.scores(), by_hand.scores(paper._training.X))
+    np.testing.assert_array_equal(paper.scores(), by_hand.scores(paper.training_set_.descriptors.X))
 
 
 def test_no_training_picture_is_its_own_neighbor(default):
@@ -128,13 +128,13 @@ def test_explanation_adds_up_to_the_score(either, new):
         why = either.explain(items[row], either.classes_[column], pictures)
         assert why.score == pytest.approx(table[row, column], abs=1e-4)
         linear = why.base + why.visual + why.concepts_total + why.pooled_total
-        assert linear + why.like_pictures == pytest.approx(why.score, abs=1e-12)
+        assert linear + why.graph_part == pytest.approx(why.score, abs=1e-12)
 
 
 @pytest.mark.parametrize("new", [False, True])
-def test_what_like_pictures_add_is_what_the_linear_part_lacks(default, new):
+def test_what_graph_part_add_is_what_the_linear_part_lacks(default, new):
     pictures = features_of(NEW) if new else None
-    described = default._described(pictures)
+    described = default._descriptors(pictures)
     linear = np.empty((len(described.items), len(default.classes_)))
     for row, x in enumerate(described.X):
         weights, base = default.learner_.linear_at(x[None], None if new else row)
@@ -143,17 +143,17 @@ def test_what_like_pictures_add_is_what_the_linear_part_lacks(default, new):
     assert np.abs(beyond).max() > 0.05
     for row, column in PLACES:
         why = default.explain(described.items[row], default.classes_[column], pictures)
-        assert why.like_pictures == pytest.approx(beyond[row, column], abs=1e-4)
-        assert f"like pictures: {why.like_pictures:+.2f}" in str(why)
+        assert why.graph_part == pytest.approx(beyond[row, column], abs=1e-4)
+        assert f"similar pictures: {why.graph_part:+.2f}" in str(why)
 
 
-def test_like_pictures_add_nothing_to_a_linear_learner(tagger):
+def test_graph_part_add_nothing_to_a_linear_learner(tagger):
     why = tagger.explain(tagger.items_[0], "boat")
-    assert why.like_pictures == 0
+    assert why.graph_part == 0
     linear = SemanticDiffusion(shrinkage=np.inf, smoothing=0.0)
     alone = SemanticTagger(linear).fit(features_of(TRAIN), KNOWN)
     why = alone.explain(alone.items_[0], "boat")
-    assert why.like_pictures == 0
+    assert why.graph_part == 0
     assert why.n_neighbors == 10
 
 
@@ -164,8 +164,8 @@ def test_neighbors_are_those_of_the_learners_graph(default):
     states, table = KNOWN.states(), default.scores()
     assert why.n_neighbors == np.count_nonzero(joined) >= 20
     assert why.n_neighbors > len(why.carriers) + why.n_known_absent
-    assert [one.affinity for one in why.neighbours] == sorted(joined[joined > 0], reverse=True)
-    for one in why.neighbours:
+    assert [one.affinity for one in why.neighbors] == sorted(joined[joined > 0], reverse=True)
+    for one in why.neighbors:
         other = default.items_.index(one.item)
         assert one.affinity == joined[other]
         assert one.state == State(states[other, column])
@@ -178,7 +178,7 @@ def test_new_pictures_are_explained_by_the_training_pictures_they_join(default):
     for row in range(5):
         why = default.explain(f"new {row}", "boat", twins)
         assert why.n_neighbors == 20
-        assert default.items_[row] in [one.item for one in why.neighbours[:3]]
+        assert default.items_[row] in [one.item for one in why.neighbors[:3]]
 
 
 @pytest.mark.parametrize("n_passes", [1, 2, 3])
@@ -189,9 +189,9 @@ def test_scores_follow_from_the_neighbors_that_are_named(n_passes):
     for pictures in (None, features_of(NEW)):
         items = smoothed.items_ if pictures is None else pictures.items
         why = smoothed.explain(items[3], "boat", pictures)
-        heard = sum(one.affinity * one.score for one in why.neighbours)
-        linear = why.score - why.like_pictures
-        assert why.score == pytest.approx(0.4 * linear + 0.6 * heard, abs=1e-4)
+        smoothed_scores = sum(one.affinity * one.score for one in why.neighbors)
+        linear = why.score - why.graph_part
+        assert why.score == pytest.approx(0.4 * linear + 0.6 * smoothed_scores, abs=1e-4)
 
 
 def test_explanation_names_neighbors_that_carry_the_label(tagger):
@@ -217,7 +217,7 @@ def test_the_concept_behind_a_label_is_that_labels_concept(tagger):
     assert label in str(why)
 
 
-def test_suggestions_are_the_best_of_what_nobody_said(tagger):
+def test_suggestions_are_the_best_of_the_unknown_labels(tagger):
     suggestions = tagger.suggest(n_labels=3)
     assert len(suggestions) == 720
     states, table = KNOWN.states(), tagger.scores()
@@ -273,7 +273,7 @@ def test_a_folder_of_pictures(tmp_path):
     half = known.take(np.arange(12))
     tagger = SemanticTagger(APGGraph(lam=0.1, ridge=1.0), cache=tmp_path / "cache")
     tagger.fit(folder, half)
-    assert [skipped.item for skipped in tagger.report_.skipped] == ["broken.png"]
+    assert [skipped.item for skipped in tagger.embedding_summary_.skipped] == ["broken.png"]
     assert len(tagger.alignment_.without_labels) == 12
     right = tagger.scores()[12:].argmax(axis=1) == known.states()[12:].argmax(axis=1)
     assert right.mean() > 0.9

@@ -1,4 +1,4 @@
-"""Pictures, folders and an encoder whose answers are known."""
+"""Pictures, folders and an encoder whose features are known."""
 
 import io
 import os
@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tagloom.vision import Encoder, Framing
-from tagloom.vision.encoders import fingerprint
+from tagloom.vision.encoders.base import fingerprint
 
 
 class ToyEncoder(Encoder):
@@ -27,7 +27,7 @@ class ToyEncoder(Encoder):
     def prepare(self, picture):
         return self.framing.apply(picture)
 
-    def describe(self, prepared):
+    def encode(self, prepared):
         self.calls += 1
         mean = prepared.reshape(-1, 3).mean(axis=0).astype(np.float32)
         return mean, (mean / max(mean.sum(), 1)).astype(np.float32)

@@ -79,7 +79,7 @@ def test_joining_puts_posteriors_side_by_side():
 
 
 def test_features_of_other_items_are_not_joined():
-    with pytest.raises(InvalidInputError, match="other items than those of one"):
+    with pytest.raises(InvalidInputError, match="two and one are of different items"):
         join_features([features(), features(["b", "a"])], ["one", "two"])
     with pytest.raises(InvalidInputError, match="one source name per part"):
         join_features([features()], [])

@@ -211,7 +211,9 @@ def demonstrate(
         hidden,
         said.n_known,
         n_true - said.n_known,
-        _compared(result, hidden, baseline_scores(tagger._training.X, tagger.known_, seed)),
+        _compared(
+            result, hidden, baseline_scores(tagger.training_set_.descriptors.X, tagger.known_, seed)
+        ),
         came_true(hidden, result.P, finished.model.calibration),
     )
 

@@ -16,7 +16,7 @@ from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels, State, hide_per_class, hide_uniformly, keep_presences
 from tagloom.models.normalization import RowNormalizer
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
-from tagloom.tagger.inputs import Describer
+from tagloom.tagger.inputs import DescriptorPipeline
 from tagloom.vision import Features
 
 # §§ main inputs
@@ -103,8 +103,8 @@ def semantic_features(
     training: Features, test: Features, known: PartialLabels, n_components: float
 ) -> tuple[Pair, Pair]:
     """Return the paper's features, PCA of [visual; s], and s itself."""
-    describer = Describer(None, n_components)
-    described = describer.describe_training(training, known), describer.describe(test)
+    pipeline = DescriptorPipeline(None, n_components)
+    described = pipeline.fit_transform(training, known), pipeline.transform(test)
     return scaled(*(one.X for one in described)), Pair(*(one.S for one in described))
 
 

@@ -1,4 +1,4 @@
-"""`tagloom embed`."""
+"""`tagloom embed`: encode a folder of pictures."""
 
 import json
 import sys
@@ -24,17 +24,17 @@ def embed(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Also write the features to this .npz.")] = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Look at the whole picture, not at its centre square.")
+        bool, typer.Option("--whole", help="Encode the whole picture, not its centre square.")
     ] = False,
-    workers: Annotated[
+    jobs: Annotated[
         int | None, typer.Option(min=1, help="Threads of each kind; else one per core.")
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with exit code 1 if anything was skipped.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the account as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Turn pictures into numbers, once: what the cache knows is not worked out again."""
+    """Encode pictures as features; those in the cache are not encoded again."""
     from tagloom.errors import InvalidInputError
     from tagloom.vision import embed as embed_folder
     from tagloom.vision import load_encoder
@@ -44,42 +44,40 @@ def embed(
             f"{out} must be a file in a folder that exists. Make the folder or choose another name."
         )
     chosen = load_encoder(encoder or ["lite0"], view="whole" if whole else "centre")
-    done = embed_folder(
-        folder, chosen, cache=cache, workers=workers, show_progress=sys.stderr.isatty()
-    )
-    if not done.report.found:
+    done = embed_folder(folder, chosen, cache=cache, n_jobs=jobs, show_progress=sys.stderr.isatty())
+    if not done.summary.found:
         raise InvalidInputError(f"There are no pictures in {folder}.")
     if out is not None:
         done.features().save(out)
     typer.echo(_as_json(done, out) if as_json else _as_text(done, out))
-    if not done.report.ready or (strict and done.report.skipped):
+    if not done.summary.ready or (strict and done.summary.skipped):
         raise typer.Exit(1)
 
 
 def _as_json(done: "Embedding", out: Path | None) -> str:
-    account = done.report.as_dict()
-    account["encoder"] = done.encoder.name
-    account["cache"] = str(done.cache_folder)
-    account["out"] = None if out is None else str(out)
-    return json.dumps(account, indent=2)
+    values = done.summary.as_dict()
+    values["encoder"] = done.encoder.name
+    values["cache"] = str(done.cache_folder)
+    values["out"] = None if out is None else str(out)
+    return json.dumps(values, indent=2)
 
 
 def _as_text(done: "Embedding", out: Path | None) -> str:
-    report = done.report
+    summary = done.summary
     lines = [
-        f"{report.found} found in {report.seconds:.1f} s with {done.encoder.name}",
-        f"  {len(report.embedded)} embedded now",
-        f"  {len(report.cached)} already in the cache",
-        f"  {len(report.duplicates)} duplicates (same bytes)",
-        f"  {len(report.skipped)} skipped",
+        f"{summary.found} found in {summary.seconds:.1f} s with {done.encoder.name}",
+        f"  {len(summary.embedded)} embedded now",
+        f"  {len(summary.cached)} already in the cache",
+        f"  {len(summary.duplicates)} duplicates (same bytes)",
+        f"  {len(summary.skipped)} skipped",
     ]
-    lines += listed([f"{shown(one.item)}: {one.reason}" for one in report.skipped])
-    if report.mislabelled:
-        lines.append(f"  {len(report.mislabelled)} read although misnamed")
-        lines += listed([f"{shown(one.item)}: {one.reason}" for one in report.mislabelled])
-    if report.others:
-        lines.append(f"{len(report.others)} other files, which are no pictures")
-    if report.cached and not report.embedded:
+    lines += listed([f"{shown(one.item)}: {one.reason}" for one in summary.skipped])
+    if summary.mislabelled:
+        lines.append(f"  {len(summary.mislabelled)} read although misnamed")
+        lines += listed([f"{shown(one.item)}: {one.reason}" for one in summary.mislabelled])
+    if summary.others:
+        lines.append(f"{len(summary.others)} other files, which are not pictures")
+    if summary.cached and not summary.embedded:
         lines.append("Nothing to do: every readable picture was in the cache.")
     lines.append(f"cache: {shown(str(done.cache_folder))}")
     if out is not None:
@@ -88,7 +86,7 @@ def _as_text(done: "Embedding", out: Path | None) -> str:
 
 
 def listed(lines: list[str]) -> list[str]:
-    """Indent the first lines; a thousand bad files must not bury the summary."""
+    """Indent the first lines; a thousand bad files must not hide the summary."""
     hidden = len(lines) - _SHOWN
     tail = [f"    ... and {hidden} more; --json lists all"] if hidden > 0 else []
     return [f"    {line}" for line in lines[:_SHOWN]] + tail

@@ -117,7 +117,7 @@ def fit_tagger(
 
     The tagger remembers the `encoder` that saw the pictures: new ones must be seen by the same.
     """
-    tagger = SemanticTagger(encoder=encoder, random_state=options.seed, progress=show_progress)
+    tagger = SemanticTagger(encoder=encoder, random_state=options.seed, verbose=show_progress)
     return tagger.fit(
         features,
         taught.known,

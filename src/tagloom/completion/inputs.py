@@ -82,8 +82,8 @@ def look_at(
 ) -> Pictures:
     """Look at all pictures of a folder, or remember them."""
     done = embed(photos, encoder, cache=cache, show_progress=show_progress)
-    skipped = [Left(one.item, one.reason) for one in done.report.skipped]
-    if not done.report.ready:
+    skipped = [Left(one.item, one.reason) for one in done.summary.skipped]
+    if not done.summary.ready:
         raise _no_pictures(photos, skipped)
     features = done.features()
     kept = np.array([_is_utf8(item) for item in features.items], dtype=bool)

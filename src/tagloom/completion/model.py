@@ -37,8 +37,8 @@ from tagloom.persistence.container import (
     write_model,
 )
 from tagloom.tagger import SemanticTagger
-from tagloom.tagger.inputs import Eyes
 from tagloom.vision import load_encoder
+from tagloom.vision.encoders.registry import resolve_encoder
 
 # §§ main model
 
@@ -159,8 +159,8 @@ def predict_folder(
     """Tag the pictures of a folder; `at_least` stands for the thresholds of all labels."""
     model = CompletionModel.load(model_path)
     given = load_encoder(list(encoder)) if encoder else None
-    eyes = Eyes(given, cache, show_progress, model.tagger._seen_by)
-    pictures = look_at(photos, eyes.chosen(), cache, show_progress=show_progress)
+    chosen = resolve_encoder(given, model.tagger.encoder_metadata_)
+    pictures = look_at(photos, chosen, cache, show_progress=show_progress)
     P = model.probabilities(pictures.features)
     labels = model.tagger.classes_
     items = pictures.features.items

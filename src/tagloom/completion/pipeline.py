@@ -338,7 +338,7 @@ def update(
             "where they lie with --photos (photos= in Python)."
         )
     prepare_out(out, folder)
-    features = model.tagger._lesson.features
+    features = model.tagger.training_set_.features
     read = read_sources(more, folder, features.items, tag_format)
     tell("read", {"readings": read.readings, "matched": read.matched})
     news = read.annotations.to_labels(features.items)

@@ -11,7 +11,6 @@ from scipy import sparse
 from tagloom.errors import InvalidInputError
 from tagloom.labels import State
 from tagloom.neighbors import nearest_neighbors
-from tagloom.semantics import SemanticDescriptor
 from tagloom.tagger.inputs import Descriptors, TrainingSet
 from tagloom.validation import some_of
 
@@ -232,9 +231,7 @@ def _correlations(columns: Array, values: Array) -> Array:
         np.einsum("ij,ij->j", centred, centred) * np.sum((values - values.mean()) ** 2)
     )
     together = centred.T @ (values - values.mean())
-    return np.asarray(
-        np.divide(together, spread, out=np.zeros_like(together), where=spread > 0)
-    )
+    return np.asarray(np.divide(together, spread, out=np.zeros_like(together), where=spread > 0))
 
 
 def _neighbors(

@@ -277,9 +277,7 @@ class TrainingSet(NamedTuple):
         """Match labels to pictures and compute their descriptors."""
         alignment = align(as_partial_labels(Y), features.items)
         pipeline = DescriptorPipeline(descriptor, n_components)
-        return cls(
-            features, alignment, pipeline, pipeline.fit_transform(features, alignment.known)
-        )
+        return cls(features, alignment, pipeline, pipeline.fit_transform(features, alignment.known))
 
     @property
     def known(self) -> PartialLabels:

@@ -233,7 +233,8 @@ class SemanticTagger(BaseEstimator):
         descriptors, and none is its own neighbour. A training picture that is passed again is
         treated as a new one, whose nearest neighbour is itself.
         """
-        return self.training_set_.scores(self.learner_, self._descriptors(pictures))
+        descriptors = self._descriptors(pictures)
+        return self.training_set_.scores(self.learner_, descriptors)
 
     def suggest(self, pictures: Pictures | None = None, n_labels: int = 5) -> list[Suggestion]:
         """Return the unknown labels of highest score for each picture."""
@@ -251,10 +252,11 @@ class SemanticTagger(BaseEstimator):
         The learner must have a linear part, to which a graph may add.
         """
         check_integer("n_reasons", n_reasons, at_least=1)
+        descriptors = self._descriptors(pictures)
         return explain_score(
             self.learner_,
             self.training_set_,
-            self._descriptors(pictures),
+            descriptors,
             item,
             label,
             n_neighbors=self.n_neighbors,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _VISUAL, _POSTERIOR = "visual:", "posterior:"
 _ROUNDING = 1e-3
 
+
 @dataclass(frozen=True)
 class Features:
     """Visual descriptors and class posteriors of a collection.
@@ -85,8 +86,8 @@ def join_features(
     for part, source in zip(parts, sources, strict=True):
         if part.items != parts[0].items:
             raise InvalidInputError(
-                f"The features of {source} are of other items than those of {sources[0]} and cannot "
-                f"be joined. Expected the same {len(parts[0])} items in the same order."
+                f"The features of {source} and {sources[0]} are of different items and cannot be "
+                f"joined. Expected the same {len(parts[0])} items in the same order."
             )
     chosen = parts if visual == "all" else parts[:1]
     return Features(

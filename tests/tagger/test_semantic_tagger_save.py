@@ -18,9 +18,9 @@ from tagloom.models import (
 from tagloom.persistence import container as saving
 from tagloom.semantics import ConceptSelector, LocalDescriptor, SemanticDescriptor
 from tagloom.tagger import SemanticTagger
-from tagloom.vision import CombinedEncoders, Encoder, Features, Framing
-from tagloom.vision.choice import encoder_facts, recall_encoder
-from tagloom.vision.encoders import fingerprint
+from tagloom.vision import Encoder, Features, Framing
+from tagloom.vision.encoders.base import fingerprint
+from tagloom.vision.encoders.registry import rebuild_encoder
 
 LEARNERS = {
     "tuned": "diffusion",
@@ -204,7 +204,7 @@ def test_the_header_tells_what_is_inside(content, tmp_path):
 
 
 class MeanColour(Encoder):
-    """Stands for a user's own network: nobody but the user can make it again."""
+    """Stands for a user's own network: only the user can load it again."""
 
     def __init__(self, name="mine", size=8):
         self.name, self.framing, self.side_needed, self.width = name, Framing(size), size, 3
@@ -214,7 +214,7 @@ class MeanColour(Encoder):
     def prepare(self, picture):
         return self.framing.apply(picture)
 
-    def describe(self, prepared):
+    def encode(self, prepared):
         mean = prepared.reshape(-1, 3).mean(axis=0).astype(np.float32)
         return mean, mean / max(mean.sum(), 1)
 
@@ -240,7 +240,7 @@ def test_a_users_encoder_is_asked_for_only_when_a_folder_is_given(photos, tmp_pa
     tagger.fit(photos, known).save(path)
     loaded = SemanticTagger.load(path)
     np.testing.assert_array_equal(loaded.scores(), tagger.scores())
-    with pytest.raises(InvalidInputError, match=r"seen by the encoder mine .* Pass it as"):
+    with pytest.raises(InvalidInputError, match=r"encoded by mine .* Pass it as"):
         loaded.scores(photos)
     with pytest.raises(InvalidInputError, match="gives other numbers"):
         SemanticTagger.load(path, MeanColour(size=9))
@@ -267,12 +267,4 @@ def test_the_default_encoder_is_found_again(photos, tmp_path):
     metadata = read_metadata(tmp_path / "m").metadata["encoder"]
     assert (metadata["name"], metadata["view"]) == ("efficientnet-lite0", "centre")
     with pytest.raises(InvalidInputError, match="gives other numbers"):
-        recall_encoder(metadata | {"view": "whole"})
-
-
-def test_combined_encoders_tell_of_their_members_and_need_all_of_them():
-    both = CombinedEncoders([MeanColour("a"), MeanColour("b")], visual="all")
-    metadata = encoder_facts(both)
-    assert [member["name"] for member in metadata["members"]] == ["a", "b"]
-    with pytest.raises(InvalidInputError, match="seen by the encoder a with"):
-        recall_encoder(metadata)
+        rebuild_encoder(metadata | {"view": "whole"})

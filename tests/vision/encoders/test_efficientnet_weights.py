@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tagloom.errors import ModelFileError
-from tagloom.vision.efficientnet import read_torch_weights
+from tagloom.vision.encoders.efficientnet import read_torch_weights
 
 quick = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -8,7 +8,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, add_known, hide_per_class
 from tagloom.models import APGGraph, SemanticDiffusion
 from tagloom.tagger import SemanticTagger
-from tagloom.tagger.semantic_tagger import carried
+from tagloom.tagger.semantic_tagger import translated_coef
 from tagloom.vision import Features
 
 PAPER = APGGraph(lam=1.0, gamma=0.01, ridge=1.0, tol=1e-5)
@@ -107,14 +107,14 @@ def test_a_warm_start_is_nearer_than_a_cold_one():
     assert tagger.refit(slightly_less).learner_.n_iter_ < n_cold
 
 
-def test_what_m_said_is_carried_to_features_that_can_say_it():
+def test_m_is_translated_to_features_that_can_express_it():
     tagger = SemanticTagger(PAPER, n_components=None).fit(features_of(TRAIN), KNOWN)
-    before, M = tagger._lesson, tagger.learner_.coef_
+    before, M = tagger.training_set_, tagger.learner_.coef_
     shuffled = KNOWN.select(KNOWN.labels[::-1])
-    after = SemanticTagger(PAPER, n_components=None).fit(features_of(TRAIN), shuffled)._lesson
-    moved = carried(M, before, after)
-    said = before.training.X @ M
-    np.testing.assert_allclose(after.training.X @ moved[:, ::-1], said, atol=1e-3)
+    after = SemanticTagger(PAPER, n_components=None).fit(features_of(TRAIN), shuffled).training_set_
+    moved = translated_coef(M, before, after)
+    scores = before.descriptors.X @ M
+    np.testing.assert_allclose(after.descriptors.X @ moved[:, ::-1], scores, atol=1e-3)
 
 
 def test_a_failed_refit_leaves_the_tagger_as_it_was(model):

@@ -1,4 +1,4 @@
-"""Sixty files of the kind that real folders hold and programs stumble over."""
+"""Sixty files of the kinds that real folders hold and programs fail on."""
 
 import io
 import json
@@ -145,24 +145,24 @@ def run(*arguments):
     )
 
 
-def test_none_crashes_it_and_every_one_is_accounted_for(hostile, tmp_path):
+def test_none_crashes_it_and_every_file_is_in_the_summary(hostile, tmp_path):
     done = run(hostile, "--cache", tmp_path / "cache", "--json")
     assert done.stderr == ""
     assert done.returncode == 0
-    account = json.loads(done.stdout)
-    reasons = {one["item"]: one["reason"] for one in account["skipped"]}
-    # Who may read everything, an administrator, can read the locked file as well.
+    summary = json.loads(done.stdout)
+    reasons = {one["item"]: one["reason"] for one in summary["skipped"]}
+    # An administrator can read the locked file as well.
     locked = int(os.access(hostile / "locked.jpg", os.R_OK))
-    assert account["embedded"] == 30 + 5 + 1 + locked
-    assert account["duplicates"] == [
+    assert summary["embedded"] == 30 + 5 + 1 + locked
+    assert summary["duplicates"] == [
         {"item": "link.jpg", "of": "grey.jpg"},
         {"item": "twin.jpg", "of": "plain.jpg"},
     ]
-    assert len(account["others"]) == 3
-    assert len(account["mislabelled"]) == 5
+    assert len(summary["others"]) == 3
+    assert len(summary["mislabelled"]) == 5
     unreadable = {"loop", "nowhere.jpg", "pipe.jpg"} | (set() if locked else {"locked.jpg"})
     assert set(reasons) == {name for name, _ in bad_files()} | unreadable
-    assert account["found"] + len(account["others"]) == COUNT
+    assert summary["found"] + len(summary["others"]) == COUNT
     assert "cut short" in reasons["half.jpg"]
     assert "empty" in reasons["empty.jpg"]
     for name in ("bomb.png", "wide bomb.png", "large.png"):

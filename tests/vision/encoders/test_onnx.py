@@ -104,16 +104,16 @@ def save(tmp_path):
     return write
 
 
-def describe(path, picture):
+def encode(path, picture):
     encoder = OnnxEncoder(path)
-    return encoder, *encoder.describe(encoder.prepare(picture))
+    return encoder, *encoder.encode(encoder.prepare(picture))
 
 
 @pytest.mark.parametrize("ends_in_softmax", [False, True])
 @pytest.mark.parametrize("dropout", [False, True])
 def test_vgg_gives_fc7_and_posteriors(save, picture, ends_in_softmax, dropout):
     path = save(vgg_like(softmax=ends_in_softmax, dropout=dropout))
-    encoder, visual, posteriors = describe(path, picture)
+    encoder, visual, posteriors = encode(path, picture)
     flat = np.maximum(convolved(normalised(np.asarray(picture))), 0).reshape(-1)
     fc7 = np.maximum(FLAT @ flat, 0)
     assert encoder.width == HIDDEN
@@ -122,7 +122,7 @@ def test_vgg_gives_fc7_and_posteriors(save, picture, ends_in_softmax, dropout):
 
 
 def test_resnet_gives_pooled_features_and_posteriors(save, picture):
-    encoder, visual, posteriors = describe(save(resnet_like()), picture)
+    encoder, visual, posteriors = encode(save(resnet_like()), picture)
     seen = convolved(normalised(np.asarray(picture)))
     pooled = (np.maximum(seen, 0) + seen).mean(axis=(1, 2))
     assert encoder.concepts == CONFIG["classes"]
@@ -133,7 +133,7 @@ def test_resnet_gives_pooled_features_and_posteriors(save, picture):
 def test_bgr_and_pixels_up_to_one(save, picture):
     swapped = np.ascontiguousarray(KERNEL[:, ::-1])
     network = resnet_like()
-    _, expected, _ = describe(save(network), picture)
+    _, expected, _ = encode(save(network), picture)
     for tensor in network.graph.initializer:
         if tensor.name == "kernel":
             tensor.CopyFrom(numpy_helper.from_array(swapped, "kernel"))
@@ -144,32 +144,32 @@ def test_bgr_and_pixels_up_to_one(save, picture):
         mean=[value / 255 for value in CONFIG["mean"]],
         std=[value / 255 for value in CONFIG["std"]],
     )
-    np.testing.assert_allclose(describe(path, picture)[1], expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(encode(path, picture)[1], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_channels_last_is_read_off_the_input(save, picture):
-    _, expected, _ = describe(save(resnet_like()), picture)
+    _, expected, _ = encode(save(resnet_like()), picture)
     network = resnet_like(shape=(1, SIZE, SIZE, 3))
     network.graph.node.insert(0, node("Transpose", ["x"], ["turned"], perm=[0, 3, 1, 2]))
     network.graph.node[1].input[0] = "turned"
-    np.testing.assert_allclose(describe(save(network), picture)[1], expected, rtol=1e-6)
+    np.testing.assert_allclose(encode(save(network), picture)[1], expected, rtol=1e-6)
 
 
 def test_a_named_tensor_with_places_is_averaged(save, picture):
-    _, visual, _ = describe(save(resnet_like(), visual="seen"), picture)
+    _, visual, _ = encode(save(resnet_like(), visual="seen"), picture)
     seen = np.maximum(convolved(normalised(np.asarray(picture))), 0)
     np.testing.assert_allclose(visual, seen.mean(axis=(1, 2)), rtol=1e-4, atol=1e-5)
 
 
 def test_a_toml_configuration_with_names_in_a_file(save, tmp_path, picture):
     path = save(resnet_like())
-    expected = describe(path, picture)[2]
+    expected = encode(path, picture)[2]
     (tmp_path / "net.json").unlink()
     (tmp_path / "names.txt").write_text("v\nw\nx\ny\nz\n")
     (tmp_path / "net.toml").write_text(
         'mean = [100, 110, 120]\nstd = [50, 60, 70]\nclasses = "names.txt"\n'
     )
-    encoder, _, posteriors = describe(path, picture)
+    encoder, _, posteriors = encode(path, picture)
     assert encoder.concepts == ["v", "w", "x", "y", "z"]
     np.testing.assert_array_equal(posteriors, expected)
 
@@ -216,9 +216,13 @@ def test_a_wrong_configuration_is_explained(save, settings, message):
         (resnet_like(outputs=("scores", "seen")), {}, "has 2 outputs"),
         (resnet_like(shape=(4, 3, SIZE, SIZE)), {}, "takes 4 pictures at a time"),
         (resnet_like(shape=("n", 3, "h", "w")), {}, "takes any size"),
-        (resnet_like(shape=("n", "c", SIZE, SIZE)), {}, "where its channels stand"),
-        (resnet_like(shape=("n", 3, SIZE, 9)), {}, "takes squares only"),
-        (resnet_like(), {"size": 9}, "configuration says size 9"),
+        (
+            resnet_like(shape=("n", "c", SIZE, SIZE)),
+            {},
+            "which axis holds the channels",
+        ),
+        (resnet_like(shape=("n", 3, SIZE, 9)), {}, "must take squares"),
+        (resnet_like(), {"size": 9}, "configuration has size 9"),
         (resnet_like(number=TensorProto.INT64), {}, "takes INT64"),
     ],
 )
@@ -233,7 +237,7 @@ def test_a_network_without_a_dense_layer_asks_for_a_name(save, picture):
     network = model(nodes, {"kernel": np.concatenate([KERNEL, KERNEL[:1]])})
     with pytest.raises(ModelFileError, match="from a GlobalAveragePool: set 'visual'"):
         OnnxEncoder(save(network))
-    _, visual, posteriors = describe(save(network, visual="seen"), picture)
+    _, visual, posteriors = encode(save(network, visual="seen"), picture)
     assert (len(visual), len(posteriors)) == (5, 5)
     assert posteriors.sum() == pytest.approx(1)
 
@@ -262,10 +266,10 @@ def test_a_missing_configuration_shows_one(save, tmp_path):
 def test_weights_in_a_file_of_their_own_are_read_and_count(save, tmp_path, picture):
     network = resnet_like()
     path = save(network)
-    _, expected, _ = describe(path, picture)
+    _, expected, _ = encode(path, picture)
     path.unlink()
     onnx.save(network, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
-    outside, visual, _ = describe(path, picture)
+    outside, visual, _ = encode(path, picture)
     np.testing.assert_array_equal(visual, expected)
     raw = bytearray((tmp_path / "weights.bin").read_bytes())
     raw[3] ^= 1

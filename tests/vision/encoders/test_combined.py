@@ -3,22 +3,22 @@ import pytest
 from PIL import Image
 
 from tagloom.errors import InvalidInputError
-from tagloom.vision import CombinedEncoders, load_encoder
+from tagloom.vision import CombinedEncoders
 
 
-def test_descriptions_stand_side_by_side(make_toy):
+def test_features_are_concatenated(make_toy):
     one, other = make_toy("one", size=8), make_toy("other", size=2)
     picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8))
-    expected = [member.describe(member.prepare(picture)) for member in (one, other)]
+    expected = [member.encode(member.prepare(picture)) for member in (one, other)]
     for visual_mode, width in (("first", 3), ("all", 6)):
         both = CombinedEncoders([one, other], visual=visual_mode)
-        visual, posteriors = both.describe(both.prepare(picture))
+        visual, posteriors = both.encode(both.prepare(picture))
         assert len(visual) == both.width == width
         np.testing.assert_array_equal(posteriors, np.concatenate([expected[0][1], expected[1][1]]))
         np.testing.assert_array_equal(visual[:3], expected[0][0])
 
 
-def test_only_shared_names_carry_their_source(make_toy):
+def test_only_shared_names_are_followed_by_their_source(make_toy):
     one, other = make_toy("one"), make_toy("other")
     other.concepts = ["road", "red", "sky"]
     assert CombinedEncoders([one, other]).concepts == [
@@ -45,12 +45,3 @@ def test_what_cannot_be_combined_is_refused(make_toy):
         CombinedEncoders([])
     with pytest.raises(InvalidInputError, match="'first' or 'all'"):
         CombinedEncoders([make_toy()], visual="last")
-
-
-def test_names_become_encoders():
-    assert load_encoder(["lite0"]).name == "efficientnet-lite0"
-    both = load_encoder(["lite0", "lite1"])
-    assert both.name == "efficientnet-lite0+efficientnet-lite1"
-    assert len(both.concepts) == len(set(both.concepts)) == 2000
-    with pytest.raises(InvalidInputError, match=r"no encoder 'vgg'\. Available: lite0"):
-        load_encoder(["vgg"])

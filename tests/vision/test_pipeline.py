@@ -18,14 +18,14 @@ def cache(tmp_path):
 
 
 def test_features_stand_in_the_order_of_the_items(folder, cache, toy):
-    done = embed(folder, toy, cache=cache, workers=3)
+    done = embed(folder, toy, cache=cache, n_jobs=3)
     features = done.features()
-    assert features.items == [item for item, _ in done.report.ready]
+    assert features.items == [item for item, _ in done.summary.ready]
     assert features.items[-1] == "more/9.png"
     assert features.concepts == ["red", "green", "blue"]
     for item, visual in zip(features.items, features.visual, strict=True):
         picture = decode((folder / item).read_bytes())
-        np.testing.assert_array_equal(visual, toy.describe(toy.prepare(picture))[0])
+        np.testing.assert_array_equal(visual, toy.encode(toy.prepare(picture))[0])
 
 
 def test_a_second_run_works_nothing_out(folder, cache, toy):
@@ -33,25 +33,25 @@ def test_a_second_run_works_nothing_out(folder, cache, toy):
     calls = toy.calls
     second = embed(folder, toy, cache=cache)
     assert toy.calls == calls == 10
-    assert not second.report.embedded
-    assert len(second.report.cached) == 10
+    assert not second.summary.embedded
+    assert len(second.summary.cached) == 10
 
 
 def test_a_moved_picture_is_known_a_changed_one_is_not(folder, cache, toy, picture_bytes):
     embed(folder, toy, cache=cache)
     (folder / "0.png").rename(folder / "moved.png")
     (folder / "1.png").write_bytes(picture_bytes(99))
-    report = embed(folder, toy, cache=cache).report
-    assert report.embedded == ["1.png"]
-    assert "moved.png" in report.cached
+    summary = embed(folder, toy, cache=cache).summary
+    assert summary.embedded == ["1.png"]
+    assert "moved.png" in summary.cached
 
 
 def test_equal_files_are_worked_out_once_and_all_have_features(folder, cache, toy):
     for name in ("a.png", "z.png", "more/0.png"):
         (folder / name).write_bytes((folder / "0.png").read_bytes())
-    done = embed(folder, toy, cache=cache, workers=4)
+    done = embed(folder, toy, cache=cache, n_jobs=4)
     assert toy.calls == 10
-    assert done.report.duplicates == [
+    assert done.summary.duplicates == [
         ("a.png", "0.png"),
         ("more/0.png", "0.png"),
         ("z.png", "0.png"),
@@ -66,27 +66,27 @@ def test_equal_damaged_files_are_all_skipped_with_the_reason(tmp_path, cache, to
     half = picture_bytes(kind="JPEG")[:400]
     for name in ("a.jpg", "b.jpg", "c.jpg"):
         (tmp_path / name).write_bytes(half)
-    report = embed(tmp_path, toy, cache=cache, workers=3).report
-    assert [one.item for one in report.skipped] == ["a.jpg", "b.jpg", "c.jpg"]
-    assert len({one.reason for one in report.skipped}) == 1
-    assert not report.ready
+    summary = embed(tmp_path, toy, cache=cache, n_jobs=3).summary
+    assert [one.item for one in summary.skipped] == ["a.jpg", "b.jpg", "c.jpg"]
+    assert len({one.reason for one in summary.skipped}) == 1
+    assert not summary.ready
 
 
 def test_a_misnamed_picture_is_read_and_noted(tmp_path, cache, toy, picture_bytes):
     (tmp_path / "a.jpg").write_bytes(picture_bytes(kind="PNG"))
     (tmp_path / "b.txt").write_bytes(picture_bytes(1, kind="GIF"))
-    report = embed(tmp_path, toy, cache=cache).report
-    assert report.embedded == ["a.jpg", "b.txt"]
-    assert [one.reason for one in report.mislabelled] == [
+    summary = embed(tmp_path, toy, cache=cache).summary
+    assert summary.embedded == ["a.jpg", "b.txt"]
+    assert [one.reason for one in summary.mislabelled] == [
         "its ending says JPEG, its content is PNG",
         "its ending says no picture, its content is GIF",
     ]
 
 
-def test_the_number_of_workers_changes_nothing(folder, tmp_path, toy):
+def test_the_number_of_threads_changes_nothing(folder, tmp_path, toy):
     results = [
-        embed(folder, toy, cache=tmp_path / f"cache{workers}", workers=workers).features()
-        for workers in (1, 2, 7)
+        embed(folder, toy, cache=tmp_path / f"cache{n_jobs}", n_jobs=n_jobs).features()
+        for n_jobs in (1, 2, 7)
     ]
     for other in results[1:]:
         assert other.items == results[0].items
@@ -118,26 +118,26 @@ def test_a_members_features_do_not_depend_on_its_company(tmp_path, make_toy, pic
 
 def test_an_interrupt_keeps_what_was_done(folder, cache, make_toy):
     class Interrupted(make_toy):
-        def describe(self, prepared):
+        def encode(self, prepared):
             if self.calls == 5:
                 raise KeyboardInterrupt
-            return super().describe(prepared)
+            return super().encode(prepared)
 
     encoder = Interrupted()
     with pytest.raises(KeyboardInterrupt):
-        embed(folder, encoder, cache=cache, workers=1)
+        embed(folder, encoder, cache=cache, n_jobs=1)
     with FeatureCache(cache) as opened:
         assert len(opened.known(encoder)) == 5
-    assert len(embed(folder, make_toy(), cache=cache).report.embedded) == 5
+    assert len(embed(folder, make_toy(), cache=cache).summary.embedded) == 5
 
 
 def test_only_a_bounded_number_of_pictures_is_under_way(folder, make_toy):
     gate = threading.Event()
 
     class Slow(make_toy):
-        def describe(self, prepared):
+        def encode(self, prepared):
             gate.wait(10)
-            return super().describe(prepared)
+            return super().encode(prepared)
 
     asked = []
 
@@ -146,7 +146,7 @@ def test_only_a_bounded_number_of_pictures_is_under_way(folder, make_toy):
             asked.append(number)
             yield "0.png"
 
-    pipeline = Pipeline(folder, (Slow(),), [set()], workers=2, max_pixels=10**6)
+    pipeline = Pipeline(folder, (Slow(),), [set()], n_jobs=2, max_pixels=10**6)
     outcomes = pipeline.run(items())
     opener = threading.Timer(0.2, gate.set)
     opener.start()
@@ -159,8 +159,8 @@ def test_only_a_bounded_number_of_pictures_is_under_way(folder, make_toy):
 def test_senseless_limits_are_refused(folder, toy):
     with pytest.raises(InvalidInputError, match="'max_pixels' parameter must be in the range"):
         embed(folder, toy, max_pixels=10**12)
-    with pytest.raises(InvalidInputError, match="'workers' parameter must be at least 1"):
-        embed(folder, toy, workers=0)
+    with pytest.raises(InvalidInputError, match="'n_jobs' parameter must be at least 1"):
+        embed(folder, toy, n_jobs=0)
 
 
 RUN = """
@@ -171,12 +171,12 @@ from tagloom.vision import embed, pipeline
 pipeline._ENTRIES_PER_TRANSACTION = 4
 
 class Slow(ToyEncoder):
-    def describe(self, prepared):
+    def encode(self, prepared):
         time.sleep(0.01)
-        return super().describe(prepared)
+        return super().encode(prepared)
 
 print("ready", flush=True)
-embed(sys.argv[1], Slow(), cache=sys.argv[2], workers=2)
+embed(sys.argv[1], Slow(), cache=sys.argv[2], n_jobs=2)
 """
 
 
@@ -211,7 +211,7 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(hundred, tmp_path, toy
             kept = len(opened.known(toy))
     assert kept < 100
     last = embed(hundred, toy, cache=cache)
-    assert len(last.report.cached) == kept
+    assert len(last.summary.cached) == kept
     features = last.features()
     assert features.items == unbroken.items
     assert features.visual.tobytes() == unbroken.visual.tobytes()
@@ -225,6 +225,6 @@ def test_two_runs_at_once_agree(hundred, tmp_path, toy, request):
         run.communicate(timeout=120)
     assert [run.returncode for run in runs] == [0, 0]
     both = embed(hundred, toy, cache=cache)
-    assert len(both.report.cached) == 100
+    assert len(both.summary.cached) == 100
     alone = embed(hundred, toy, cache=tmp_path / "alone").features()
     assert both.features().visual.tobytes() == alone.visual.tobytes()

