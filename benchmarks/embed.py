@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from tagloom.vision import EfficientNetLite, decode, embed, find_pictures
-from tagloom.vision.efficientnet import (
-    _VARIANTS,
-    _checked_weights,
+from tagloom.vision.encoders.efficientnet import (
+    VARIANTS,
     build_efficientnet,
     read_torch_weights,
+    verified_weights,
 )
 from tagloom.vision.pipeline import available_cores
 
@@ -84,8 +84,8 @@ def bare_single(encoder: EfficientNetLite, pixels: list[NDArray[np.uint8]]) -> N
 
 
 def bare_batches() -> Callable[[list[NDArray[np.uint8]]], None]:
-    kind = _VARIANTS["lite0"]
-    weights = read_torch_weights(_checked_weights("lite0", kind))
+    kind = VARIANTS["lite0"]
+    weights = read_torch_weights(verified_weights("lite0", kind))
     graph = build_efficientnet(weights, size=kind.size, depth=kind.depth, batch=BATCH)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = available_cores()
