@@ -1,4 +1,4 @@
-"""Average precision of all labels: ours beside a loop over scikit-learn's, in turns.
+"""Average precision of all labels: tagloom against a loop over scikit-learn's, alternating.
 
     python benchmarks/metrics.py --items 12500 --labels 291
 
@@ -17,7 +17,7 @@ from tagloom.metrics import at_top_k, average_precision, average_precision_per_i
 
 
 def problem(n_items: int, n_labels: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """Make labels of very unequal frequency, 6 to an item, and scores that know of them."""
+    """Make labels of very unequal frequency, 6 to an item, and scores correlated with them."""
     rng = np.random.default_rng(0)
     frequency = np.geomspace(0.001, 1.0, n_labels)
     frequency *= 6 / frequency.sum()
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=291)
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args()
-    print(f"{options.items:,} items x {options.labels} labels, {options.repeats} turns, medians")
+    print(f"{options.items:,} items x {options.labels} labels, {options.repeats} rounds, medians")
     for dtype in ("float32", "float64"):
         compare(*problem(options.items, options.labels, dtype), options.repeats)
     truth, scores = problem(options.items, options.labels, "float32")

@@ -1,12 +1,12 @@
 """Our neighbour searches beside scikit-learn's brute force and pynndescent: time, recall, memory.
 
-Rows come in clusters of a hundred, with the falling energy that PCA leaves; `--features` takes the
-table of an .npz file instead and draws further rows between neighbours in it. Each search runs in a
-process of its own, so that its peak of memory is its own, and the rounds take turns. Seconds of the
-clock and of the processors are told: on a busy machine the latter are the better measure.
+Rows come in clusters of a hundred, with variances that decrease as after PCA; `--features` takes
+the table of an .npz file instead and draws further rows between neighbours in it. Each search runs
+in its own process, so that peak memory can be measured, and the rounds alternate. Wall-clock and
+CPU seconds are printed: on a busy machine the latter are the better measure.
 
-    python benchmarks/neighbours.py --rows 20000 100000 --rounds 3
-    python benchmarks/neighbours.py --rows 1000000 --methods approximate pynndescent
+    python benchmarks/neighbors.py --rows 20000 100000 --rounds 3
+    python benchmarks/neighbors.py --rows 1000000 --algorithms approximate pynndescent
 """
 
 import argparse
@@ -28,7 +28,7 @@ SAMPLE = 1000
 
 
 def made_rows(n: int, d: int) -> np.ndarray:
-    """Return clusters of a hundred rows whose columns have falling energy."""
+    """Return clusters of a hundred rows whose columns have decreasing variances."""
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((max(1, n // 100), d), dtype=np.float32)
     X = rng.standard_normal((n, d), dtype=np.float32)
@@ -62,13 +62,13 @@ def drawn_rows(path: Path, key: str, n: int, d: int) -> np.ndarray:
 
 
 def memory(what: str) -> float:
-    """Return a figure of this process's memory in MiB, as Linux tells it."""
+    """Return a figure of this process's memory in MiB, as Linux reports it."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 1024
 
 
 def searcher(algorithm: str, k: int) -> Callable[[np.ndarray, np.ndarray | None], np.ndarray]:
-    """Return a search for the neighbours of queries, or of the rows among themselves."""
+    """Return a search for the neighbours of queries, or of all rows (a self-search)."""
     if algorithm == "scikit-learn":
         from sklearn.neighbors import NearestNeighbors
 
@@ -91,14 +91,14 @@ def search(algorithm: str, folder: Path, k: int, n_queries: int) -> dict[str, fl
     X = np.load(folder / "rows.npy")
     drawn, truth = np.load(folder / "drawn.npy"), np.load(folder / "truth.npy")
     search_in = searcher(algorithm, k)
-    search_in(X[:3000].copy(), None)  # what is compiled or loaded at first is not timed
+    search_in(X[:3000].copy(), None)  # compilation and imports are not timed
     queries = X[:n_queries] if n_queries else None
-    before = memory("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    baseline = memory("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     clock, processors = time.perf_counter(), time.process_time()
     found = search_in(X, queries)
     clock, processors = time.perf_counter() - clock, time.process_time() - processors
-    above = memory("VmHWM") - before
+    above = memory("VmHWM") - baseline
     factor = len(X) / n_queries if n_queries else 1.0
     recall = 1.0
     if not n_queries:
@@ -121,7 +121,7 @@ def prepare(options: argparse.Namespace, n: int, folder: Path) -> None:
     else:
         X = made_rows(n, options.columns)
     drawn = np.sort(np.random.default_rng(1).choice(n, min(n, SAMPLE), replace=False))
-    k = options.neighbours
+    k = options.neighbors
     found = nearest_neighbors(X, k + 1, X[drawn], algorithm="exact").indices
     own = found == drawn[:, None]
     own[~own.any(axis=1), -1] = True
@@ -130,24 +130,28 @@ def prepare(options: argparse.Namespace, n: int, folder: Path) -> None:
     np.save(folder / "truth.npy", found[~own].reshape(len(drawn), k))
 
 
-def apart(algorithm: str, folder: Path, k: int, n_queries: int) -> dict[str, float]:
-    """Run one search in a process of its own."""
+def in_subprocess(algorithm: str, folder: Path, k: int, n_queries: int) -> dict[str, float]:
+    """Run one search in its own process."""
     command = [sys.executable, __file__, "--one", algorithm, str(folder), str(k), str(n_queries)]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return dict(json.loads(answer.splitlines()[-1]))
 
 
 def compare(options: argparse.Namespace, n: int) -> None:
-    """Let the searches take turns, and tell the median of each."""
+    """Alternate the searches, and print the median of each."""
     few = options.queries if n > options.whole else 0
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         prepare(options, n, folder)
-        runs: dict[str, list[dict[str, float]]] = {algorithm: [] for algorithm in options.methods}
+        runs: dict[str, list[dict[str, float]]] = {
+            algorithm: [] for algorithm in options.algorithms
+        }
         for _ in range(options.rounds):
-            for algorithm in options.methods:
+            for algorithm in options.algorithms:
                 n_queries = few if algorithm in BRUTE else 0
-                runs[algorithm].append(apart(algorithm, folder, options.neighbours, n_queries))
+                runs[algorithm].append(
+                    in_subprocess(algorithm, folder, options.neighbors, n_queries)
+                )
                 print(f"  {n:,} {algorithm} {runs[algorithm][-1]}", file=sys.stderr, flush=True)
     for algorithm, several in runs.items():
         middle = {key: float(np.median([run[key] for run in several])) for key in several[0]}
@@ -163,14 +167,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000])
     parser.add_argument("--columns", type=int, default=256)
-    parser.add_argument("--neighbours", type=int, default=10)
-    parser.add_argument("--methods", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
+    parser.add_argument("--neighbors", type=int, default=10)
+    parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--whole", type=int, default=200_000, help="brute force up to so many rows")
-    parser.add_argument("--queries", type=int, default=10_000, help="of brute force beyond that")
+    parser.add_argument(
+        "--whole", type=int, default=200_000, help="most rows of a full brute force"
+    )
+    parser.add_argument("--queries", type=int, default=10_000, help="brute-force queries beyond")
     parser.add_argument("--features", type=Path, help=".npz with a table to draw rows from")
     parser.add_argument("--key", default="pooled", help="name of that table")
-    parser.add_argument("--folder", type=Path, help="where rows are kept meanwhile")
+    parser.add_argument("--folder", type=Path, help="folder for temporary files")
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:

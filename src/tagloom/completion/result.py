@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tagloom.completion.calibration import Calibration
 from tagloom.completion.suggestions import Question, TagTable
 from tagloom.labels import PartialLabels, State
-from tagloom.metrics import average_precision, roc_auc
+from tagloom.metrics import average_precision, expected_calibration_error, roc_auc
 
 # §§ quality
 # How good the result is, measured by what was hidden from the learner.
@@ -71,10 +71,11 @@ def reliability(
 def calibration_error(bins: list[Bin], *, least: float = 0.0) -> float:
     """Return the mean distance between promised and true, over entries from `least` on."""
     counted = [one for one in bins if one.low >= least - 1e-9]
-    n = sum(one.n for one in counted)
-    if not n:
-        return float("nan")
-    return sum(one.n * abs(one.promised - one.came_true) for one in counted) / n
+    return expected_calibration_error(
+        [one.n for one in counted],
+        [one.promised for one in counted],
+        [one.came_true for one in counted],
+    )
 
 
 def label_qualities(
