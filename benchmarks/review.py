@@ -1,7 +1,7 @@
-"""How long the review page waits for its answers, with a made-up collection.
+"""Response times of the review server, with a made-up collection.
 
-Run as `python benchmarks/review.py [--pictures 20000] [--tags 500]`. Every question goes the whole
-way through the application but for the socket; decisions go to a journal on the disk.
+Run as `python benchmarks/review.py [--pictures 20000] [--tags 500]`. Every request goes
+through the whole application but for the socket; decisions go to a journal on disk.
 """
 
 import argparse
@@ -18,32 +18,36 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tagloom.review.collection import Collection
-from tagloom.review.loading import Asked, Doubted, Loaded
+from tagloom.review.collection import (
+    Collection,
+    EntryState,
+    LoadedRun,
+    SuspectedError,
+    ToAnnotate,
+)
 from tagloom.review.routes import make_app
 from tagloom.review.session import Review
-from tagloom.review.states import EntryState
 
 PORT, TOKEN = 1, "token"
 
 
-def made_up(n: int, m: int, photos: Path) -> Loaded:
+def made_up(n: int, m: int, photos: Path) -> LoadedRun:
     """Return a run with about five known tags and five suggestions a picture."""
     rng = np.random.default_rng(0)
     P = np.asfortranarray(rng.beta(0.3, 6, size=(n, m)).astype(np.float32))
     states = np.zeros((n, m), dtype=np.int8, order="F")
     states[np.quantile(P[:200], 1 - 5 / m) < P] = EntryState.SUGGESTED
     known = rng.random((n, m)) < 5 / m
-    states[known] = EntryState.KNOWN
+    states[known] = EntryState.PRESENT
     rows, columns = np.nonzero(known)
     some = rng.choice(len(rows), 1000, replace=False)
-    states[rows[some], columns[some]] = EntryState.DOUBTFUL
+    states[rows[some], columns[some]] = EntryState.SUSPECTED_PRESENT
     places = list(zip(rows[some].tolist(), columns[some].tolist(), strict=True))
-    neighbours = rng.integers(n, size=(n, 20))
+    neighbors = rng.integers(n, size=(n, 20))
     S = sparse.csr_array(
-        (rng.random(n * 20), (np.repeat(np.arange(n), 20), neighbours.ravel())), shape=(n, n)
+        (rng.random(n * 20), (np.repeat(np.arange(n), 20), neighbors.ravel())), shape=(n, n)
     )
-    return Loaded(
+    return LoadedRun(
         title="made up",
         run="0",
         photos=photos,
@@ -53,28 +57,28 @@ def made_up(n: int, m: int, photos: Path) -> Loaded:
         column=np.arange(m),
         states=states,
         thresholds=np.full(m, 0.3),
-        qualities=np.full(m, 0.8),
-        doubts=[Doubted(i, t, 0.01, 0.9, True) for i, t in places],
-        questions=[Asked(i, t, 0.5, 0.1) for i, t in places[:50]],
+        roc_auc=np.full(m, 0.8),
+        suspected_errors=[SuspectedError(i, t, 0.01, 0.9, True) for i, t in places],
+        to_annotate=[ToAnnotate(i, t, 0.5, 0.1) for i, t in places[:50]],
         affinities=S,
         completeness=0.6,
     )
 
 
 class MadeUp(Review):
-    """A review of a run that lies nowhere."""
+    """A review of a run that exists in memory only."""
 
-    def __init__(self, loaded: Loaded, out: Path) -> None:
+    def __init__(self, loaded: LoadedRun, out: Path) -> None:
         self._made_up = loaded
         super().__init__(out)
 
-    def fresh(self) -> Collection:
+    def reload(self) -> Collection:
         """Return the collection that was made up."""
         return Collection(self._made_up)
 
 
-class Asking:
-    """Asks an application without a socket."""
+class Client:
+    """Sends requests to an application without a socket."""
 
     def __init__(self, app: Any) -> None:
         self._app, self._loop = app, asyncio.new_event_loop()
@@ -115,27 +119,27 @@ def decisions(number: int, count: int, n: int, m: int) -> bytes:
     return json.dumps({"decisions": given, "client": "benchmark"}).encode()
 
 
-def questions(n: int, m: int) -> dict[str, Callable[[int], tuple[str, str, bytes]]]:
-    """Return for each kind of question how the k-th one is asked."""
+def requests(n: int, m: int) -> dict[str, Callable[[int], tuple[str, str, bytes]]]:
+    """Return for each kind of request how the k-th one is made."""
     reading = {
         "collection": lambda k: "/api/collection",
         "pictures": lambda k: f"/api/pictures?offset={60 * k}",
         "pictures, surest first": lambda k: f"/api/pictures?sort=certain&offset={60 * k}",
-        "pictures, sought": lambda k: f"/api/pictures?q=tag+{k % 10}",
+        "pictures, searched": lambda k: f"/api/pictures?q=tag+{k % 10}",
         "one picture": lambda k: f"/api/pictures/{k * 97 % n}",
         "why": lambda k: f"/api/why?i={k * 97 % n}&t={k % m}",
         "tags": lambda k: "/api/tags?sort=open",
         "wall of a tag": lambda k: f"/api/tags/{k % m}?least=0.1",
-        "doubts": lambda k: "/api/doubts",
+        "suspected errors": lambda k: "/api/suspected-errors",
         "changes": lambda k: "/api/changes?since=0",
     }
-    asked: dict[str, Callable[[int], tuple[str, str, bytes]]] = {
+    kinds: dict[str, Callable[[int], tuple[str, str, bytes]]] = {
         name: (lambda k, f=address: ("GET", f(k), b"")) for name, address in reading.items()
     }
-    asked["accept one"] = lambda k: ("POST", "/api/decide", decisions(k, 1, n, m))
-    asked["accept 2,000"] = lambda k: ("POST", "/api/decide", decisions(k + 1, 2000, n, m))
-    asked["undo"] = lambda k: ("POST", "/api/undo", b"{}")
-    return asked
+    kinds["accept one"] = lambda k: ("POST", "/api/decide", decisions(k, 1, n, m))
+    kinds["accept 2,000"] = lambda k: ("POST", "/api/decide", decisions(k + 1, 2000, n, m))
+    kinds["undo"] = lambda k: ("POST", "/api/undo", b"{}")
+    return kinds
 
 
 def main() -> None:
@@ -151,14 +155,14 @@ def main() -> None:
         start = time.perf_counter()
         review = MadeUp(loaded, Path(folder))
         print(f"{n:,} pictures, {m:,} tags; counted in {time.perf_counter() - start:.2f} s")
-        ask = Asking(make_app(review, token=TOKEN, port=PORT))
+        send = Client(make_app(review, token=TOKEN, port=PORT))
         print(f"{'':24}{'median ms':>10}{'worst ms':>10}{'KB':>8}")
-        for name, question in questions(n, m).items():
+        for name, kth_request in requests(n, m).items():
             taken, length = [], 0
             for k in range(given.times):
-                request = question(k)
+                request = kth_request(k)
                 start = time.perf_counter()
-                status, length = ask(*request)
+                status, length = send(*request)
                 taken.append(1000 * (time.perf_counter() - start))
                 assert status == 200, request
             print(f"{name:24}{median(taken):10.1f}{max(taken):10.1f}{length / 1000:8.1f}")

@@ -1,4 +1,4 @@
-"""How quick the review page feels, measured in a real browser.
+"""How fast the review page is, measured in a real browser.
 
     python benchmarks/review_browser.py OUT          the run in a folder, by `tagloom review`
     python benchmarks/review_browser.py --fake 5000  made-up pictures, by the server of the tests
@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "review" / "browser"))
 
-import browsing
+import processes
 
 PAINT = """
 const done = arguments[arguments.length - 1];
@@ -108,11 +108,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     wanted.add_argument("--fake", type=int, default=5000, help="how many made-up pictures")
     wanted.add_argument("--repeats", type=int, default=7)
     options = wanted.parse_args(arguments)
-    if browsing.missing():
-        sys.exit(f"Cannot measure: {browsing.missing()}.")
-    start = browsing.real_server(options.out) if options.out else browsing.fake_server(options.fake)
+    if processes.missing():
+        sys.exit(f"Cannot measure: {processes.missing()}.")
+    start = (
+        processes.real_server(options.out) if options.out else processes.fake_server(options.fake)
+    )
     with start as server:
-        driver = browsing.start_browser(width=1400)
+        driver = processes.start_browser(width=1400)
         try:
             printed(measured(driver, server, options.repeats))
         finally:

@@ -10,8 +10,8 @@ from tagloom.completion.export import finished_tags
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.options import read_record
 from tagloom.labels import State
-from tagloom.review.learning import suggested_now, what_changed
-from tagloom.review.loading import keep_before
+from tagloom.review.learning import changed_suggestions, suggested_entries
+from tagloom.review.loading import take_snapshot
 from tagloom.review.session import Review
 
 
@@ -27,8 +27,8 @@ def learn(page):
     raise AssertionError("learning does not end")
 
 
-def said(out, image, tag):
-    """What a model holds of an entry; None where it does not know the label."""
+def known_state(out, image, tag):
+    """The known label of an entry in a model; None if the model does not know the tag."""
     known = CompletionModel.load(out / "model.tagloom").said
     if tag not in known.labels:
         return None
@@ -56,8 +56,8 @@ def test_learning_again_takes_decisions_and_gives_them_back_when_undone(page, ho
     assert after["images"] == names["images"]
     assert after["tags"] == [*names["tags"], "new thing"]
     assert after["thresholds"][-1] is not None
-    assert said(out, names["images"][i], "tree") == State.PRESENT
-    assert said(out, names["images"][j], "tree") == State.ABSENT
+    assert known_state(out, names["images"][i], "tree") == State.PRESENT
+    assert known_state(out, names["images"][j], "tree") == State.ABSENT
     # Decisions are decisions still, and can be undone, as if nothing had been learned.
     states = {row["i"]: row["state"] for row in page.get(f"/api/tags/{t}?state=all").json["rows"]}
     assert (states[i], states[j]) == ("accepted", "rejected")
@@ -74,7 +74,7 @@ def test_learning_again_takes_decisions_and_gives_them_back_when_undone(page, ho
     # Reopened, it is the same.
     review.close()
     again = Review(out, home / "photos")
-    assert again.collection.state(i, t).told == states[i]
+    assert again.collection.state(i, t).page_word == states[i]
     again.close()
 
 
@@ -98,7 +98,7 @@ def test_with_nothing_decided_there_is_nothing_to_learn(page):
     assert page.get("/api/learn").json["state"] == "idle"
 
 
-def test_a_failure_is_told_and_changes_nothing(page, home, monkeypatch):
+def test_a_failure_is_reported_and_changes_nothing(page, home, monkeypatch):
     before = page.get("/api/collection").json
     page.decide((1, 2, "accept"))
     monkeypatch.setattr("sys.executable", "/bin/false")
@@ -109,32 +109,32 @@ def test_a_failure_is_told_and_changes_nothing(page, home, monkeypatch):
     assert page.get("/api/pictures").status == 200
 
 
-def test_without_the_run_from_before_it_says_what_is_missing(page, home):
+def test_without_the_snapshot_it_says_what_is_missing(page, home):
     page.decide((1, 2, "accept"))
     assert learn(page)["state"] == "done"
     shutil.rmtree(home / "out" / ".before-review")
     page.decide((2, 2, "accept"))
     told = learn(page)
     assert told["state"] == "failed"
-    assert "run from before the review is not in" in told["error"]
+    assert "run from before the review is no longer in" in told["error"]
     assert page.get("/api/collection").json["counts"]["accepted"] == 2
 
 
-def test_what_is_decided_meanwhile_is_not_told_as_gone(page, review, suggested):
-    before = suggested_now(review.collection)
+def test_entries_decided_meanwhile_do_not_count_as_gone(page, review, suggested):
+    before = suggested_entries(review.collection)
     page.decide((*suggested[0], "accept"))
-    changed = what_changed(review.collection, before)
+    changed = changed_suggestions(review.collection, before)
     assert (changed["new"], changed["gone"]) == (0, 0)
     assert changed["suggested_before"] == changed["suggested_after"] == before.sum() - 1
 
 
-def test_learning_ends_when_who_waits_for_it_was_killed(home):
+def test_learning_ends_when_its_server_was_killed(home):
     out = home / "out"
     (home / "more.jsonl").write_text('{"image": "scene-00001.jpg", "tags": ["tree"]}\n')
     record = read_record(out)
-    command = [sys.executable, "-m", "tagloom.review.relearn"]
+    command = [sys.executable, "-m", "tagloom.review.learning"]
     paths = [out / "model.tagloom", home / "more.jsonl", out, home / "photos"]
-    # Without anybody at the other end of its input.
+    # Its standard input is closed at once, as when the server is killed.
     ended = subprocess.run([*command, *map(str, paths)], input=b"", timeout=60, capture_output=True)
     assert (ended.returncode, ended.stderr) == (1, b"")
     assert read_record(out) == record
@@ -144,11 +144,11 @@ def test_learning_ends_when_who_waits_for_it_was_killed(home):
 def test_a_run_whose_learning_was_killed_is_as_it_was_before(home, lost):
     out = home / "out"
     record, model = read_record(out), (out / "model.tagloom").read_bytes()
-    keep_before(out)
+    take_snapshot(out)
     for name in {"run.json", lost}:
         (out / name).unlink()
     review = Review(out, home / "photos")
     assert read_record(out) == record
     assert (out / "model.tagloom").read_bytes() == model
-    assert np.isfinite(review.collection.surest).all()
+    assert np.isfinite(review.collection.highest).all()
     review.close()

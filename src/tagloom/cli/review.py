@@ -1,4 +1,4 @@
-"""`tagloom review`."""
+"""`tagloom review`: serve the review page of a run."""
 
 import json
 from pathlib import Path
@@ -15,31 +15,30 @@ if TYPE_CHECKING:
 def review(
     out: Annotated[Path, typer.Argument(help="Folder of a run of `tagloom complete`.")],
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where to serve the page; 0 finds a free port.")
+        int, typer.Option(min=0, max=65535, help="Port to serve the page at; 0 for any free port.")
     ] = 0,
     photos: Annotated[
-        Path | None, typer.Option(help="Where the pictures lie now, if they have moved.")
+        Path | None, typer.Option(help="Where the pictures are now, if they have moved.")
     ] = None,
     no_open: Annotated[
-        bool, typer.Option("--no-open", help="Do not open the browser; print the link only.")
+        bool, typer.Option("--no-open", help="Print the link without opening the browser.")
     ] = False,
     to_json: Annotated[
         bool, typer.Option("--json", help="Print the address as JSON, on one line.")
     ] = False,
 ) -> None:
-    """Look through the suggestions of a run in the browser, and decide.
+    """Review the suggestions of a run in the browser.
 
-    The page is served to this machine only. Every decision is kept in OUT/review.sqlite at once;
-    your pictures and tags are not touched.
+    The page is served to this machine only. Every decision is stored in OUT/review.sqlite at once;
+    your pictures and tag files are not changed.
     """
     from tagloom.review.server import serve
 
-    def say(address: "Address") -> None:
+    def print_address(address: "Address") -> None:
         if to_json:
-            metadata = {"url": address.url, "port": address.port, "out": str(out)}
-            typer.echo(json.dumps(metadata))
+            typer.echo(json.dumps({"url": address.url, "port": address.port, "out": str(out)}))
         else:
             typer.echo(f"{shown(str(out))} is open for review at\n  {address.url}")
-            typer.echo("Ctrl-C ends it; every decision is kept.")
+            typer.echo("Press Ctrl-C to stop; every decision is stored.")
 
-    serve(out, photos=photos, port=port, open_browser=not no_open, say=say)
+    serve(out, photos=photos, port=port, open_browser=not no_open, on_ready=print_address)

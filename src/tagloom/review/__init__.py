@@ -1,1 +1,1 @@
-"""The web page on which the owner of an archive looks through what a run suggests."""
+"""The local web page on which the owner of a collection reviews the suggestions of a run."""

@@ -1,82 +1,247 @@
-"""What is the case for every picture and tag just now, in memory, with running counts."""
+"""The state of every (picture, tag) during a review, in memory, with running counts."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-from tagloom.review.loading import Loaded
-from tagloom.review.states import N_STATES, UNDECIDED, EntryState, among
 
 Array = npt.NDArray[Any]
 Entry = tuple[int, int]
 
 _SPARE_COLUMNS = 64
-_ROWS_AT_ONCE = 2000
-_IS_UNDECIDED = among(*UNDECIDED)
+_CHUNK_ROWS = 2000
+
+
+class EntryState(IntEnum):
+    """What is known of one (picture, tag), and what was decided about it in the review.
+
+    The first six states come from the run, the others are decisions. `journal_word` is the state's
+    name in `review.sqlite`; `page_word` is its name in answers to the page.
+    """
+
+    journal_word: str
+    page_word: str
+
+    def __new__(cls, code: int, journal_word: str, page_word: str | None = None) -> "EntryState":
+        """Make a state from its code and its names."""
+        state = int.__new__(cls, code)
+        state._value_ = code
+        state.journal_word = journal_word
+        state.page_word = page_word or journal_word
+        return state
+
+    UNKNOWN = 0, "open"
+    SUGGESTED = 1, "suggested"
+    PRESENT = 2, "known"
+    SUSPECTED_PRESENT = 3, "doubtful", "suspected"
+    """Annotated as present, and suspected to be wrong."""
+    ABSENT = 4, "absent"
+    SUSPECTED_ABSENT = 5, "doubtful-absent", "suspected-absent"
+    """Annotated as absent, and suspected to be wrong."""
+    ACCEPTED = 6, "accepted"
+    ADDED = 7, "added"
+    """Typed by the reviewer without having been suggested."""
+    REJECTED = 8, "rejected"
+    REMOVED = 9, "removed"
+    """Annotated as present, and found to be wrong."""
+    CONFIRMED = 10, "confirmed", "known"
+    """Annotated as present, and found to be right."""
+
+
+_STATES = tuple(EntryState)
+N_STATES = len(_STATES)
+VERDICTS = ("accept", "reject", "clear")
+UNDECIDED = (EntryState.UNKNOWN, EntryState.SUGGESTED)
+"""Nobody has annotated or decided these."""
+SUSPECTED = (EntryState.SUSPECTED_PRESENT, EntryState.SUSPECTED_ABSENT)
+DECIDED = tuple(s for s in _STATES if s >= EntryState.ACCEPTED)
+HAS_TAG = (
+    EntryState.PRESENT,
+    EntryState.SUSPECTED_PRESENT,
+    EntryState.ACCEPTED,
+    EntryState.ADDED,
+    EntryState.CONFIRMED,
+)
+"""A person says that the picture has the tag."""
+LACKS_TAG = (
+    EntryState.ABSENT,
+    EntryState.SUSPECTED_ABSENT,
+    EntryState.REJECTED,
+    EntryState.REMOVED,
+)
+"""A person says that the picture does not have the tag."""
+LISTED = tuple(s for s in _STATES if s not in (EntryState.UNKNOWN, EntryState.ABSENT))
+"""Listed with the picture."""
+
+_BY_JOURNAL_WORD = {state.journal_word: state for state in EntryState}
+
+
+def membership(*states: EntryState) -> npt.NDArray[np.bool_]:
+    """Return a lookup table that is True at the codes of these states."""
+    table = np.zeros(N_STATES, dtype=bool)
+    table[list(states)] = True
+    return table
+
+
+def after_verdict(base: EntryState, verdict: str, *, typed: bool) -> EntryState:
+    """Return the state that a verdict leads to.
+
+    Parameters
+    ----------
+    base : EntryState
+        The state before the review.
+    verdict : {"accept", "reject", "clear"}
+        Whether the picture has the tag, whatever was known before; "clear" takes a decision back.
+    typed : bool
+        Whether the reviewer typed the name of the tag.
+    """
+    if verdict == "clear":
+        return base
+    was_present = base in (EntryState.PRESENT, EntryState.SUSPECTED_PRESENT)
+    if verdict == "reject":
+        return EntryState.REMOVED if was_present else EntryState.REJECTED
+    if was_present:
+        return EntryState.CONFIRMED
+    return EntryState.ADDED if typed and base == EntryState.UNKNOWN else EntryState.ACCEPTED
+
+
+def from_journal(word: str, base: EntryState) -> EntryState:
+    """Return the state that a word of the journal means; all words but decisions mean the base.
+
+    The suggestions of a run may have changed since the word was written.
+    """
+    state = _BY_JOURNAL_WORD.get(word, base)
+    return state if state in DECIDED else base
+
+
+class SuspectedError(NamedTuple):
+    """A known label that is suspected to be wrong."""
+
+    image: int
+    tag: int
+    p: float
+    error_probability: float
+    present: bool
+
+
+class ToAnnotate(NamedTuple):
+    """An entry that is worth annotating next."""
+
+    image: int
+    tag: int
+    p: float
+    acquisition_score: float
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedRun:
+    """A run as the page needs it.
+
+    Attributes
+    ----------
+    title, run : str
+        The name of the collection, and the digest of the run.
+    photos : Path
+    images, tags : lists of str
+    P : array of float32 of shape (n_images, n_learned), by columns
+        Probabilities of the tags that were learned; NaN where there is none.
+    column : array of shape (n_tags,)
+        The column of a tag in P, -1 for none.
+    states : array of int8 of shape (n_images, n_tags), by columns
+        The `EntryState` of every entry before the review.
+    thresholds : array of shape (n_tags,)
+        NaN for tags that are never suggested.
+    roc_auc : array of shape (n_tags,)
+        ROC AUC on held-out labels; NaN where it was not measured.
+    suspected_errors, to_annotate : lists
+        By falling probability of an error, and by falling acquisition score.
+    affinities : sparse array
+    completeness : float
+    """
+
+    title: str
+    run: str
+    photos: Path
+    images: list[str]
+    tags: list[str]
+    P: npt.NDArray[np.float32]
+    column: npt.NDArray[np.int64]
+    states: npt.NDArray[np.int8]
+    thresholds: npt.NDArray[np.float64]
+    roc_auc: npt.NDArray[np.float64]
+    suspected_errors: list[SuspectedError]
+    to_annotate: list[ToAnnotate]
+    affinities: Any
+    completeness: float
+
+
+_IS_UNDECIDED = membership(*UNDECIDED)
 
 
 class Collection:
     """A loaded run with the decisions made on it.
 
     Every state is kept twice, as it was before the review and as it is now, and counted by picture
-    and by tag, so that a page of any list is answered without looking at the whole table.
+    and by tag, so that any page of a list is answered without scanning the whole table.
 
     Attributes
     ----------
     images, tags : lists of str
     per_image, per_tag : arrays of shape (n_images, n_states) and (n_tags, n_states)
         How many entries are in which state.
-    surest, unclear : arrays of shape (n_images,)
+    highest, uncertainty : arrays of shape (n_images,)
         The highest probability among the suggestions of a picture, -1 where there is none; and
-        the sum of p (1 - p) over its undecided entries, what is not known of it.
+        the sum of p (1 - p) over its undecided entries.
     """
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedRun) -> None:
         self.loaded = loaded
         self.images, self.tags = loaded.images, list(loaded.tags)
-        self._number = {image: i for i, image in enumerate(self.images)}
-        self._tag_number = {tag: t for t, tag in enumerate(self.tags)}
-        self._column, self._thresholds = loaded.column, loaded.thresholds
+        self._image_numbers = {image: i for i, image in enumerate(self.images)}
+        self._tag_numbers = {tag: t for t, tag in enumerate(self.tags)}
+        self._column = loaded.column
         self._base = loaded.states
         self._now = np.array(loaded.states, order="F")
-        self.per_image, self.per_tag = _counted(self._now)
+        self.per_image, self.per_tag = _count_states(self._now)
         learned = np.flatnonzero(self._column >= 0)
         self._learned = learned[np.argsort(self._column[learned])]
-        self.surest, self.unclear = np.zeros((2, len(self.images)), dtype=np.float32)
-        for start in range(0, len(self.images), _ROWS_AT_ONCE):
-            stop = min(start + _ROWS_AT_ONCE, len(self.images))
-            self._refresh_keys(np.arange(start, stop))
+        self.highest, self.uncertainty = np.zeros((2, len(self.images)), dtype=np.float32)
+        for start in range(0, len(self.images), _CHUNK_ROWS):
+            stop = min(start + _CHUNK_ROWS, len(self.images))
+            self._refresh_sort_keys(np.arange(start, stop))
 
     @property
     def states(self) -> npt.NDArray[np.int8]:
-        """The state of every entry now, of shape (n_images, n_tags)."""
+        """The current state of every entry, of shape (n_images, n_tags)."""
         return self._now[:, : len(self.tags)]
 
     def image(self, name: str) -> int | None:
         """Return the number of a picture."""
-        return self._number.get(name)
+        return self._image_numbers.get(name)
 
     def tag(self, name: str) -> int | None:
         """Return the number of a tag."""
-        return self._tag_number.get(name)
+        return self._tag_numbers.get(name)
 
     def state(self, i: int, t: int) -> EntryState:
-        """Return the state of an entry now."""
-        return EntryState(int(self._now[i, t]))
+        """Return the current state of an entry."""
+        return _STATES[int(self._now[i, t])]
 
     def base(self, i: int, t: int) -> EntryState:
-        """Return the state of an entry from before the review."""
-        return EntryState(int(self._base[i, t])) if t < self._base.shape[1] else EntryState.OPEN
+        """Return the state of an entry before the review."""
+        return _STATES[int(self._base[i, t])] if t < self._base.shape[1] else EntryState.UNKNOWN
 
     def threshold(self, t: int) -> float | None:
-        """Return from which probability on a tag is suggested; None for never."""
-        return _told(self._thresholds, t)
+        """Return the probability from which a tag is suggested; None if it never is."""
+        return _finite_or_none(self.loaded.thresholds, t)
 
-    def quality(self, t: int) -> float | None:
-        """Return how well a tag is ranked, 0.5 being chance; None where it was not measured."""
-        return _told(self.loaded.qualities, t)
+    def roc_auc(self, t: int) -> float | None:
+        """Return the ROC AUC of a tag on held-out labels; None where it was not measured."""
+        return _finite_or_none(self.loaded.roc_auc, t)
 
     def probabilities(self, t: int) -> npt.NDArray[np.float32]:
         """Return the probabilities of a tag for all pictures; NaN where there are none."""
@@ -94,7 +259,7 @@ class Collection:
         return p
 
     def add_tag(self, name: str) -> int:
-        """Make room for a tag that nobody had, and return its number."""
+        """Add a column for a new tag, and return its number."""
         t = len(self.tags)
         if t == self._now.shape[1]:
             more = np.zeros((len(self.images), _SPARE_COLUMNS), dtype=np.int8, order="F")
@@ -102,9 +267,9 @@ class Collection:
             counts = np.zeros((_SPARE_COLUMNS, N_STATES), dtype=np.int64)
             self.per_tag = np.vstack([self.per_tag, counts])
         self.tags.append(name)
-        self._tag_number[name] = t
-        self.per_tag[t, EntryState.OPEN] = len(self.images)
-        self.per_image[:, EntryState.OPEN] += 1
+        self._tag_numbers[name] = t
+        self.per_tag[t, EntryState.UNKNOWN] = len(self.images)
+        self.per_image[:, EntryState.UNKNOWN] += 1
         return t
 
     def put(self, entries: Iterable[tuple[int, int, EntryState]]) -> list[Entry]:
@@ -119,23 +284,17 @@ class Collection:
                     counts[place, state] += 1
                 changed.append((i, t))
         if changed:
-            self._refresh_keys(np.unique([i for i, _ in changed]))
+            self._refresh_sort_keys(np.unique([i for i, _ in changed]))
         return changed
 
-    def _refresh_keys(self, images: Array) -> None:
+    def _refresh_sort_keys(self, images: Array) -> None:
         p, state = self.loaded.P[images], self._now[np.ix_(images, self._learned)]
-        suggested, open_to = state == EntryState.SUGGESTED, _IS_UNDECIDED[state]
-        self.surest[images] = np.fmax.reduce(np.where(suggested, p, -1.0), axis=1, initial=-1.0)
-        self.unclear[images] = np.nansum(np.where(open_to, p * (1 - p), 0), axis=1)
+        suggested, undecided = state == EntryState.SUGGESTED, _IS_UNDECIDED[state]
+        self.highest[images] = np.fmax.reduce(np.where(suggested, p, -1.0), axis=1, initial=-1.0)
+        self.uncertainty[images] = np.nansum(np.where(undecided, p * (1 - p), 0), axis=1)
 
 
-def _told(values: Array, t: int) -> float | None:
-    """Return what is known of a tag; those that came later have nothing."""
-    value = values[t] if t < len(values) else np.nan
-    return float(value) if np.isfinite(value) else None
-
-
-def _counted(states: npt.NDArray[np.int8]) -> tuple[Array, Array]:
+def _count_states(states: npt.NDArray[np.int8]) -> tuple[Array, Array]:
     per_image = np.zeros((states.shape[0], N_STATES), dtype=np.int64)
     per_tag = np.zeros((states.shape[1], N_STATES), dtype=np.int64)
     rows = np.arange(states.shape[0])
@@ -143,3 +302,9 @@ def _counted(states: npt.NDArray[np.int8]) -> tuple[Array, Array]:
         per_tag[t] = np.bincount(states[:, t], minlength=N_STATES)
         per_image[rows, states[:, t]] += 1
     return per_image, per_tag
+
+
+def _finite_or_none(values: Array, t: int) -> float | None:
+    """Return the value of a tag; None where it is NaN or the tag was added in the review."""
+    value = values[t] if t < len(values) else np.nan
+    return float(value) if np.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Decisions on disk: each is there, whatever happens, before anybody is told that it is."""
+"""The journal of decisions on disk: each is durable before the page is told that it is stored."""
 
 import sqlite3
 import threading
@@ -22,9 +22,9 @@ from tagloom.completion.answers import (
 )
 from tagloom.errors import InvalidInputError, UnwritableFileError
 
-__all__ = ["Batch", "Change", "Store", "decided"]
+__all__ = ["Batch", "Change", "Journal", "decided"]
 
-# undone: 0 in effect, 1 undone and may be redone, 2 undone and left behind by a later decision.
+# undone: 0 in effect, 1 undone and can be redone, 2 undone and superseded by a later decision.
 _SCHEMA = f"""
     CREATE TABLE IF NOT EXISTS batches(
         id INTEGER PRIMARY KEY, time TEXT NOT NULL, client TEXT NOT NULL,
@@ -43,7 +43,7 @@ _LAST_UNDONE = "SELECT min(id) FROM batches WHERE undone = 1"
 
 
 class Change(NamedTuple):
-    """One decision by names: the state before, as it was called, and the state after."""
+    """One decision by names, with the journal words of the states before and after."""
 
     image: str
     tag: str
@@ -58,17 +58,17 @@ class Batch(NamedTuple):
     changes: list[Change]
 
 
-class Store:
-    """The journal of a review; one process at a time may write to it.
+class Journal:
+    """The journal of a review; only one process at a time may open it.
 
-    A decision is committed with `synchronous=FULL` before a method returns: neither a killed
-    process nor a power cut takes it back.
+    Decisions are committed with `synchronous=FULL` before a method returns, so that they survive
+    a killed process and a power cut.
     """
 
     def __init__(self, out: Path) -> None:
         self.path = out / FILE
         self._lock = threading.Lock()
-        self._guard = _only_one(out)
+        self._guard = _exclusive_lock(out)
         try:
             self._open()
         except BaseException:
@@ -89,14 +89,14 @@ class Store:
             raise unreadable(self.path, problem) from None
 
     def close(self) -> None:
-        """Close the journal; nothing is pending."""
+        """Close the journal; every decision is already on disk."""
         with self._lock:
             self._db.close()
             self._guard.close()
 
     def add(self, client: str, changes: Sequence[Change]) -> int:
-        """Write decisions as one batch and return its number; what was undone is left behind."""
-        with self._writing():
+        """Write decisions as one batch and return its number; nothing can be redone after it."""
+        with self._transaction():
             now = _now()
             self._db.execute("UPDATE batches SET undone = 2 WHERE undone = 1")
             made = self._db.execute(
@@ -114,25 +114,25 @@ class Store:
         return batch
 
     def undo(self) -> Batch | None:
-        """Take back the latest batch that is in effect, whoever made it."""
-        return self._turn(_LAST_DONE, 1)
+        """Undo the latest batch in effect, whichever tab made it."""
+        return self._switch(_LAST_DONE, 1)
 
     def redo(self) -> Batch | None:
-        """Bring back the batch that was undone last, if nothing was decided since."""
-        return self._turn(_LAST_UNDONE, 0)
+        """Redo the batch that was undone last, unless something was decided since."""
+        return self._switch(_LAST_UNDONE, 0)
 
     def to_undo(self) -> Batch | None:
-        """Return what `undo` would take back."""
+        """Return the batch that `undo` would undo."""
         with self._lock:
             return self._batch(_LAST_DONE)
 
     def to_redo(self) -> Batch | None:
-        """Return what `redo` would bring back."""
+        """Return the batch that `redo` would redo."""
         with self._lock:
             return self._batch(_LAST_UNDONE)
 
-    def _turn(self, which: str, undone: int) -> Batch | None:
-        with self._writing():
+    def _switch(self, which: str, undone: int) -> Batch | None:
+        with self._transaction():
             batch = self._batch(which)
             if batch is not None:
                 self._db.execute("UPDATE batches SET undone = ? WHERE id = ?", (undone, batch.id))
@@ -150,34 +150,34 @@ class Store:
         )
 
     def current(self) -> dict[Place, str]:
-        """Return the last state of every entry of which a batch in effect speaks."""
+        """Return the last state, as a journal word, of every entry with a decision in effect."""
         with self._lock:
             rows = self._db.execute(IN_EFFECT).fetchall()
         return {(name(image), name(tag)): after for image, tag, after in rows}
 
-    def learned(self, read_files: Iterable[str]) -> dict[Place, bool | None]:
-        """Return what was said, before the review, of what a run has learned from these files."""
+    def labels_before_learning(self, read_files: Iterable[str]) -> dict[Place, bool | None]:
+        """Return the labels from before the review of entries learned from these files."""
         with self._lock:
             return before_learning(self._db, read_files)
 
-    def note_learned(self, file: str, entries: Mapping[Place, bool | None]) -> None:
-        """Note what a file of decisions says, and what was said of it before, by its digest."""
+    def add_learned(self, file: str, entries: Mapping[Place, bool | None]) -> None:
+        """Note the entries in a file of decisions, by its digest, with their labels before."""
         rows = [
             (file, stored(image), stored(tag), None if before is None else int(before))
             for (image, tag), before in entries.items()
         ]
-        with self._writing():
+        with self._transaction():
             self._db.execute("DELETE FROM learned WHERE file = ?", (file,))
             self._db.executemany("INSERT INTO learned VALUES (?, ?, ?, ?)", rows)
 
-    def forget_learned(self, but: str) -> None:
-        """Forget all files of decisions but one: the run has learned from it."""
-        with self._writing():
-            self._db.execute("DELETE FROM learned WHERE file <> ?", (but,))
+    def keep_learned(self, file: str) -> None:
+        """Forget all files of decisions but the one that the run has learned from."""
+        with self._transaction():
+            self._db.execute("DELETE FROM learned WHERE file <> ?", (file,))
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Do all that is inside or nothing of it."""
+    def _transaction(self) -> Iterator[None]:
+        """Commit everything written inside, or nothing of it."""
         with self._lock:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
@@ -190,13 +190,13 @@ class Store:
                     raise
             except sqlite3.Error as problem:
                 raise UnwritableFileError(
-                    f"{self.path} cannot be written: {problem}. Nothing was changed; make room or "
-                    "see that nothing else holds the file, and decide again."
+                    f"{self.path} cannot be written: {problem}. Nothing was changed. Free some "
+                    "disk space or close the program that holds the file, and decide again."
                 ) from None
 
 
-def _only_one(out: Path) -> sqlite3.Connection:
-    """Hold a lock that ends with the process, however it ends, on every system."""
+def _exclusive_lock(out: Path) -> sqlite3.Connection:
+    """Take a lock that is released with the process, however it ends, on every system."""
     guard = sqlite3.connect(
         out / ".review.lock", check_same_thread=False, isolation_level=None, timeout=0.2
     )
@@ -208,7 +208,7 @@ def _only_one(out: Path) -> sqlite3.Connection:
         if "locked" not in str(problem):
             raise UnwritableFileError(f"{out} cannot be written: {problem}.") from None
         raise InvalidInputError(
-            f"{out} is open in another `tagloom review`. Go on there, or end it first."
+            f"{out} is open in another `tagloom review`. Continue there, or stop it first."
         ) from None
     return guard
 

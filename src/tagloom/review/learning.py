@@ -1,6 +1,11 @@
-"""Learn again from what was decided, while the page goes on."""
+"""Learning again from the decisions of a review, in a background process.
+
+The server starts `python -m tagloom.review.learning MODEL DECISIONS OUT PHOTOS`, so that the page
+stays responsive; the process reports its steps as JSON lines.
+"""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -9,40 +14,52 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tagloom.completion.answers import ABSENT, PRESENT, Place, files_read
 from tagloom.completion.options import digest_of_files, read_record
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.formats import Annotation, Annotations, write_jsonl
-from tagloom.review.collection import Collection
-from tagloom.review.loading import keep_before, model_before, restore, restore_if_broken
+from tagloom.review.collection import (
+    HAS_TAG,
+    LACKS_TAG,
+    UNDECIDED,
+    Collection,
+    EntryState,
+    membership,
+)
+from tagloom.review.loading import (
+    restore,
+    restore_if_interrupted,
+    snapshot_model,
+    take_snapshot,
+)
 from tagloom.review.session import Json, Review
-from tagloom.review.states import CARRIED, DENIED, UNDECIDED, EntryState, among
 
 FILE = "reviewed.jsonl"
-_EXAMPLES = 12
+_MAX_EXAMPLES = 12
 _STEPS = {
-    "begun": "reading what was decided",
-    "read": "choosing what can be learned",
-    "taught": "learning again, and measuring by hiding",
-    "written": "looking at what has changed",
+    "begun": "reading the decisions",
+    "read": "preparing the training labels",
+    "taught": "learning, and measuring on held-out labels",
+    "written": "comparing the suggestions",
 }
-_OF = len(_STEPS)
+_N_STEPS = len(_STEPS)
 
 
-class Learned(NamedTuple):
-    """What is decided of an entry, and what was said of it before the review."""
+class ReviewedLabel(NamedTuple):
+    """The decision on an entry, and its label before the review."""
 
     present: bool
     before: bool | None
 
 
-Lesson = dict[Place, Learned]
+ReviewedLabels = dict[Place, ReviewedLabel]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far learning has come, as the page is told."""
+    """How far learning has come."""
 
     state: str = "idle"
     step: str = ""
@@ -50,14 +67,14 @@ class Progress:
     error: str | None = None
     changed: Json | None = None
 
-    def metadata(self) -> Json:
-        """Return it for the page."""
-        told: Json = {"state": self.state, "step": self.step, "done": self.done, "of": _OF}
-        return told | {"error": self.error, "changed": self.changed}
+    def to_json(self) -> Json:
+        """Return it as the page expects it."""
+        shown: Json = {"state": self.state, "step": self.step, "done": self.done, "of": _N_STEPS}
+        return shown | {"error": self.error, "changed": self.changed}
 
 
 class Learning:
-    """Learns again in the background, one at a time."""
+    """Learns again in the background, once at a time."""
 
     def __init__(self, review: Review) -> None:
         self._review = review
@@ -73,23 +90,24 @@ class Learning:
         return self._progress
 
     def start(self) -> None:
-        """Begin, unless it is running already or there is nothing to learn."""
+        """Start, unless it is already running or there is nothing to learn."""
         with self._lock:
             if self._progress.state == "running" or self._closed:
                 return
-            entries = decided_now(self._review)
-            learned = self._review.store.learned(files_read(read_record(self._review.out)))
-            if not entries and not learned:
+            labels = reviewed_labels(self._review)
+            read_files = files_read(read_record(self._review.out))
+            learned = self._review.journal.labels_before_learning(read_files)
+            if not labels and not learned:
                 raise InvalidInputError(
-                    "Nothing has been decided since the run: there is nothing to learn. Accept or "
-                    "reject some tags first."
+                    "Nothing has been decided since the run, so there is nothing to learn. Accept "
+                    "or reject some tags first."
                 )
             self._step("begun")
-            self._thread = threading.Thread(target=self._run, args=(entries, bool(learned)))
+            self._thread = threading.Thread(target=self._run, args=(labels, bool(learned)))
             self._thread.start()
 
     def close(self) -> None:
-        """Break off what is running; half-replaced files are given back as before the review."""
+        """Stop what is running; half-replaced files are restored from the snapshot."""
         with self._lock:
             self._closed = True
             if self._process is not None:
@@ -100,113 +118,110 @@ class Learning:
     def _step(self, step: str) -> None:
         self._progress = Progress("running", _STEPS[step], list(_STEPS).index(step))
 
-    def _run(self, entries: Lesson, has_learned: bool) -> None:
+    def _run(self, labels: ReviewedLabels, has_learned: bool) -> None:
         try:
-            before = suggested_now(self._review.collection)
-            self._learn(entries, has_learned)
+            before = suggested_entries(self._review.collection)
+            self._learn(labels, has_learned)
             self._step("written")
-            self._review.replace(self._review.fresh())
-            changed = what_changed(self._review.collection, before)
-            self._progress = Progress("done", "done", _OF, changed=changed)
-        except Exception as problem:  # the page must be told, whatever it was
-            known = isinstance(problem, TagloomError)
-            reason = str(problem) if known else f"{type(problem).__name__}: {problem}"
+            self._review.replace(self._review.reload())
+            changed = changed_suggestions(self._review.collection, before)
+            self._progress = Progress("done", "done", _N_STEPS, changed=changed)
+        except Exception as problem:  # whatever it was, the page has to show it
+            expected = isinstance(problem, TagloomError)
+            reason = str(problem) if expected else f"{type(problem).__name__}: {problem}"
             self._progress = replace(self._progress, state="failed", error=reason)
 
-    def _learn(self, entries: Lesson, has_learned: bool) -> None:
+    def _learn(self, labels: ReviewedLabels, has_learned: bool) -> None:
         review = self._review
         if not has_learned:
-            keep_before(review.out)
-        if not entries:
+            take_snapshot(review.out)
+        if not labels:
             restore(review.out)
             return
         path = review.out / FILE
-        digest = _written(entries, path)
-        before = {place: one.before for place, one in entries.items()}
-        review.store.note_learned(digest, before)
+        write_jsonl(
+            Annotations.of(Annotation(*place, one.present) for place, one in labels.items()), path
+        )
+        digest = digest_of_files([path])[str(path)]
+        before = {place: one.before for place, one in labels.items()}
+        review.journal.add_learned(digest, before)
         try:
-            self._wait_for([str(model_before(review.out)), str(path), str(review.out)])
+            self._run_process([str(snapshot_model(review.out)), str(path), str(review.out)])
         except BaseException:
-            restore_if_broken(review.out)
+            restore_if_interrupted(review.out)
             raise
-        review.store.forget_learned(but=digest)
+        review.journal.keep_learned(digest)
 
-    def _wait_for(self, arguments: list[str]) -> None:
+    def _run_process(self, arguments: list[str]) -> None:
         with self._lock:
             if self._closed:
                 raise InvalidInputError("The review was closed.")
             process = self._process = subprocess.Popen(
-                [sys.executable, "-m", "tagloom.review.relearn", *arguments,
+                [sys.executable, "-m", "tagloom.review.learning", *arguments,
                  str(self._review.photos)],
-                # It ends when this end of its input does, should we be killed.
+                # The process ends with its standard input, should the server be killed.
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 text=True, encoding="utf-8", errors="replace",
             )  # fmt: skip
-        noise: list[str] = []
+        errors: list[str] = []
         with process:
-            listener = threading.Thread(target=lambda: noise.extend(process.stderr or ()))
-            listener.start()
+            reader = threading.Thread(target=lambda: errors.extend(process.stderr or ()))
+            reader.start()
             error = self._follow(process)
             status = process.wait()
-            listener.join()
+            reader.join()
         if status or error:
-            last = next((line.strip() for line in reversed(noise) if line.strip()), "")
+            last = next((line.strip() for line in reversed(errors) if line.strip()), "")
             raise InvalidInputError(error or f"Learning ended early (status {status}). {last}")
 
     def _follow(self, process: "subprocess.Popen[str]") -> str | None:
+        """Follow the steps of the process; return the error that it reports, if any."""
         for line in process.stdout or ():
             try:
-                metadata = json.loads(line)
+                message = json.loads(line)
             except ValueError:
                 continue
-            if "error" in metadata:
-                return str(metadata["error"])
-            if metadata.get("step") in _STEPS:
-                self._step(metadata["step"])
+            if "error" in message:
+                return str(message["error"])
+            if message.get("step") in _STEPS:
+                self._step(message["step"])
         return None
 
 
-def decided_now(review: Review) -> Lesson:
-    """Return every entry that is decided now, with what was said of it before the review."""
+def reviewed_labels(review: Review) -> ReviewedLabels:
+    """Return every entry with a decision in effect, with its label before the review."""
     with review.lock:
         collection = review.collection
-        found: Lesson = {}
-        for (image, tag), word in review.store.current().items():
+        found: ReviewedLabels = {}
+        for (image, tag), word in review.journal.current().items():
             i, t = collection.image(image), collection.tag(tag)
             if word in PRESENT | ABSENT and i is not None and t is not None:
                 base = collection.base(i, t)
-                before = True if base in CARRIED else False if base in DENIED else None
-                found[image, tag] = Learned(word in PRESENT, before)
+                before = True if base in HAS_TAG else False if base in LACKS_TAG else None
+                found[image, tag] = ReviewedLabel(word in PRESENT, before)
         return found
 
 
-def _written(entries: Lesson, path: Path) -> str:
-    """Write what is decided as JSON lines, and return the digest by which a run will know it."""
-    said = [Annotation(*place, one.present) for place, one in entries.items()]
-    write_jsonl(Annotations.of(said), path)
-    return digest_of_files([path])[str(path)]
-
-
-def suggested_now(collection: Collection) -> Any:
+def suggested_entries(collection: Collection) -> npt.NDArray[np.bool_]:
     """Return which entries are suggested and undecided."""
     return np.array(collection.states == EntryState.SUGGESTED)
 
 
-def what_changed(collection: Collection, before: Any) -> Json:
-    """Compare what is suggested with what was, except for what was decided meanwhile.
+def changed_suggestions(collection: Collection, before: npt.NDArray[np.bool_]) -> Json:
+    """Compare the suggestions with those before, leaving out entries decided meanwhile.
 
-    Tags that were not there had no suggestions.
+    Tags that are new had no suggestions before.
     """
     states = np.array(collection.states)
     after = states == EntryState.SUGGESTED
     then = np.zeros_like(after)
     then[:, : before.shape[1]] = before
-    then &= among(*UNDECIDED)[states]
+    then &= membership(*UNDECIDED)[states]
     rows, tags = np.nonzero(after & ~then)
     p = np.zeros(len(rows))
     for t in np.unique(tags).tolist():
         p[tags == t] = collection.probabilities(t)[rows[tags == t]]
-    order = np.argsort(-p, kind="stable")[:_EXAMPLES]
+    order = np.argsort(-p, kind="stable")[:_MAX_EXAMPLES]
     return {
         "suggested_before": int(then.sum()),
         "suggested_after": int(after.sum()),
@@ -216,3 +231,45 @@ def what_changed(collection: Collection, before: Any) -> Json:
             {"i": int(rows[k]), "t": int(tags[k]), "p": round(float(p[k]), 4)} for k in order
         ],
     }
+
+
+def main(model: str, decisions: str, out: str, photos: str) -> int:
+    """Learn from a file of decisions on top of a model, and replace the files of the run."""
+    from tagloom.completion.pipeline import update
+
+    if hasattr(os, "nice"):
+        # The page is in use meanwhile.
+        os.nice(5)
+    try:
+        update(
+            Path(model),
+            [Path(decisions)],
+            Path(out),
+            photos=Path(photos),
+            tag_format="jsonl",
+            say=lambda step, metadata: _report(step=step),
+        )
+    except TagloomError as problem:
+        _report(error=str(problem))
+        return 1
+    _report(step="written")
+    return 0
+
+
+def _report(**message: Any) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def _exit_with_parent() -> None:
+    """Exit as soon as the other end of standard input is closed.
+
+    The learning of a killed server must not replace the run under a server started since.
+    """
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    sys.exit(main(*sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""From the folder of a run to what the page is about, as tables of numbers."""
+"""The run under review on disk: read for the page, kept as a snapshot, and restored from it."""
 
 import csv
 import math
@@ -6,9 +6,8 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,80 +20,16 @@ from tagloom.completion.outputs import MODEL, QUESTIONS, SUGGESTIONS, TABLE
 from tagloom.completion.suggestions import TagState, chance_of_slip
 from tagloom.errors import InvalidInputError
 from tagloom.labels import State
-from tagloom.review.states import EntryState
-
-# §§ main loading
-
+from tagloom.review.collection import EntryState, LoadedRun, SuspectedError, ToAnnotate
 
 Array = npt.NDArray[Any]
-_OF_TABLE = {
-    TagState.KNOWN.text: EntryState.KNOWN,
+SNAPSHOT = ".before-review"
+_FROM_TABLE = {
+    TagState.KNOWN.text: EntryState.PRESENT,
     TagState.SUGGESTED.text: EntryState.SUGGESTED,
-    TagState.DOUBTFUL_KNOWN.text: EntryState.DOUBTFUL,
-    TagState.DOUBTFUL_ABSENT.text: EntryState.DOUBTFUL_ABSENT,
+    TagState.DOUBTFUL_KNOWN.text: EntryState.SUSPECTED_PRESENT,
+    TagState.DOUBTFUL_ABSENT.text: EntryState.SUSPECTED_ABSENT,
 }
-
-
-class Doubted(NamedTuple):
-    """A statement that looks wrong, by its place."""
-
-    image: int
-    tag: int
-    p: float
-    chance: float
-    present: bool
-
-
-class Asked(NamedTuple):
-    """An entry to ask about, by its place."""
-
-    image: int
-    tag: int
-    p: float
-    worth: float
-
-
-@dataclass(frozen=True, eq=False)
-class Loaded:
-    """A run as the page needs it.
-
-    Attributes
-    ----------
-    title, run : str
-        What it is called, and the digest that tells it from others.
-    photos : Path
-    images, tags : lists of str
-    P : array of float32 of shape (n_images, n_learned), by columns
-        Probabilities of the tags that were learned; NaN where there is none.
-    column : array of shape (n_tags,)
-        Where a tag stands in P, -1 for nowhere.
-    states : array of int8 of shape (n_images, n_tags), by columns
-        An `EntryState` for every entry, from before the review.
-    thresholds : array of shape (n_tags,)
-        NaN for tags that are never suggested.
-    qualities : array of shape (n_tags,)
-        Of all pairs of a picture whose tag had been hidden and one without it, the share in which
-        the former ranks higher; NaN where it was not measured.
-    doubts, questions
-        Surest and most worth first.
-    affinities : sparse array
-    completeness : float
-    """
-
-    title: str
-    run: str
-    photos: Path
-    images: list[str]
-    tags: list[str]
-    P: npt.NDArray[np.float32]
-    column: npt.NDArray[np.int64]
-    states: npt.NDArray[np.int8]
-    thresholds: npt.NDArray[np.float64]
-    qualities: npt.NDArray[np.float64]
-    doubts: list[Doubted]
-    questions: list[Asked]
-    affinities: Any
-    completeness: float
 
 
 def load(
@@ -103,36 +38,36 @@ def load(
     photos: Path | None = None,
     learned: Mapping[Place, bool | None] | None = None,
     tags_first: list[str] | None = None,
-) -> Loaded:
+) -> LoadedRun:
     """Read a finished run.
 
     Parameters
     ----------
     photos : path of a folder, optional
-        Where the pictures lie now, if they have moved.
+        Where the pictures are now, if they have moved.
     learned : mapping from (image, tag) to bool or None
-        What was said, before the review, of entries that the run has learned from it.
+        Labels from before the review of the entries that the run has learned from it.
     tags_first : list of str, optional
-        Tags that keep these numbers, as long as a page may know them by these.
+        Tags that keep their numbers, because an open page refers to them by number.
     """
     record = read_record(out)
     model = CompletionModel.load(out / MODEL)
-    folder = _folder(model.photos if photos is None else photos)
+    folder = _photo_folder(model.photos if photos is None else photos)
     images = [str(item) for item in model.tagger.items_]
     classes = [str(label) for label in model.tagger.classes_]
-    said = [str(label) for label in model.said.labels]
-    tags = list(dict.fromkeys([*(tags_first or []), *classes, *said]))
+    known_tags = [str(label) for label in model.said.labels]
+    tags = list(dict.fromkeys([*(tags_first or []), *classes, *known_tags]))
     place = {tag: t for t, tag in enumerate(tags)}
     column = np.full(len(tags), -1, dtype=np.int64)
     column[[place[tag] for tag in classes]] = np.arange(len(classes))
-    states = _said_states(model, (len(images), len(tags)), [place[tag] for tag in said])
-    P = _probabilities(model)
+    states = _known_states(model, (len(images), len(tags)), [place[tag] for tag in known_tags])
+    P = np.asfortranarray(model.standing(), dtype=np.float32)
     thresholds = np.full(len(tags), np.nan)
     thresholds[[place[tag] for tag in classes]] = model.thresholds
-    numbers = _Numbers(images, place, out)
-    _take_table(numbers, states, P, column)
-    _take_back(numbers, learned or {}, states, P, column, thresholds)
-    return Loaded(
+    tables = _Tables(images, place, out)
+    _read_suggestions(tables, states, P, column)
+    _undo_learning(tables, learned or {}, states, P, column, thresholds)
+    return LoadedRun(
         title=folder.name or str(folder),
         run=str(record.get("digest")),
         photos=folder,
@@ -142,44 +77,39 @@ def load(
         column=column,
         states=states,
         thresholds=thresholds,
-        qualities=_qualities(record, place),
-        doubts=_doubts(states, P, column),
-        questions=_questions(numbers),
+        roc_auc=_roc_auc(record, place),
+        suspected_errors=_suspected_errors(states, P, column),
+        to_annotate=_to_annotate(tables),
         affinities=affinities_of(model.tagger),
         completeness=float(model.calibration.completeness),
     )
 
 
-def _folder(photos: Path) -> Path:
+def _photo_folder(photos: Path) -> Path:
     if not photos.is_dir():
         raise InvalidInputError(
-            f"The pictures are not in {photos} any more. Say where they lie now with --photos."
+            f"The pictures are no longer in {photos}. Say where they are now with --photos."
         )
     return photos.resolve()
 
 
-def _said_states(model: CompletionModel, shape: tuple[int, int], columns: list[int]) -> Array:
-    given = model.said.states()
+def _known_states(model: CompletionModel, shape: tuple[int, int], columns: list[int]) -> Array:
+    known = model.said.states()
     states = np.zeros(shape, dtype=np.int8, order="F")
     for source, target in enumerate(columns):
-        states[given[:, source] == int(State.PRESENT), target] = EntryState.KNOWN
-        states[given[:, source] == int(State.ABSENT), target] = EntryState.ABSENT
+        states[known[:, source] == int(State.PRESENT), target] = EntryState.PRESENT
+        states[known[:, source] == int(State.ABSENT), target] = EntryState.ABSENT
     return states
 
 
-def _probabilities(model: CompletionModel) -> Array:
-    """Return the probabilities of all open entries, as the run had them."""
-    return np.asfortranarray(model.standing(), dtype=np.float32)
-
-
-class _Numbers:
-    """The tables of a run, with numbers for names."""
+class _Tables:
+    """The CSV tables of a run, with numbers for the names of pictures and tags."""
 
     def __init__(self, images: list[str], tags: Mapping[str, int], out: Path) -> None:
         self._images = {image: i for i, image in enumerate(images)}
         self._tags, self._out = tags, out
 
-    def of(self, image: str, tag: str) -> tuple[int, int] | None:
+    def entry(self, image: str, tag: str) -> tuple[int, int] | None:
         i, t = self._images.get(image), self._tags.get(tag)
         return None if i is None or t is None else (i, t)
 
@@ -190,14 +120,15 @@ class _Numbers:
                 table = csv.DictReader(stream)
                 if not {"image", "tag", "probability"} <= set(table.fieldnames or ()):
                     raise InvalidInputError(
-                        f"{path} is not the table that a run writes. Run `tagloom complete` again."
+                        f"{path} lacks the columns image, tag and probability. "
+                        "Run `tagloom complete` again."
                     )
                 for number, row in enumerate(table, start=2):
-                    found = self.of(row.get("image") or "", row.get("tag") or "")
+                    found = self.entry(row.get("image") or "", row.get("tag") or "")
                     if found is None:
                         raise InvalidInputError(
-                            f"{path}, line {number}: picture and tag are not of the model beside "
-                            "it. Run `tagloom complete` again."
+                            f"{path}, line {number}: the model beside it does not know this "
+                            "picture and tag. Run `tagloom complete` again."
                         )
                     yield *found, row
         except (OSError, UnicodeError, csv.Error) as problem:
@@ -206,72 +137,78 @@ class _Numbers:
             ) from None
 
 
-def _take_table(numbers: _Numbers, states: Array, P: Array, column: Array) -> None:
-    """Take suggestions and doubts from the table: it knows what entries had while hidden."""
-    spoken_of = np.isin(states, (EntryState.KNOWN, EntryState.ABSENT))
+def _read_suggestions(tables: _Tables, states: Array, P: Array, column: Array) -> None:
+    """Take states from the table, and the held-out probabilities of known entries."""
+    known = np.isin(states, (EntryState.PRESENT, EntryState.ABSENT))
     for t in np.flatnonzero(column >= 0).tolist():
-        P[spoken_of[:, t], column[t]] = np.nan
-    for i, t, row in numbers.rows(SUGGESTIONS):
-        state = _OF_TABLE.get(row.get("state") or "")
+        P[known[:, t], column[t]] = np.nan
+    for i, t, row in tables.rows(SUGGESTIONS):
+        state = _FROM_TABLE.get(row.get("state") or "")
         if state is None:
-            raise InvalidInputError(f"{SUGGESTIONS}: {row.get('state')!r} is no state of a tag.")
+            raise InvalidInputError(
+                f"{SUGGESTIONS}: {row.get('state')!r} is not a state of a tag. Expected one of "
+                f"{', '.join(_FROM_TABLE)}. Run `tagloom complete` again."
+            )
         states[i, t] = state
         if column[t] >= 0 and state != EntryState.SUGGESTED:
             P[i, column[t]] = _number(row.get("probability"))
 
 
-def _take_back(
-    numbers: _Numbers,
+def _undo_learning(
+    tables: _Tables,
     learned: Mapping[Place, bool | None],
     states: Array,
     P: Array,
     column: Array,
     thresholds: Array,
 ) -> None:
-    """Bring entries that were learned from the review to what they were before it."""
+    """Give entries that were learned from the review their state from before it."""
     for (image, tag), before in learned.items():
-        found = numbers.of(image, tag)
+        found = tables.entry(image, tag)
         if found is None:
             continue
         i, t = found
         if before is not None:
-            states[i, t] = EntryState.KNOWN if before else EntryState.ABSENT
+            states[i, t] = EntryState.PRESENT if before else EntryState.ABSENT
             continue
         p = P[i, column[t]] if column[t] >= 0 else math.nan
-        states[i, t] = EntryState.SUGGESTED if p >= thresholds[t] else EntryState.OPEN
+        states[i, t] = EntryState.SUGGESTED if p >= thresholds[t] else EntryState.UNKNOWN
 
 
-def _qualities(record: Mapping[str, Any], place: Mapping[str, int]) -> Array:
-    """Return the qualities that a record tells; those of earlier versions tell none."""
-    qualities = np.full(len(place), np.nan)
+def _roc_auc(record: Mapping[str, Any], place: Mapping[str, int]) -> Array:
+    """Return the ROC AUC of each tag by the run's record; records of old versions have none."""
+    roc_auc = np.full(len(place), np.nan)
     listed = record.get("labels")
     for one in listed if isinstance(listed, list) else ():
-        told = one if isinstance(one, dict) else {}
-        t, won = place.get(str(told.get("label"))), told.get("roc_auc")
-        if t is not None and isinstance(won, int | float) and 0 <= won <= 1:
-            qualities[t] = won
-    return qualities
+        label = one if isinstance(one, dict) else {}
+        t, value = place.get(str(label.get("label"))), label.get("roc_auc")
+        if t is not None and isinstance(value, int | float) and 0 <= value <= 1:
+            roc_auc[t] = value
+    return roc_auc
 
 
-def _doubts(states: Array, P: Array, column: Array) -> list[Doubted]:
-    """Return statements that look wrong; the share of a label is that of its probabilities."""
+def _suspected_errors(states: Array, P: Array, column: Array) -> list[SuspectedError]:
+    """Return known labels that are suspected to be wrong, the likeliest errors first."""
     prior = np.nansum(P, axis=0, dtype=np.float64) / np.maximum(1, (~np.isnan(P)).sum(axis=0))
-    found: list[Doubted] = []
-    for state, present in ((EntryState.DOUBTFUL, True), (EntryState.DOUBTFUL_ABSENT, False)):
+    found: list[SuspectedError] = []
+    for state, present in (
+        (EntryState.SUSPECTED_PRESENT, True),
+        (EntryState.SUSPECTED_ABSENT, False),
+    ):
         rows, tags = np.nonzero(states == state)
         p = P[rows, column[tags]]
         chance = chance_of_slip(p, prior[column[tags]], present=present)
         found += [
-            Doubted(i, t, float(p[k]), float(chance[k]), present)
+            SuspectedError(i, t, float(p[k]), float(chance[k]), present)
             for k, (i, t) in enumerate(zip(rows.tolist(), tags.tolist(), strict=True))
         ]
-    return sorted(found, key=lambda one: (-one.chance, one.image, one.tag))
+    return sorted(found, key=lambda one: (-one.error_probability, one.image, one.tag))
 
 
-def _questions(numbers: _Numbers) -> list[Asked]:
+def _to_annotate(tables: _Tables) -> list[ToAnnotate]:
     return [
-        Asked(i, t, _number(row.get("probability")), _number(row.get("worth")))
-        for i, t, row in numbers.rows(QUESTIONS)
+        ToAnnotate(i, t, _number(row.get("probability")), _number(row.get("worth")))
+        for i, t, row in tables.rows(QUESTIONS)
     ]
 
 
@@ -279,71 +216,67 @@ def _number(text: str | None) -> float:
     try:
         return float(text or "nan")
     except ValueError:
-        raise InvalidInputError(f"{text!r} is no number. Run `tagloom complete` again.") from None
+        raise InvalidInputError(
+            f"{text!r} is not a number. Run `tagloom complete` again."
+        ) from None
 
 
-# §§ before
-# The run as it was before anything was learned from its review.
-#
-# Learning again always starts from there, with all that is decided by then: what was taken back
-# meanwhile is forgotten, as it could not be from a model that has learned it.
+def take_snapshot(out: Path) -> None:
+    """Keep the files of a run; hard links suffice, as files are replaced and never altered.
 
-
-FOLDER = ".before-review"
-
-
-def keep_before(out: Path) -> None:
-    """Keep the files of a run; files are replaced and never altered, so that a link will do."""
-    folder = out / FOLDER
+    Learning again always starts from the snapshot, with all decisions made by then: labels that a
+    model has learned could not be taken back from it.
+    """
+    folder = out / SNAPSHOT
     folder.mkdir(exist_ok=True)
     (folder / NAME).unlink(missing_ok=True)
     for name in _files(out):
-        _put(out / name, folder / name)
+        _link_or_copy(out / name, folder / name)
 
 
 def restore(out: Path) -> None:
-    """Bring back the run as it was, with all its tables, so that none tells of another run."""
-    kept = _files(out / FOLDER)
+    """Bring back the run from the snapshot, with all its tables."""
+    kept = _files(out / SNAPSHOT)
     (out / NAME).unlink(missing_ok=True)
     (out / TABLE).unlink(missing_ok=True)
     for name in kept:
-        _put(out / FOLDER / name, out / name)
+        _link_or_copy(out / SNAPSHOT / name, out / name)
 
 
-def restore_if_broken(out: Path) -> bool:
-    """Bring back the run if learning was broken off while its files were being replaced."""
-    broken = not (out / NAME).exists() and (out / FOLDER / NAME).exists()
-    if broken:
+def restore_if_interrupted(out: Path) -> bool:
+    """Bring back the run if learning was interrupted while its files were being replaced."""
+    interrupted = not (out / NAME).exists() and (out / SNAPSHOT / NAME).exists()
+    if interrupted:
         restore(out)
-    return broken
+    return interrupted
 
 
 def check_is_run(out: Path) -> None:
-    """Refuse a folder that is not the result of a run, before anything is written there."""
-    if not (out / FOLDER / NAME).exists():
+    """Refuse a folder without a run before anything is written there."""
+    if not (out / SNAPSHOT / NAME).exists():
         read_record(out)
 
 
-def model_before(out: Path) -> Path:
-    """Return the model from which to learn again."""
-    path = out / FOLDER / MODEL
+def snapshot_model(out: Path) -> Path:
+    """Return the path of the model from before the review, from which to learn again."""
+    path = out / SNAPSHOT / MODEL
     if not path.exists():
         raise InvalidInputError(
-            f"The run from before the review is not in {path.parent} any more, from which it "
-            "learns again. Bring the folder back from a copy, or run `tagloom complete` again; "
-            "decisions are kept."
+            f"The run from before the review is no longer in {path.parent}; learning again starts "
+            "from it. Restore the folder from a copy, or run `tagloom complete` again; decisions "
+            "are kept."
         )
     return path
 
 
 def _files(folder: Path) -> list[str]:
-    """Return the files of a run that are there, the record last: where it stands, all do."""
+    """Return the existing files of a run, the record last: if it exists, all files do."""
     listed = [str(name) for name in read_record(folder).get("files", [])]
     plain = [name for name in listed if Path(name).name == name]
     return [name for name in plain if (folder / name).is_file()] + [NAME]
 
 
-def _put(source: Path, target: Path) -> None:
+def _link_or_copy(source: Path, target: Path) -> None:
     part = target.with_name(f".{target.name}.part")
     part.unlink(missing_ok=True)
     with suppress(OSError):
@@ -351,5 +284,5 @@ def _put(source: Path, target: Path) -> None:
     if not part.exists():
         shutil.copyfile(source, part)
     part.replace(target)
-    # Where both names were of one file already, renaming has done nothing.
+    # Renaming does nothing if both names already refer to the same file.
     part.unlink(missing_ok=True)

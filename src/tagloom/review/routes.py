@@ -1,4 +1,4 @@
-"""The web application: addresses, and who answers them."""
+"""The web application: the JSON API, the files of the page, thumbnails, and their addresses."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -18,74 +18,77 @@ from tagloom.errors import TagloomError
 from tagloom.review import requests, views
 from tagloom.review.learning import Learning
 from tagloom.review.pictures import PLACEHOLDER, SIZES, VIEW_SIZE, OutsideError, Thumbnails
-from tagloom.review.requests import RefusedError, as_json, numbered, refusal
+from tagloom.review.requests import RefusedError, as_json, number_of, refusal
 from tagloom.review.security import BODY, Gate
 from tagloom.review.session import Review
-from tagloom.review.views import PICTURE_SORTS, PICTURE_STATES
 from tagloom.vision.pictures import PictureError
 
-# §§ api
-# What the page asks, as JSON; every answer comes from memory.
+CACHE = ".thumbnails"
+STATIC = Path(__file__).parent / "static"
+_INDEX = "index.html"
+_UNKNOWN_TYPE = "application/octet-stream"
+_CACHED_FOR_A_DAY = "private, max-age=86400"
+# The types that the system has registered for file extensions are not to be relied on.
+_MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 
 
 class Api:
-    """Answers questions about one review, and takes decisions on it."""
+    """The JSON API of one review; every answer comes from memory."""
 
     def __init__(self, review: Review, learning: Learning, thumbnails: Thumbnails) -> None:
         self._review, self._learning, self._thumbnails = review, learning, thumbnails
 
     def collection(self, request: Request) -> Response:
-        """Return names, thresholds and counts of everything."""
+        """Return the names, thresholds and counts of the collection."""
         review = self._review
         with review.lock:
-            all_of_it = review.collection
-            n_tags = len(all_of_it.tags)
-            metadata = {
-                "title": all_of_it.loaded.title,
+            collection = review.collection
+            answer = {
+                "title": collection.loaded.title,
                 "version": review.version,
-                "run": all_of_it.loaded.run,
+                "run": collection.loaded.run,
                 "boot": review.boot,
                 "history": review.history,
-                "images": all_of_it.images,
-                "tags": list(all_of_it.tags),
-                "thresholds": [all_of_it.threshold(t) for t in range(n_tags)],
+                "images": collection.images,
+                "tags": list(collection.tags),
+                "thresholds": [collection.threshold(t) for t in range(len(collection.tags))],
                 "counts": self._counts(),
-                "completeness": all_of_it.loaded.completeness,
+                "completeness": collection.loaded.completeness,
             }
-        return _answer(request, metadata)
+        return _answer(request, answer)
 
     def pictures(self, request: Request) -> Response:
         """Return a page of pictures."""
         query = request.query_params
         offset, limit = requests.page_of(query, 60)
         q = requests.text_of("q", query)
-        state = requests.choice("state", query, PICTURE_STATES)
-        sort = requests.choice("sort", query, PICTURE_SORTS)
+        state = requests.choice("state", query, views.PICTURE_FILTERS)
+        sort = requests.choice("sort", query, views.PICTURE_SORTS)
         with self._review.lock:
             tag = self._tag(query["tag"]) if query.get("tag") else None
-            metadata = self._review.pictures.page(
+            answer = self._review.pictures.page(
                 q=q, state=state, sort=sort, tag=tag, offset=offset, limit=limit
             )
-            metadata["version"] = self._review.version
-        return _answer(request, metadata)
+            answer["version"] = self._review.version
+        return _answer(request, answer)
 
     def picture(self, request: Request) -> Response:
-        """Return one picture with more tags that it may have."""
+        """Return one picture with less likely tags."""
         with self._review.lock:
             i = self._image(request.path_params["i"])
-            metadata = self._review.pictures.picture(i)
-            metadata |= {
+            answer = self._review.pictures.picture(i)
+            answer |= {
                 "name": self._review.collection.images[i],
                 "candidates": self._review.pictures.candidates(i),
                 "version": self._review.version,
             }
-        size = self._thumbnails.size_of(metadata["name"])
+        size = self._thumbnails.size_of(answer["name"])
         if size is not None:
-            metadata |= {"width": size[0], "height": size[1]}
-        return _answer(request, metadata)
+            answer |= {"width": size[0], "height": size[1]}
+        return _answer(request, answer)
 
     def why(self, request: Request) -> Response:
-        """Return the neighbours that speak for a tag, and those that do not."""
+        """Return the neighbours that explain the probability of a tag."""
         query = request.query_params
         with self._review.lock:
             i, t = self._image(query.get("i", "")), self._tag(query.get("t", ""))
@@ -103,75 +106,75 @@ class Api:
         """Return the likeliest pictures of one tag."""
         query = request.query_params
         offset, limit = requests.page_of(query, 120)
-        least = requests.share("least", query.get("least"))
-        state = requests.choice("state", query, views.WALL_STATES)
+        least = requests.fraction("least", query.get("least"))
+        state = requests.choice("state", query, views.WALL_FILTERS)
         with self._review.lock:
             t = self._tag(request.path_params["t"])
-            metadata = views.wall(
+            answer = views.wall(
                 self._review.collection, t, least=least, state=state, offset=offset, limit=limit
             )
-            metadata["version"] = self._review.version
-        return _answer(request, metadata)
+            answer["version"] = self._review.version
+        return _answer(request, answer)
 
-    def doubts(self, request: Request) -> Response:
-        """Return known tags that look wrong."""
+    def suspected_errors(self, request: Request) -> Response:
+        """Return known labels that are suspected to be wrong."""
         page = requests.page_of(request.query_params, 60)
         with self._review.lock:
-            return _answer(request, views.doubts(self._review.collection, *page))
+            return _answer(request, views.suspected_errors(self._review.collection, *page))
 
-    def questions(self, request: Request) -> Response:
+    def to_annotate(self, request: Request) -> Response:
         """Return what to annotate next."""
         page = requests.page_of(request.query_params, 60)
         with self._review.lock:
-            return _answer(request, views.questions(self._review.collection, *page))
+            return _answer(request, views.to_annotate(self._review.collection, *page))
 
     def changes(self, request: Request) -> Response:
-        """Return what has changed since a version, by whoever."""
+        """Return what any tab has changed since a version."""
         query = request.query_params
-        since = requests.whole("since", query.get("since"), below=10**9, default=0)
-        known = requests.whole("tags", query.get("tags"), below=10**9, default=10**9)
+        since = requests.integer("since", query.get("since"), below=10**9, default=0)
+        known = requests.integer("tags", query.get("tags"), below=10**9, default=10**9)
         with self._review.lock:
-            all_of_it = self._review.collection
-            metadata: dict[str, Any] = {
+            collection = self._review.collection
+            answer: dict[str, Any] = {
                 "version": self._review.version,
-                "run": all_of_it.loaded.run,
+                "run": collection.loaded.run,
                 "boot": self._review.boot,
                 "history": self._review.history,
-                "n_tags": len(all_of_it.tags),
+                "n_tags": len(collection.tags),
                 "applied": self._review.changes(since),
                 "counts": self._counts(),
             }
-            if known < len(all_of_it.tags):
-                metadata["tags"] = list(all_of_it.tags)
-        return _answer(request, metadata)
+            if known < len(collection.tags):
+                answer["tags"] = list(collection.tags)
+        return _answer(request, answer)
 
     def decide(self, request: Request) -> Response:
-        """Take decisions; they are on disk before the answer is sent."""
+        """Store decisions; they are on disk before the answer is sent."""
         body = requests.body_of(request.scope[BODY])
         client = requests.client_of(body)
         with self._review.lock:
-            verdicts = requests.verdicts_of(body, self._review.collection)
-            metadata = self._review.decide(verdicts, client)
-            return _answer(request, metadata | {"counts": self._counts()})
+            decisions = requests.decisions_of(body, self._review.collection)
+            answer = self._review.decide(decisions, client)
+            return _answer(request, answer | {"counts": self._counts()})
 
     def undo(self, request: Request) -> Response:
-        """Take back the latest batch."""
+        """Undo the latest batch."""
         requests.client_of(requests.body_of(request.scope[BODY]))
         with self._review.lock:
             return _answer(request, self._review.undo() | {"counts": self._counts()})
 
     def redo(self, request: Request) -> Response:
-        """Bring back what was undone last."""
+        """Redo the batch that was undone last."""
         requests.client_of(requests.body_of(request.scope[BODY]))
         with self._review.lock:
             return _answer(request, self._review.redo() | {"counts": self._counts()})
 
     def learning(self, request: Request) -> Response:
         """Return how far learning has come."""
-        return _answer(request, self._learning.progress.metadata())
+        return _answer(request, self._learning.progress.to_json())
 
     def learn(self, request: Request) -> Response:
-        """Begin to learn again."""
+        """Start to learn again."""
         requests.body_of(request.scope[BODY])
         self._learning.start()
         return _answer(request, {"started": True})
@@ -180,33 +183,22 @@ class Api:
         return views.totals(self._review.collection)
 
     def _image(self, text: str) -> int:
-        return requests.numbered("picture", text, len(self._review.collection.images))
+        return number_of("picture", text, len(self._review.collection.images))
 
     def _tag(self, text: str) -> int:
-        return requests.numbered("tag", text, len(self._review.collection.tags))
+        return number_of("tag", text, len(self._review.collection.tags))
 
 
-def _answer(request: Request, metadata: Any) -> Response:
-    return as_json(metadata, pack="gzip" in request.headers.get("accept-encoding", ""))
+def _answer(request: Request, content: Any) -> Response:
+    return as_json(content, compress="gzip" in request.headers.get("accept-encoding", ""))
 
 
-# §§ sights
-# What the page shows: itself, and pictures.
-
-
-STATIC = Path(__file__).parent / "static"
-_INDEX = "index.html"
-_KEPT = "private, max-age=86400"
-# What a system believes about endings of names is no business of ours.
-_KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
-
-
-class Sights:
-    """Shows the files of the page, and views of the pictures of one review."""
+class Files:
+    """The files of the page, and downscaled pictures of one review."""
 
     def __init__(self, review: Review, thumbnails: Thumbnails) -> None:
         self._review, self._thumbnails = review, thumbnails
-        # Files are known by their names from the start: no name of a request is ever a path.
+        # Listed once: no name in a request is ever used as a path.
         self._files = {
             path.relative_to(STATIC).as_posix(): path
             for path in sorted(STATIC.rglob("*"))
@@ -222,57 +214,54 @@ class Sights:
         return self._file(request, request.path_params["name"])
 
     def thumb(self, request: Request) -> Response:
-        """Return a small view of a picture."""
+        """Return a thumbnail of a picture."""
         size = request.query_params.get("size", str(SIZES[0]))
         if size not in map(str, SIZES):
             raise RefusedError(400, f"size must be one of {', '.join(map(str, SIZES))}.")
-        return self._view(request, int(size))
+        return self._image(request, int(size))
 
     def picture(self, request: Request) -> Response:
         """Return a picture at the size of a screen."""
-        return self._view(request, VIEW_SIZE)
+        return self._image(request, VIEW_SIZE)
 
-    def _view(self, request: Request, size: int) -> Response:
+    def _image(self, request: Request, size: int) -> Response:
         images = self._review.collection.images
-        name = images[numbered("picture", request.path_params["i"], len(images))]
+        name = images[number_of("picture", request.path_params["i"], len(images))]
         try:
-            mark = self._thumbnails.mark(name, size)
-            if _has_it(request, mark):
-                return Response(status_code=304, headers=_headers(mark, _KEPT))
-            view = self._thumbnails.view(name, size, mark)
+            digest = self._thumbnails.digest(name, size)
+            if _is_current(request, digest):
+                return Response(status_code=304, headers=_headers(digest, _CACHED_FOR_A_DAY))
+            content = self._thumbnails.jpeg(name, size, digest)
         except OutsideError:
-            raise RefusedError(404, "This picture does not lie in the collection.") from None
+            raise RefusedError(
+                404, "This picture is not in the folder of the collection."
+            ) from None
         except (PictureError, OSError):
             return Response(
                 PLACEHOLDER, headers={"Cache-Control": "no-store"}, media_type="image/svg+xml"
             )
-        return Response(view, headers=_headers(mark, _KEPT), media_type="image/jpeg")
+        headers = _headers(digest, _CACHED_FOR_A_DAY)
+        return Response(content, headers=headers, media_type="image/jpeg")
 
     def _file(self, request: Request, name: str) -> Response:
         path = self._files.get(name)
         if path is None:
             raise RefusedError(404, "There is nothing at this address.")
         content = path.read_bytes()
-        mark = hashlib.sha256(content).hexdigest()[:32]
-        headers = _headers(mark, "no-cache")
-        if _has_it(request, mark):
+        digest = hashlib.sha256(content).hexdigest()[:32]
+        headers = _headers(digest, "no-cache")
+        if _is_current(request, digest):
             return Response(status_code=304, headers=headers)
-        kind = _KINDS.get(path.suffix) or guess_type(name)[0] or "application/octet-stream"
-        return Response(content, headers=headers, media_type=kind)
+        media_type = _MEDIA_TYPES.get(path.suffix) or guess_type(name)[0]
+        return Response(content, headers=headers, media_type=media_type or _UNKNOWN_TYPE)
 
 
-def _headers(mark: str, keep: str) -> dict[str, str]:
-    return {"ETag": f'"{mark}"', "Cache-Control": keep}
+def _headers(digest: str, caching: str) -> dict[str, str]:
+    return {"ETag": f'"{digest}"', "Cache-Control": caching}
 
 
-def _has_it(request: Request, mark: str) -> bool:
-    return request.headers.get("if-none-match", "") == f'"{mark}"'
-
-
-# §§ main app
-
-
-CACHE = ".thumbnails"
+def _is_current(request: Request, digest: str) -> bool:
+    return request.headers.get("if-none-match", "") == f'"{digest}"'
 
 
 def make_app(review: Review, *, token: str, port: int) -> Starlette:
@@ -281,13 +270,13 @@ def make_app(review: Review, *, token: str, port: int) -> Starlette:
     Parameters
     ----------
     token : str
-        What the link holds; whoever has it may see and decide everything.
+        The secret in the link; whoever has it may see and decide everything.
     port : int
-        Where it will be served; other addresses are refused.
+        The port to be served at; requests to other addresses are refused.
     """
     learning = Learning(review)
     thumbnails = Thumbnails(review.photos, review.out / CACHE)
-    api, sights = Api(review, learning, thumbnails), Sights(review, thumbnails)
+    api, files = Api(review, learning, thumbnails), Files(review, thumbnails)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -296,12 +285,12 @@ def make_app(review: Review, *, token: str, port: int) -> Starlette:
         review.close()
 
     app = Starlette(
-        routes=[*_api_routes(api), *_sight_routes(sights)],
+        routes=[*_api_routes(api), *_file_routes(files)],
         middleware=[Middleware(Gate, token=token, port=port)],
         exception_handlers={
             RefusedError: _refused,
-            HTTPException: _not_there,
-            TagloomError: _said_why,
+            HTTPException: _not_found,
+            TagloomError: _failed,
         },
         lifespan=lifespan,
     )
@@ -318,8 +307,8 @@ def _api_routes(api: Api) -> list[Route]:
         "/api/why": api.why,
         "/api/tags": api.tags,
         "/api/tags/{t}": api.tag,
-        "/api/doubts": api.doubts,
-        "/api/questions": api.questions,
+        "/api/suspected-errors": api.suspected_errors,
+        "/api/to-annotate": api.to_annotate,
         "/api/changes": api.changes,
         "/api/learn": api.learning,
     }
@@ -333,12 +322,12 @@ def _api_routes(api: Api) -> list[Route]:
     return routes + [Route(path, answer, methods=["POST"]) for path, answer in post.items()]
 
 
-def _sight_routes(sights: Sights) -> list[Route]:
+def _file_routes(files: Files) -> list[Route]:
     return [
-        Route("/", sights.index, methods=["GET"]),
-        Route("/static/{name:path}", sights.static, methods=["GET"]),
-        Route("/thumb/{i}", sights.thumb, methods=["GET"]),
-        Route("/picture/{i}", sights.picture, methods=["GET"]),
+        Route("/", files.index, methods=["GET"]),
+        Route("/static/{name:path}", files.static, methods=["GET"]),
+        Route("/thumb/{i}", files.thumb, methods=["GET"]),
+        Route("/picture/{i}", files.picture, methods=["GET"]),
     ]
 
 
@@ -347,15 +336,15 @@ def _refused(request: Request, problem: Exception) -> Response:
     return refusal(request.url.path, problem.status, problem.reason)
 
 
-def _not_there(request: Request, problem: Exception) -> Response:
+def _not_found(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
     reason = "There is nothing at this address."
     if problem.status_code == 405:
-        reason = "This address cannot be asked in this way."
+        reason = "This address does not allow this method."
     return refusal(request.url.path, problem.status_code, reason)
 
 
-def _said_why(request: Request, problem: Exception) -> Response:
-    """Tell the reason of an error that we raise on purpose: of the request, or of the disk."""
+def _failed(request: Request, problem: Exception) -> Response:
+    """Send the message of one of our own errors: of the request (400) or of the disk (507)."""
     status = 507 if isinstance(problem, OSError) else 400
     return refusal(request.url.path, status, str(problem))

@@ -1,4 +1,4 @@
-"""Who may ask: only the browser that was given the link, and only from our own page."""
+"""Access control: only the browser that was given the link, and only from our own page."""
 
 import hmac
 import logging
@@ -25,16 +25,16 @@ _HEADERS = {
 }
 _LOG = logging.getLogger("tagloom.review")
 _USE_THE_LINK = "Open the link that `tagloom review` printed: it holds the key to this page."
-_LEAD_ON = (
+_REDIRECT_PAGE = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>tagloom review</title>'
     '<meta http-equiv="refresh" content="0;url=/"></head><body><a href="/">Open</a></body></html>'
 )
 
 
 class Gate:
-    """Lets through what comes from our own page, reads its body, and answers for all failures.
+    """Middleware that checks every request, reads its body and handles all failures.
 
-    Whatever goes wrong behind it, the asker gets a clear error and the log one line.
+    Whatever goes wrong behind it, the client gets a clear error and the log one line.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
@@ -49,35 +49,37 @@ class Gate:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        guarded = _Guarded(send)
+        secured = _SecureSend(send)
         try:
             answer = self._token_answer(scope)
             if answer is None:
                 self._check(scope)
                 scope[BODY] = await _body(Headers(scope=scope), receive)
-                await self._app(scope, receive, guarded)
+                await self._app(scope, receive, secured)
                 return
         except RefusedError as problem:
             answer = refusal(scope["path"], problem.status, problem.reason)
         except Exception as problem:
             _LOG.error("%s failed: %s: %r", scope["path"], type(problem).__name__, str(problem))
-            if guarded.started:
+            if secured.started:
                 return
-            answer = refusal(scope["path"], 500, "Something went wrong here; nothing was changed.")
-        await answer(scope, receive, guarded)
+            answer = refusal(
+                scope["path"], 500, "Something went wrong on the server; nothing was changed."
+            )
+        await answer(scope, receive, secured)
 
     def _token_answer(self, scope: Scope) -> Response | None:
-        """Trade the token of the link for a cookie, so that it does not stay in the address."""
-        asked = (scope["path"], scope["method"])
-        if asked != ("/", "GET") or b"token=" not in scope["query_string"]:
+        """Exchange the token in the link for a cookie, so that it does not stay in the address."""
+        request = (scope["path"], scope["method"])
+        if request != ("/", "GET") or b"token=" not in scope["query_string"]:
             return None
         self._check_host(Headers(scope=scope))
         if not self._is_token(_token_in(scope["query_string"])):
-            raise RefusedError(403, f"The key in this link is not the right one. {_USE_THE_LINK}")
+            raise RefusedError(403, f"The key in this link is wrong. {_USE_THE_LINK}")
         answer: Response = RedirectResponse("/", 303, {"Cache-Control": "no-store"})
-        if not _from_here(Headers(scope=scope)):
-            # A link on another page: the browser keeps our cookie back until we lead on ourselves.
-            answer = Response(_LEAD_ON, 200, {"Cache-Control": "no-store"}, "text/html")
+        if not _is_same_origin(Headers(scope=scope)):
+            # After a link on another page, a strict cookie is only sent with our own redirect.
+            answer = Response(_REDIRECT_PAGE, 200, {"Cache-Control": "no-store"}, "text/html")
         answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
         return answer
 
@@ -85,22 +87,22 @@ class Gate:
         headers = Headers(scope=scope)
         self._check_host(headers)
         if not scope["query_string"].isascii():
-            raise RefusedError(400, "What follows the question mark must be percent-encoded.")
+            raise RefusedError(400, "The query string must be percent-encoded.")
         if not any(map(self._is_token, _cookies(headers, self._cookie))):
             raise RefusedError(403, _USE_THE_LINK)
-        if not _from_here(headers):
-            raise RefusedError(403, f"Another page asked for this. {_USE_THE_LINK}")
+        if not _is_same_origin(headers):
+            raise RefusedError(403, f"Another page sent this request. {_USE_THE_LINK}")
         if scope["method"] not in ("GET", "HEAD"):
             self._check_write(headers)
 
     def _check_host(self, headers: Headers) -> None:
         if len(headers.getlist("host")) != 1 or headers["host"] not in self._hosts:
-            raise RefusedError(421, f"This page has another address. {_USE_THE_LINK}")
+            raise RefusedError(421, f"This page has a different address. {_USE_THE_LINK}")
 
     def _check_write(self, headers: Headers) -> None:
         origins = {f"http://{host}" for host in self._hosts}
         if headers.get("origin", f"http://{headers['host']}") not in origins:
-            raise RefusedError(403, "Only this page itself may change anything.")
+            raise RefusedError(403, "Only this page may change anything.")
         if headers.get("x-tagloom") != "1":
             raise RefusedError(403, "Changes need the header X-Tagloom: 1.")
         kind = headers.get("content-type", "").split(";")[0].strip().lower()
@@ -111,8 +113,8 @@ class Gate:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
 
 
-class _Guarded:
-    """Sends with the headers that every answer has, and knows whether an answer has begun."""
+class _SecureSend:
+    """Adds the security headers to every answer, and knows whether one has started."""
 
     def __init__(self, send: Send) -> None:
         self._send, self.started = send, False
@@ -126,8 +128,8 @@ class _Guarded:
         await self._send(message)
 
 
-def _from_here(headers: Headers) -> bool:
-    """Say whether the browser tells that a person or our own page asks, or tells nothing."""
+def _is_same_origin(headers: Headers) -> bool:
+    """Return whether the user or our own page sent the request, as far as the browser says."""
     return headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
 
@@ -142,15 +144,15 @@ def _token_in(query: bytes) -> str:
 def _cookies(headers: Headers, name: str) -> list[str]:
     """Return all values of a cookie.
 
-    Other programs of this machine share the browser's cookies and may have written anything: what
-    they wrote must not hide ours, nor a cookie of the same name that they have set.
+    Browsers share cookies between all ports of a host. Those of other servers, malformed or of the
+    same name, must not hide ours.
     """
     parts = [part.strip() for line in headers.getlist("cookie") for part in line.split(";")]
     return [part.removeprefix(f"{name}=") for part in parts if part.startswith(f"{name}=")]
 
 
 async def _body(headers: Headers, receive: Receive) -> bytes:
-    """Read a body that is not too long; how long it claims to be is not believed."""
+    """Read a body of limited length, whatever length it claims to have."""
     too_long = RefusedError(413, f"A request may hold {MAX_BODY:,} bytes at most.")
     claimed = headers.get("content-length", "0")
     if not claimed.isdecimal() or len(claimed) > 12 or int(claimed) > MAX_BODY:
@@ -160,7 +162,7 @@ async def _body(headers: Headers, receive: Receive) -> bytes:
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise RefusedError(400, "The request was broken off.")
+            raise RefusedError(400, "The request ended early.")
         parts.append(message.get("body", b""))
         length += len(parts[-1])
         if length > MAX_BODY:

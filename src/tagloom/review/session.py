@@ -1,4 +1,4 @@
-"""One review: the collection in memory and the journal on disk, always saying the same."""
+"""One review: the collection in memory and the journal on disk, kept in step."""
 
 import secrets
 import threading
@@ -9,17 +9,16 @@ from typing import Any, NamedTuple
 from tagloom.completion.answers import ABSENT, PRESENT, files_read
 from tagloom.completion.options import read_record
 from tagloom.errors import InvalidInputError
-from tagloom.review.collection import Collection, Entry
-from tagloom.review.journal import Batch, Change, Store
-from tagloom.review.loading import check_is_run, load, restore_if_broken
-from tagloom.review.states import EntryState, after_verdict, recalled
+from tagloom.review.collection import Collection, Entry, EntryState, after_verdict, from_journal
+from tagloom.review.journal import Batch, Change, Journal
+from tagloom.review.loading import check_is_run, load, restore_if_interrupted
 from tagloom.review.views import Pictures
 
 Json = dict[str, Any]
 
 
-class Verdict(NamedTuple):
-    """What somebody decides of a picture and a tag; the tag by its number or its name."""
+class Decision(NamedTuple):
+    """A verdict on a picture and a tag, which is given by its number or its name."""
 
     image: int
     tag: int | str
@@ -29,8 +28,8 @@ class Verdict(NamedTuple):
 class Review:
     """A run that is being reviewed.
 
-    All that changes it, or looks at several parts of it, holds `lock`. Memory follows the disk: a
-    state changes here after it was written there.
+    Whatever changes it, or reads several parts of it, holds `lock`. A state changes in memory only
+    after it was written to disk.
 
     Attributes
     ----------
@@ -38,41 +37,42 @@ class Review:
     collection : Collection
     pictures : Pictures
     version : int
-        Grows with every change.
+        How many changes there have been.
     boot : str
-        Tells this start of the review from any other: numbers of new tags hold for one only.
+        Identifies this start of the server: the numbers of new tags are only valid for one.
     history : dict
-        What could be undone and redone, in short.
+        Summaries of the batches that undo and redo would affect.
     """
+
+    collection: Collection
+    pictures: Pictures
 
     def __init__(self, out: Path, photos: Path | None = None) -> None:
         self.out, self._given_photos = out, photos
         self.lock = threading.RLock()
         check_is_run(out)
-        self.store = Store(out)
+        self.journal = Journal(out)
         try:
-            restore_if_broken(out)
-            self._take(self.fresh())
+            restore_if_interrupted(out)
+            self._use(self.reload())
         except BaseException:
-            self.store.close()
+            self.journal.close()
             raise
         self.photos = self.collection.loaded.photos
         self._changes: list[Entry] = []
         self.boot = secrets.token_hex(8)
         self.history = self._history()
 
-    collection: Collection
-    pictures: Pictures
-
     @property
     def version(self) -> int:
         """How many changes there have been."""
         return len(self._changes)
 
-    def fresh(self) -> Collection:
-        """Read the run anew; tags keep the numbers by which pages know them."""
+    def reload(self) -> Collection:
+        """Read the run again; tags keep their numbers, because open pages refer to them."""
         before = getattr(self, "collection", None)
-        learned = self.store.learned(files_read(read_record(self.out)))
+        read_files = files_read(read_record(self.out))
+        learned = self.journal.labels_before_learning(read_files)
         return Collection(
             load(
                 self.out,
@@ -82,120 +82,119 @@ class Review:
             )
         )
 
-    def _take(self, collection: Collection) -> None:
+    def _use(self, collection: Collection) -> None:
         self.collection, self.pictures = collection, Pictures(collection)
-        collection.put(self._placed(self.store.current().items()))
+        collection.put(self._placed(self.journal.current().items()))
 
     def replace(self, collection: Collection) -> None:
-        """Go on with what `fresh` has read, with all that was decided meanwhile."""
+        """Continue with a reloaded collection and all decisions made meanwhile."""
         with self.lock:
             for tag in self.collection.tags:
                 if collection.tag(tag) is None:
                     collection.add_tag(tag)
-            self._take(collection)
+            self._use(collection)
 
-    def decide(self, verdicts: Iterable[Verdict], client: str) -> Json:
-        """Write decisions as one batch; of several on one entry the last counts."""
+    def decide(self, decisions: Iterable[Decision], client: str) -> Json:
+        """Write decisions as one batch; of several on the same entry the last one counts."""
         with self.lock:
             n_tags = len(self.collection.tags)
-            wanted = {self._named(one): one for one in verdicts}
+            wanted = {self._named(one): one for one in decisions}
             after = {place: self._after(*place, one) for place, one in wanted.items()}
+            words = {place: state.journal_word for place, state in after.items()}
             changes = [
-                Change(self.collection.images[i], tag, self._word(i, tag), state.word)
-                for (i, tag), state in after.items()
-                if self._word(i, tag) != state.word
+                Change(self.collection.images[i], tag, self._journal_word(i, tag), word)
+                for (i, tag), word in words.items()
+                if self._journal_word(i, tag) != word
             ]
-            batch = self.store.add(client, changes) if changes else None
-            placed = ((self.collection.images[i], tag) for i, tag in after)
-            words = (state.word for state in after.values())
-            entries = self._follow(zip(placed, words, strict=True))
+            batch = self.journal.add(client, changes) if changes else None
+            entries = self._apply(
+                ((self.collection.images[i], tag), word) for (i, tag), word in words.items()
+            )
             return self._answer({"batch": batch, "applied": entries}, n_tags)
 
     def undo(self) -> Json:
-        """Take back the latest batch in effect, whoever made it."""
-        return self._turn("undone", back=True)
+        """Undo the latest batch in effect, whichever tab made it."""
+        return self._step("undone", back=True)
 
     def redo(self) -> Json:
-        """Bring back the batch that was undone last."""
-        return self._turn("redone", back=False)
+        """Redo the batch that was undone last."""
+        return self._step("redone", back=False)
 
-    def _turn(self, word: str, *, back: bool) -> Json:
+    def _step(self, word: str, *, back: bool) -> Json:
         with self.lock:
             n_tags = len(self.collection.tags)
-            batch = self.store.undo() if back else self.store.redo()
+            batch = self.journal.undo() if back else self.journal.redo()
             if batch is None:
                 return self._answer({word: None}, n_tags)
             states = (
                 ((one.image, one.tag), one.before if back else one.after) for one in batch.changes
             )
-            return self._answer(
-                {word: {"batch": batch.id, "applied": self._follow(states)}}, n_tags
-            )
+            return self._answer({word: {"batch": batch.id, "applied": self._apply(states)}}, n_tags)
 
     def changes(self, since: int) -> list[Json]:
-        """Return the entries that changed after a version, as they are now."""
+        """Return the entries that changed after a version, with their current states."""
         with self.lock:
-            return [self._told(i, t) for i, t in dict.fromkeys(self._changes[since:])]
+            return [self._row(i, t) for i, t in dict.fromkeys(self._changes[since:])]
 
     def close(self) -> None:
         """Close the journal."""
-        self.store.close()
+        self.journal.close()
 
-    def _named(self, one: Verdict) -> tuple[int, str]:
+    def _named(self, one: Decision) -> tuple[int, str]:
         tag = one.tag
         return one.image, tag if isinstance(tag, str) else self.collection.tags[tag]
 
-    def _after(self, i: int, tag: str, one: Verdict) -> EntryState:
+    def _after(self, i: int, tag: str, one: Decision) -> EntryState:
         t = self.collection.tag(tag)
         if t is None and one.verdict != "accept":
-            raise InvalidInputError(f"There is no tag {tag!r}: it can only be accepted.")
-        base = EntryState.OPEN if t is None else self.collection.base(i, t)
+            raise InvalidInputError(f"There is no tag {tag!r}, so it can only be accepted.")
+        base = EntryState.UNKNOWN if t is None else self.collection.base(i, t)
         after = after_verdict(base, one.verdict, typed=isinstance(one.tag, str))
-        # Typed or not, what is accepted already stays as it is.
+        # An entry that is already accepted stays as it is, typed or not.
         now = base if t is None else self.collection.state(i, t)
-        alike = {after, now} == {EntryState.ACCEPTED, EntryState.ADDED}
-        return now if alike else after
+        same = {after, now} == {EntryState.ACCEPTED, EntryState.ADDED}
+        return now if same else after
 
-    def _word(self, i: int, tag: str) -> str:
+    def _journal_word(self, i: int, tag: str) -> str:
         t = self.collection.tag(tag)
-        return (EntryState.OPEN if t is None else self.collection.state(i, t)).word
+        return (EntryState.UNKNOWN if t is None else self.collection.state(i, t)).journal_word
 
     def _placed(
         self, states: Iterable[tuple[tuple[str, str], str]]
     ) -> list[tuple[int, int, EntryState]]:
-        """Find the places of names; a picture that is gone has none, a tag that is new gets one."""
+        """Turn names into numbers; unknown pictures are left out, new tags are added."""
         placed = []
         for (image, tag), word in states:
             i, t = self.collection.image(image), self.collection.tag(tag)
             if i is None:
                 continue
             if t is None:
-                if recalled(word, EntryState.OPEN) == EntryState.OPEN:
+                if from_journal(word, EntryState.UNKNOWN) == EntryState.UNKNOWN:
                     continue
                 t = self.collection.add_tag(tag)
-            placed.append((i, t, recalled(word, self.collection.base(i, t))))
+            placed.append((i, t, from_journal(word, self.collection.base(i, t))))
         return placed
 
-    def _follow(self, states: Iterable[tuple[tuple[str, str], str]]) -> list[Json]:
+    def _apply(self, states: Iterable[tuple[tuple[str, str], str]]) -> list[Json]:
         placed = self._placed(states)
         self._changes += self.collection.put(placed)
-        return [self._told(i, t) for i, t, _ in placed]
+        return [self._row(i, t) for i, t, _ in placed]
 
-    def _told(self, i: int, t: int) -> Json:
-        return {"i": i, "t": t, "state": self.collection.state(i, t).told}
+    def _row(self, i: int, t: int) -> Json:
+        return {"i": i, "t": t, "state": self.collection.state(i, t).page_word}
 
-    def _answer(self, metadata: Json, n_tags_before: int) -> Json:
+    def _answer(self, answer: Json, n_tags_before: int) -> Json:
         tags = self.collection.tags
         new = {"tags": list(tags)} if len(tags) > n_tags_before else {}
         self.history = self._history()
-        return {"version": self.version, **metadata, **new, "history": self.history}
+        return {"version": self.version, **answer, **new, "history": self.history}
 
     def _history(self) -> Json:
-        back, forth = self.store.to_undo(), self.store.to_redo()
-        return {"undo": self._in_short(back), "redo": self._in_short(forth)}
+        back, forth = self.journal.to_undo(), self.journal.to_redo()
+        return {"undo": self._summary(back), "redo": self._summary(forth)}
 
-    def _in_short(self, batch: Batch | None) -> Json | None:
-        """Say in short what a batch has decided: of how many, which way, and of what."""
+    def _summary(self, batch: Batch | None) -> Json | None:
+        """Summarise a batch: how many decisions, which verdict, and on which picture or tag."""
         if batch is None:
             return None
         images = {one.image for one in batch.changes}

@@ -1,4 +1,4 @@
-"""One browser and one server for all tests that look at the page."""
+"""One browser and one server for all browser tests."""
 
 import csv
 import shutil
@@ -10,15 +10,15 @@ import pytest
 # The helpers are modules of their own, as the made-up server is also a program.
 sys.path.insert(0, str(Path(__file__).parent))
 
-import browsing
-from asking import HOSTILE_IMAGE, HOSTILE_TAG, is_real
+import processes
+from queries import HOSTILE_IMAGE, HOSTILE_TAG, is_real
 
 
 @pytest.fixture(scope="session")
 def driver():
-    if browsing.missing():
-        pytest.skip(f"cannot look at the page: {browsing.missing()}")
-    driver = browsing.start_browser()
+    if processes.missing():
+        pytest.skip(f"cannot look at the page: {processes.missing()}")
+    driver = processes.start_browser()
     yield driver
     driver.quit()
 
@@ -54,17 +54,17 @@ def run_folder(tmp_path_factory):
 def server(request):
     if is_real():
         out = request.getfixturevalue("run_folder") / "out"
-        with browsing.real_server(out) as server:
+        with processes.real_server(out) as server:
             yield server
     else:
-        with browsing.fake_server() as server:
+        with processes.fake_server() as server:
             yield server
 
 
 @pytest.fixture
 def page(driver, server):
     """The page as after opening it, with nothing left undone by the test before."""
-    from page_hand import Page
+    from page_object import Page
 
     page = Page(driver, server)
     page.enter()

@@ -1,4 +1,4 @@
-"""A made-up collection with the answers of the review server, kept in memory."""
+"""A made-up collection in memory, with the answers of the review server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tagloom.datasets.scenes.drawing import draw_scene
 
 HOSTILE_IMAGE = "<img src=x onerror=alert(1)>\"'&amp;.jpg"
 HOSTILE_TAG = "<script>alert('tag')</script>"
-YES, NO = {"known", "doubtful", "accepted", "added"}, {"rejected", "removed"}
+YES, NO = {"known", "suspected", "accepted", "added"}, {"rejected", "removed"}
 
 
 @lru_cache(maxsize=256)
@@ -24,7 +24,7 @@ def drawn(number: int, width: int) -> bytes:
 
 
 class FakeCollection:
-    """Scenes drawn again and again: what is seen is true, what is known is a part of it."""
+    """A few drawn scenes, repeated; the known tags are a part of the true ones."""
 
     def __init__(self, n_images: int = 300, n_scenes: int = 12, *, plain: bool = False) -> None:
         rng = np.random.default_rng(0)
@@ -42,7 +42,7 @@ class FakeCollection:
         self.p = np.round(1 / (1 + np.exp(-score)), 4)
         self.known = shown & (rng.uniform(size=shown.shape) < 0.5)
         self.known |= rng.uniform(size=shown.shape) < 0.004
-        self.doubtful = self.known & (self.p < 0.06)
+        self.suspected = self.known & (self.p < 0.06)
         self.thresholds = [0.5] * len(self.tags)
         self.decided: dict[tuple[int, int], str] = {}
         self.log: list[tuple[int, int, int, str]] = []
@@ -55,7 +55,7 @@ class FakeCollection:
         if (i, t) in self.decided:
             return self.decided[i, t]
         if self.known[i, t]:
-            return "doubtful" if self.doubtful[i, t] else "known"
+            return "suspected" if self.suspected[i, t] else "known"
         return "suggested" if self.p[i, t] >= self.thresholds[t] else "open"
 
     def picture(self, i: int) -> dict:
@@ -98,12 +98,12 @@ class FakeCollection:
             rows.append(
                 {
                     "t": t,
-                    "known": count.get("known", 0) + count.get("doubtful", 0),
+                    "known": count.get("known", 0) + count.get("suspected", 0),
                     "suggested": count.get("suggested", 0),
                     "accepted": count.get("accepted", 0) + count.get("added", 0),
                     "rejected": count.get("rejected", 0) + count.get("removed", 0),
                     "threshold": self.thresholds[t],
-                    "quality": 0.8,
+                    "roc_auc": 0.8,
                 }
             )
         return rows
@@ -118,24 +118,33 @@ class FakeCollection:
         histogram, _ = np.histogram(undecided, bins=50, range=(0, 1))
         return histogram.tolist(), [row for row in rows if row["p"] >= least]
 
-    def doubts(self) -> list[dict]:
-        where = np.argwhere(self.doubtful).tolist()
-        rows = [{"i": i, "t": t, "p": self.p[i, t], "chance": 1 - self.p[i, t]} for i, t in where]
-        rows = [{**row, "said": "present", "state": self.state(row["i"], row["t"])} for row in rows]
+    def suspected_errors(self) -> list[dict]:
+        rows = [
+            {
+                "i": i,
+                "t": t,
+                "p": self.p[i, t],
+                "error_probability": 1 - self.p[i, t],
+                "annotation": "present",
+                "state": self.state(i, t),
+            }
+            for i, t in np.argwhere(self.suspected).tolist()
+        ]
         return sorted(rows, key=lambda row: row["p"])
 
-    def questions(self) -> list[dict]:
-        worth = 1 - 2 * np.abs(self.p - 0.5)
-        best = np.argsort(-worth, axis=None)[:500]
+    def to_annotate(self) -> list[dict]:
+        score = 1 - 2 * np.abs(self.p - 0.5)
+        best = np.argsort(-score, axis=None)[:500]
         rows = []
-        for i, t in zip(*np.unravel_index(best, worth.shape), strict=True):
+        for i, t in zip(*np.unravel_index(best, score.shape), strict=True):
             if not self.known[i, t]:
-                row = {"i": int(i), "t": int(t), "p": self.p[i, t], "worth": worth[i, t]}
-                rows.append({**row, "state": self.state(int(i), int(t))})
+                row = {"i": int(i), "t": int(t), "p": self.p[i, t]}
+                more = {"acquisition_score": score[i, t], "state": self.state(int(i), int(t))}
+                rows.append({**row, **more})
         return rows
 
     def why(self, i: int, t: int) -> dict:
-        # The scenes that show most of the same; each of them once.
+        # The scenes with most tags in common, each of them once.
         alike = np.argsort(
             -(self.shown[: self.n_scenes] @ self.shown[i].astype(int)), kind="stable"
         )
@@ -144,7 +153,7 @@ class FakeCollection:
         for row in rows:
             row["state"] = "present" if self.state(row.pop("j"), t) in YES else "unknown"
         rows.sort(key=lambda row: row["state"] != "present")
-        return {"p": self.p[i, t], "neighbours": rows, "n_neighbors": len(rows)}
+        return {"p": self.p[i, t], "neighbors": rows, "n_neighbors": len(rows)}
 
     def tag_of(self, decision: dict) -> int:
         if "t" in decision:
@@ -155,12 +164,12 @@ class FakeCollection:
             column = np.zeros((len(self.images), 1))
             self.p = np.hstack([self.p, column])
             self.known = np.hstack([self.known, column.astype(bool)])
-            self.doubtful = np.hstack([self.doubtful, column.astype(bool)])
+            self.suspected = np.hstack([self.suspected, column.astype(bool)])
         return self.tags.index(decision["tag"])
 
     @property
     def history(self) -> dict:
-        return {"undo": _in_short(self.done), "redo": _in_short(self.undone)}
+        return {"undo": _summary(self.done), "redo": _summary(self.undone)}
 
     def decide(self, decisions: Iterable[dict]) -> dict:
         n_tags = len(self.tags)
@@ -219,7 +228,7 @@ class FakeCollection:
         return {**where, "history": self.history}
 
 
-def _in_short(steps: list[tuple[int, str, dict]]) -> dict | None:
+def _summary(steps: list[tuple[int, str, dict]]) -> dict | None:
     if not steps:
         return None
     batch, verdict, entries = steps[-1]

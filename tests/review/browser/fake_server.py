@@ -1,6 +1,6 @@
 """The review page on made-up data: `python fake_server.py --pictures 5000 --port 8123`.
 
-For work on the page alone: nothing is stored and nothing is guarded.
+For work on the page alone: nothing is stored, and access is not checked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Learning:
         self.since: float | None = None
         self.counted = False
 
-    def told(self, data: FakeCollection) -> dict:
+    def progress(self, data: FakeCollection) -> dict:
         if self.since is None:
             return {"state": "idle", "step": "", "done": 0, "of": 0, "error": None}
         done = int((time.monotonic() - self.since) * 8)
@@ -43,12 +43,12 @@ class Learning:
         self.counted = True
         examples = [{"i": i, "t": i % 5, "p": 0.9 - i / 50} for i in range(8)]
         changed = {"suggested_before": 310, "suggested_after": 322, "new": 20, "gone": 8}
-        told = {"state": "done", "step": "done", "done": 8, "of": 8, "error": None}
-        return {**told, "changed": {**changed, "examples": examples}}
+        finished = {"state": "done", "step": "done", "done": 8, "of": 8, "error": None}
+        return {**finished, "changed": {**changed, "examples": examples}}
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers as the contract of the review server says."""
+    """Answers as the review server does."""
 
     protocol_version = "HTTP/1.1"
     data: FakeCollection
@@ -111,16 +111,16 @@ class Handler(BaseHTTPRequestHandler):
                 least, state = float(asked.get("least", 0)), asked.get("state", "open")
                 histogram, rows = data.wall(int(t), least, state)
                 return {"histogram": histogram, **self._page(rows, asked, 120)}
-            case ["doubts"]:
-                return self._page(data.doubts(), asked, 60)
-            case ["questions"]:
-                return self._page(data.questions(), asked, 60)
+            case ["suspected-errors"]:
+                return self._page(data.suspected_errors(), asked, 60)
+            case ["to-annotate"]:
+                return self._page(data.to_annotate(), asked, 60)
             case ["why"]:
                 return data.why(int(asked["i"]), int(asked["t"]))
             case ["changes"]:
                 return data.changes(int(asked["since"]))
             case _:
-                return self.learning.told(data)
+                return self.learning.progress(data)
 
     def _sorted_tags(self, asked: dict[str, str]) -> list[dict]:
         names = self.data.tags
@@ -153,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
         cached = "private, max-age=86400" if kind == "image/jpeg" else "no-store"
         self.send_header("Cache-Control", cached)
         self.end_headers()
-        # A page that is left does not wait for its answers.
+        # The browser does not wait for answers to a page that it has left.
         with suppress(BrokenPipeError, ConnectionResetError):
             self.wfile.write(body)
 
@@ -163,7 +163,7 @@ def main() -> None:
     wanted.add_argument("--pictures", type=int, default=300)
     wanted.add_argument("--scenes", type=int, default=12)
     wanted.add_argument("--port", type=int, default=0)
-    wanted.add_argument("--plain", action="store_true", help="no name that means harm")
+    wanted.add_argument("--plain", action="store_true", help="without hostile names")
     options = wanted.parse_args()
     Handler.data = FakeCollection(options.pictures, options.scenes, plain=options.plain)
     server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)

@@ -1,19 +1,19 @@
-// What people do from more than one view, with the words that follow it.
+// Decide, undo and redo from any view, and how the page confirms it: a toast for the eyes, a live
+// region for screen readers.
 
-import { button, h } from "./dom.js";
+import { button, fill, h } from "./dom.js";
+import { stateText, stepText } from "./format.js";
 import { store } from "./store.js";
-import { announce, toast } from "./telling.js";
-import { spoken, stepText } from "./words.js";
 
 const name = (t) => store.tagName(t);
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
-/** Decide, and say so once it is stored: quietly for one entry, with an undo in reach for many. */
+/** Decide, and confirm once it is stored: announced for one entry, a toast with undo for many. */
 export async function decide(entries, verdict) {
   if (!entries.length) return null;
   const answers = await store.decide(entries, verdict);
   const stored = answers.filter((answer) => answer !== null);
-  // What was not stored is told by the alarm at the head of the page.
+  // What was not stored is shown by the alert at the top of the page.
   if (!stored.length) return null;
   const rows = stored.flatMap((answer) => answer.applied);
   const tags = new Set(rows.map(({ t }) => t));
@@ -22,12 +22,12 @@ export async function decide(entries, verdict) {
     const run = () => undo(stored.length);
     toast(`${capital(stepText(step, name))}.`, { label: "Undo", key: "u", run });
   } else {
-    announce(`${name(rows[0].t)}: ${spoken(rows[0].state)}`);
+    announce(`${name(rows[0].t)}: ${stateText(rows[0].state)}`);
   }
   return rows;
 }
 
-/** Take back the last steps; more than one if a bulk action had to be sent in parts. */
+/** Undo the last steps; several if a bulk action had to be sent in parts. */
 export async function undo(times = 1) {
   let step = null;
   for (let k = 0; k < times; k += 1) step = await store.undo();
@@ -39,20 +39,47 @@ export async function undo(times = 1) {
 export async function redo() {
   const step = await store.redo();
   if (step)
-    toast(`Done again: ${stepText(step, name)}.`, { label: "Undo", key: "u", run: () => undo() });
+    toast(`Redone: ${stepText(step, name)}.`, { label: "Undo", key: "u", run: () => undo() });
   else if (!store.writes.trouble) toast("Nothing to redo.");
   return true;
 }
 
-/** The same verdict twice takes it back, so that a slip needs no other key. */
+/** The same verdict twice clears it, so that a mistake needs no other key. */
 export function toggled(state, verdict) {
   const isThere = verdict === "accept" ? ["accepted", "added"] : ["rejected", "removed"];
   return isThere.includes(state) ? "clear" : verdict;
 }
 
-/** What to show where a list is empty, or could not be had. */
-export function emptyPage(text, error = null, again = null) {
-  const parts = [h("p", {}, error ? `This could not be loaded: ${error.message}.` : text)];
-  if (error && again) parts.push(button({ text: "Try again", click: again }));
-  return h("div", { class: "empty" }, ...parts);
+let timer = 0;
+
+/** Speak without showing; a no-break space makes screen readers repeat the same text. */
+export function announce(text) {
+  const region = document.getElementById("announcements");
+  region.textContent = region.textContent === text ? `${text}\u00a0` : text;
+}
+
+/** Show for a while; `action` has a label and what its button runs. */
+export function toast(text, action = null) {
+  const place = document.getElementById("toast");
+  clearTimeout(timer);
+  const act =
+    action &&
+    button({
+      text: action.label,
+      key: action.key,
+      style: "plain",
+      click: () => {
+        hideToast();
+        action.run();
+      },
+    });
+  fill(place, h("span", {}, text), act);
+  place.hidden = false;
+  timer = setTimeout(hideToast, 8000);
+  announce(text);
+}
+
+function hideToast() {
+  clearTimeout(timer);
+  document.getElementById("toast").hidden = true;
 }

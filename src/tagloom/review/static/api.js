@@ -1,5 +1,5 @@
-// Talking to the server. Two kinds of trouble are told apart, because they mean different things to
-// the person: nobody answered (nothing was stored as far as we know), or the answer was a refusal.
+// Requests to the server. Two kinds of failure are told apart: no answer (nothing was stored, as far
+// as we know), or a refusal.
 
 export class Unreachable extends Error {}
 export class Refused extends Error {
@@ -9,7 +9,7 @@ export class Refused extends Error {
   }
 }
 
-// Names this tab in the server's log; it is no secret and guards nothing.
+// Names this tab in the journal; it is not a secret.
 export const client = crypto.randomUUID();
 
 async function request(path, options, seconds) {
@@ -23,22 +23,22 @@ async function request(path, options, seconds) {
   } catch (error) {
     throw new Unreachable("the server does not answer", { cause: error });
   }
-  return answerOf(response);
+  return parse(response);
 }
 
-async function answerOf(response) {
+async function parse(response) {
   let answer = null;
   try {
     answer = await response.json();
   } catch (error) {
-    // The answer broke off: the server may have died while it spoke.
-    if (response.ok) throw new Unreachable("the answer broke off", { cause: error });
+    // The answer was cut short: the server may have died while it was sending.
+    if (response.ok) throw new Unreachable("the answer was cut short", { cause: error });
   }
   if (response.ok) return answer;
   throw new Refused(answer?.error ?? `the server answered ${response.status}`, response.status);
 }
 
-/** Read; parameters that are empty are left out of the address. */
+/** Read; empty parameters are left out of the address. */
 export function get(path, parameters = {}) {
   const wanted = Object.entries(parameters).filter(
     ([, v]) => v !== "" && v !== null && v !== undefined,
@@ -47,7 +47,7 @@ export function get(path, parameters = {}) {
   return request(query ? `${path}?${query}` : path, {}, 30);
 }
 
-/** Write; the header cannot be sent by a form of another site. */
+/** Write; a form on another site cannot send this header. */
 export function post(path, body = {}) {
   const headers = { "Content-Type": "application/json", "X-Tagloom": "1" };
   return request(path, { method: "POST", headers, body: JSON.stringify(body) }, 20);

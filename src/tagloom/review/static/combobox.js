@@ -1,14 +1,14 @@
-// Typing a tag: completion from the tags there are, and a clear word where it would be a new one.
+// The box to type a tag in: it completes existing tags, and marks a tag that would be new.
 
 import { fill, h } from "./dom.js";
 import { store } from "./store.js";
 
-const MOST = 8;
-let made = 0;
+const MAX_OPTIONS = 8;
+let boxes = 0;
 
 const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** Tags that fit: those that begin with what was typed come first. */
+/** Matching tags: those that begin with the text come first, shorter ones before longer ones. */
 export function completions(typed, tags) {
   const wanted = plain(typed);
   const begins = [];
@@ -19,21 +19,21 @@ export function completions(typed, tags) {
     else if (at > 0) holds.push({ name, t });
   });
   const short = (a, b) => a.name.length - b.name.length || (a.name < b.name ? -1 : 1);
-  return [...begins.sort(short), ...holds.sort(short)].slice(0, MOST);
+  return [...begins.sort(short), ...holds.sort(short)].slice(0, MAX_OPTIONS);
 }
 
 export class Combobox {
-  /** `chosen({tag, t})` is called with a name and, if the tag is not new, its number. */
-  constructor(chosen) {
-    const id = `tags-${(made += 1)}`;
-    this.chosen = chosen;
+  /** `selected({tag, t})` is called with a name and, unless the tag is new, its number. */
+  constructor(selected) {
+    const id = `tags-${(boxes += 1)}`;
+    this.selected = selected;
     this.options = [];
     this.active = 0;
     this.list = h("ul", {
       role: "listbox",
       id,
       class: "options",
-      "aria-label": "Tags that fit",
+      "aria-label": "Matching tags",
       hidden: true,
     });
     this.input = h("input", {
@@ -64,8 +64,8 @@ export class Combobox {
       return;
     }
     this.options = completions(typed, store.collection.tags);
-    const isThere = this.options.some(({ name }) => name.toLowerCase() === typed.toLowerCase());
-    if (!isThere) this.options.push({ name: typed, isNew: true });
+    const exists = this.options.some(({ name }) => name.toLowerCase() === typed.toLowerCase());
+    if (!exists) this.options.push({ name: typed, isNew: true });
     this.draw();
   }
 
@@ -81,7 +81,7 @@ export class Combobox {
             id: `${id}-${k}`,
             "aria-selected": String(k === this.active),
             class: isNew ? "new" : "",
-            // Before the input loses the focus, which would close the list under the pointer.
+            // Not on click: by then the input has lost the focus and the list is closed.
             on: {
               pointerdown: (event) => {
                 event.preventDefault();
@@ -112,13 +112,13 @@ export class Combobox {
       if (!length) this.input.blur();
       this.close();
     } else if (event.key === "Enter" && length) this.take(this.active);
-    else if (event.key === "ArrowDown" && length) this.turn(1);
-    else if (event.key === "ArrowUp" && length) this.turn(-1);
+    else if (event.key === "ArrowDown" && length) this.step(1);
+    else if (event.key === "ArrowUp" && length) this.step(-1);
     else return;
     event.preventDefault();
   }
 
-  turn(step) {
+  step(step) {
     this.active = (this.active + step + this.options.length) % this.options.length;
     this.draw();
   }
@@ -127,6 +127,6 @@ export class Combobox {
     const { name, t } = this.options[k];
     this.input.value = "";
     this.close();
-    this.chosen({ tag: name, t });
+    this.selected({ tag: name, t });
   }
 }

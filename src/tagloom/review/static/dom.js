@@ -1,5 +1,5 @@
-// Elements are built here and nowhere else. Names of pictures and tags come from strangers' disks:
-// they only ever become text nodes or attribute values, never markup.
+// Building elements. Names of pictures and tags are not to be trusted: they only ever become text
+// nodes or attribute values, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -20,7 +20,7 @@ function listen(element, listeners) {
     element.addEventListener(event, listener);
 }
 
-/** One of the drawings at the foot of index.html. */
+/** One of the icons at the end of index.html. */
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", "icon");
@@ -31,7 +31,7 @@ export function icon(name) {
   return svg;
 }
 
-/** A button with an icon, a text, or both; `key` names its keyboard short cut. */
+/** A button with an icon, a text, or both; `key` names its keyboard shortcut. */
 export function button({ label, text, picture, key, style = "", click, ...rest }) {
   const parts = [];
   if (picture) parts.push(icon(picture));
@@ -52,12 +52,12 @@ export function button({ label, text, picture, key, style = "", click, ...rest }
   );
 }
 
-/** Show or hide by the attribute, so that hidden things leave the order of focus too. */
+/** Show or hide by the `hidden` attribute, which also takes an element out of the focus order. */
 export function show(element, visible) {
   element.hidden = !visible;
 }
 
-/** Put new children in the place of the old ones. */
+/** Replace the children of an element. */
 export function fill(element, ...children) {
   element.replaceChildren(
     ...children.flat().filter((child) => child !== null && child !== undefined),
@@ -65,8 +65,8 @@ export function fill(element, ...children) {
   return element;
 }
 
-/** Run once the calls have paused; `cancel` forgets a call that waits. */
-export function later(action, milliseconds) {
+/** Run once the calls have paused; `cancel` drops a waiting call. */
+export function debounce(action, milliseconds) {
   let timer = 0;
   const call = (...values) => {
     clearTimeout(timer);

@@ -1,10 +1,9 @@
-// A grid of cards of one size of which only those near the window exist. 20,000 pictures are then
-// a tall empty box and some dozens of cards.
+// A virtual grid: cards of equal size, of which only those near the window exist in the document.
 
 export class VirtualGrid {
   /**
-   * `make(index)` builds a card, `paint(card, index)` brings it up to date (called after `make` and
-   * whenever something changed). `height(width)` is the height of a card of that width.
+   * `make(index)` builds a card, `paint(card, index)` updates it (called after `make` and whenever
+   * something changed). `height(width)` is the height of a card of that width.
    */
   constructor(host, { least, gap = 12, height, make, paint, near }) {
     Object.assign(this, { host, least, gap, height, make, paint, near });
@@ -77,7 +76,7 @@ export class VirtualGrid {
     if (!this.width || !this.host.isConnected) return;
     const [first, last] = this.range();
     for (const [index, card] of this.cards) {
-      // The card with the focus stays, or the keyboard would lose its place while scrolling.
+      // The focused card stays, or the keyboard would lose its place while scrolling.
       const isOutside = index < first || index >= last;
       if (isOutside && !card.contains(document.activeElement)) this.drop(index, card);
     }
@@ -92,7 +91,7 @@ export class VirtualGrid {
     this.cards.set(index, card);
     this.place(card, index);
     this.paintCard(card, index);
-    // In reading order, as screen readers follow the document and not the screen.
+    // In reading order, because screen readers follow the document.
     const next = [...this.host.children].find((other) => Number(other.dataset.index) > index);
     this.host.insertBefore(card, next ?? null);
   }
@@ -118,7 +117,7 @@ export class VirtualGrid {
     this.paint(card, index);
   }
 
-  /** Bring cards up to date: those given, or all that exist. */
+  /** Update the given cards, or all that exist. */
   repaint(indexes = this.cards.keys()) {
     for (const index of indexes) {
       const card = this.cards.get(index);
@@ -126,7 +125,7 @@ export class VirtualGrid {
     }
   }
 
-  /** Build anew: what the indexes stand for has changed. */
+  /** Rebuild cards whose rows have changed. */
   rebuild(indexes = [...this.cards.keys()]) {
     const hadFocus = this.hasFocus;
     for (const index of indexes) {
@@ -149,13 +148,13 @@ export class VirtualGrid {
     this.repaint([former, index]);
   }
 
-  /** Move the focus; the card is brought into the window first, as it may not exist yet. */
+  /** Move the focus; the card is scrolled into view first, as it may not exist yet. */
   focus(index) {
     if (!this.count) return;
     this.setCurrent(index);
     const box = this.host.getBoundingClientRect();
     const top = box.top + Math.floor(index / this.columns) * this.rowHeight;
-    // Room for the bars that stick to the top and the foot of the window.
+    // Leaves room for the sticky bars at the top and bottom of the window.
     const above = 190;
     const below = innerHeight - 120;
     if (top < above) scrollBy(0, top - above);

@@ -1,14 +1,16 @@
-// One listener for the whole page. The view that is shown is asked first; what it does not want
-// may be a key of the page. Whoever is typing keeps every key.
+// Keyboard shortcuts: one listener for the whole page, moving in grids, and the overlay that lists
+// the keys.
 
-const TYPING = new Set(["text", "search", ""]);
+import { button, h } from "./dom.js";
+
+const TEXT_TYPES = new Set(["text", "search", ""]);
 
 function isTyping(target) {
   if (target instanceof HTMLTextAreaElement) return true;
-  return target instanceof HTMLInputElement && TYPING.has(target.getAttribute("type") ?? "");
+  return target instanceof HTMLInputElement && TEXT_TYPES.has(target.getAttribute("type") ?? "");
 }
 
-// Sliders and lists of choices need the arrows for themselves.
+// Sliders and drop-down lists use the arrow keys themselves.
 function ownsArrows(target) {
   return target instanceof HTMLSelectElement || target?.type === "range";
 }
@@ -21,15 +23,15 @@ function nameOf(event) {
     return letter === "a" ? "all" : null;
   }
   if (event.altKey) return null;
-  // With shift a digit key types a sign, another one on every keyboard: its place tells the digit.
+  // Shift and a digit type a different character on every keyboard layout: `code` has the digit.
   const digit = /^(?:Digit|Numpad)([1-9])$/.exec(event.code);
   if (digit) return digit[1];
   return event.key.length === 1 ? event.key.toLowerCase() : event.key;
 }
 
 /**
- * `view()` gives what is shown now: an object whose `key(name, event)` returns true if it used the
- * key. `page` maps names of keys to actions that hold everywhere.
+ * Listen for keys, except while the user is typing. `view()` returns the current view, whose
+ * `key(name, event)` returns true if it used the key; else `page` maps keys to global actions.
  */
 export function listen(view, page) {
   document.addEventListener("keydown", (event) => {
@@ -43,8 +45,8 @@ export function listen(view, page) {
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** Where a key leads in a grid; null if it does not move. The first arrow only shows the focus. */
-export function aim(name, grid, isRange = false) {
+/** The card that a key moves to; null if it does not move. The first arrow only shows the focus. */
+export function moveTarget(name, grid, isRange = false) {
   if (!grid.count) return null;
   const isFirst = !grid.hasFocus && !isRange && name in STEPS;
   return isFirst ? grid.current : moved(name, grid.current, grid.columns, grid.count);
@@ -59,4 +61,96 @@ function moved(name, index, columns, count) {
   if (!step) return null;
   const next = index + step[0] + step[1] * columns;
   return next < 0 || next >= count ? index : next;
+}
+
+const KEYS = [
+  [
+    "Everywhere",
+    [
+      ["a", "accept"],
+      ["r", "reject"],
+      ["u or Ctrl+Z", "undo, any number of times"],
+      ["Shift+u or Ctrl+Y", "redo"],
+      ["/", "search"],
+      ["?", "this help"],
+      ["g then p t s n", "go to pictures, tags, suspected errors, annotate next"],
+    ],
+  ],
+  [
+    "Pictures",
+    [
+      ["arrows", "move"],
+      ["Shift+arrows", "select a range"],
+      ["Enter", "open"],
+      ["a / r", "accept or reject all suggestions of the selection"],
+    ],
+  ],
+  [
+    "One picture",
+    [
+      ["← →", "previous and next picture"],
+      ["↑ ↓", "move through the suggestions"],
+      ["1 – 9", "accept a suggestion; again: clear it"],
+      ["Shift+1 – 9", "reject it"],
+      ["t", "type a tag"],
+      ["Esc", "back to the list"],
+    ],
+  ],
+  [
+    "Wall of a tag",
+    [
+      ["arrows", "move"],
+      ["Space or click", "select"],
+      ["Shift+arrows, Shift+click, drag", "select a range"],
+      ["Ctrl+A", "select all above the threshold"],
+      ["a / r", "accept or reject the selection"],
+      ["Enter", "open the picture"],
+      ["Esc", "clear the selection"],
+    ],
+  ],
+  [
+    "Annotate next",
+    [
+      ["a / r", "yes or no"],
+      ["→ / ←", "skip, go back"],
+    ],
+  ],
+];
+
+let dialog = null;
+
+function buildHelp() {
+  const groups = KEYS.map(([title, keys]) =>
+    h(
+      "section",
+      {},
+      h("h3", {}, title),
+      h(
+        "dl",
+        {},
+        ...keys.flatMap(([key, text]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)]),
+      ),
+    ),
+  );
+  const close = button({
+    label: "Close",
+    picture: "no",
+    style: "quiet",
+    click: () => dialog.close(),
+  });
+  const head = h("div", { class: "dialog-head" }, h("h2", { id: "help-title" }, "Keyboard shortcuts"), close);
+  dialog = h(
+    "dialog",
+    { class: "dialog help", "aria-labelledby": "help-title" },
+    head,
+    h("div", { class: "help-groups" }, ...groups),
+  );
+  dialog.addEventListener("keydown", (event) => event.key === "?" && dialog.close());
+  document.body.append(dialog);
+}
+
+export function openHelp() {
+  if (!dialog) buildHelp();
+  dialog.showModal();
+  return true;
 }

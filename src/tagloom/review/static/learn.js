@@ -1,24 +1,24 @@
-// Learning again: started here, done by the server in the background, and what it changed.
+// Learning again: start it, follow its progress, and show what it has changed.
 
+import { announce, toast } from "./actions.js";
 import { get, post, thumb } from "./api.js";
 import { button, fill, h } from "./dom.js";
+import { many, number, percent, sentence } from "./format.js";
 import { address } from "./router.js";
 import { store } from "./store.js";
-import { announce, toast } from "./telling.js";
-import { many, number, percent, sentence } from "./words.js";
 
-const ASK_MS = 700;
+const POLL_MS = 700;
 let dialog = null;
 let body = null;
-let asking = false;
+let following = false;
 
-const knob = () => document.getElementById("learn");
+const learnButton = () => document.getElementById("learn");
 
 export function startLearn() {
-  knob().addEventListener("click", openLearn);
-  // Another tab, or this one before a reload, may have begun.
+  learnButton().addEventListener("click", openLearn);
+  // Another tab, or this one before a reload, may have started it.
   get("/api/learn").then(
-    (told) => told.state === "running" && watch(),
+    (progress) => progress.state === "running" && watch(),
     () => {},
   );
 }
@@ -43,20 +43,20 @@ function build() {
 
 export async function openLearn() {
   if (!dialog) build();
-  if (!asking) drawOffer();
+  if (!following) drawOffer();
   dialog.showModal();
 }
 
 function drawOffer() {
   const { accepted = 0, rejected = 0 } = store.collection.counts ?? {};
-  const begin = button({ text: "Begin", style: "main", click: start });
+  const begin = button({ text: "Start", style: "main", click: start });
   fill(
     body,
     h(
       "p",
       {},
-      "The suggestions are worked out anew from every tag that is known, accepted or rejected. " +
-        "Your decisions stay as they are, and you can go on while it runs.",
+      "The suggestions are computed again from all known, accepted and rejected tags. " +
+        "Your decisions stay as they are, and you can continue while it runs.",
     ),
     accepted + rejected
       ? h("p", {}, `${number(accepted)} accepted and ${number(rejected)} rejected so far.`)
@@ -69,29 +69,29 @@ async function start() {
   try {
     await post("/api/learn", {});
   } catch (error) {
-    drawTrouble(error.message);
+    drawFailure(error.message);
     return;
   }
   watch();
 }
 
 async function watch() {
-  if (asking) return;
-  asking = true;
-  knob().classList.add("running");
+  if (following) return;
+  following = true;
+  learnButton().classList.add("running");
   try {
-    let told = await get("/api/learn");
-    while (told.state === "running") {
-      drawProgress(told);
-      await new Promise((resolve) => setTimeout(resolve, ASK_MS));
-      told = await get("/api/learn");
+    let progress = await get("/api/learn");
+    while (progress.state === "running") {
+      drawProgress(progress);
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      progress = await get("/api/learn");
     }
-    await end(told);
+    await end(progress);
   } catch (error) {
-    drawTrouble(error.message);
+    drawFailure(error.message);
   }
-  asking = false;
-  knob().classList.remove("running");
+  following = false;
+  learnButton().classList.remove("running");
 }
 
 function drawProgress({ step, done, of }) {
@@ -107,22 +107,22 @@ function drawProgress({ step, done, of }) {
   const words = of ? `${step} (${number(done)} of ${number(of)})` : step;
   fill(
     body,
-    h("p", {}, words || "beginning"),
+    h("p", {}, words || "starting"),
     bar,
-    h("p", { class: "quiet-text" }, "You may close this and go on."),
+    h("p", { class: "quiet-text" }, "You can close this and continue."),
   );
 }
 
-async function end(told) {
+async function end(progress) {
   document.querySelector("#learn span").textContent = "Learn again";
-  if (told.state !== "done") {
-    drawTrouble(told.error ?? "it ended without a result");
+  if (progress.state !== "done") {
+    drawFailure(progress.error ?? "it ended without a result");
     return;
   }
-  // The poll may have noticed first; then all is fresh already.
+  // The poll may have noticed first; then everything is reloaded already.
   await store.recheck();
   if (!dialog) build();
-  drawChanged(told.changed);
+  drawChanged(progress.changed);
   announce("Learned again.");
   if (!dialog.open)
     toast("Learned again.", { label: "What changed", run: () => dialog.showModal() });
@@ -149,20 +149,20 @@ function drawChanged(changed) {
       `${many(changed.new, "new suggestion")}, ${number(changed.gone)} gone: ` +
         `${number(changed.suggested_before)} before, ${number(changed.suggested_after)} now.`,
     ),
-    shown.length ? h("h3", {}, "New, for example") : null,
+    shown.length ? h("h3", {}, "Examples of new suggestions") : null,
     h("div", { class: "examples" }, ...shown),
-    button({ text: "Learn once more", style: "plain", click: start }),
+    button({ text: "Learn again", style: "plain", click: start }),
   );
 }
 
-function drawTrouble(text) {
+function drawFailure(text) {
   document.querySelector("#learn span").textContent = "Learn again";
   if (!dialog) build();
   fill(
     body,
-    h("p", { role: "alert" }, `Learning did not succeed: ${sentence(text)} Your decisions are not touched.`),
+    h("p", { role: "alert" }, `Learning failed: ${sentence(text)} Your decisions are not affected.`),
     button({ text: "Try again", click: start }),
   );
   if (!dialog.open)
-    toast("Learning did not succeed.", { label: "Why", run: () => dialog.showModal() });
+    toast("Learning failed.", { label: "Why", run: () => dialog.showModal() });
 }

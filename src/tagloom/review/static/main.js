@@ -1,21 +1,20 @@
-// Where it begins: load the collection, then show the view the address asks for.
+// The entry point: load the collection, then show the view of the current address.
 
 import { redo, undo } from "./actions.js";
 import { Refused } from "./api.js";
 import { fill, h } from "./dom.js";
+import { sentence } from "./format.js";
 import { startHeader } from "./header.js";
-import { openHelp } from "./help.js";
-import { listen } from "./keyboard.js";
+import { listen, openHelp } from "./keyboard.js";
 import { startLearn } from "./learn.js";
-import { go, here, start } from "./router.js";
+import { currentPlace, go, start } from "./router.js";
 import { store } from "./store.js";
-import { showDoubts } from "./views/doubts.js";
-import { showNext } from "./views/next.js";
+import { showAnnotateNext } from "./views/annotate_next.js";
 import { showPicture } from "./views/picture.js";
 import { showPictures } from "./views/pictures.js";
+import { showSuspectedErrors } from "./views/suspected_errors.js";
 import { showTags } from "./views/tags.js";
 import { showWall } from "./views/wall.js";
-import { sentence } from "./words.js";
 
 // A view builds itself into the root and returns {key, destroy, ready}.
 const VIEWS = {
@@ -23,8 +22,16 @@ const VIEWS = {
   picture: { show: showPicture, tab: "pictures", title: "Picture" },
   tags: { show: showTags, tab: "tags", title: "Tags" },
   tag: { show: showWall, tab: "tags", title: "Tag" },
-  doubts: { show: showDoubts, tab: "doubts", title: "Doubts" },
-  next: { show: showNext, tab: "next", title: "Next" },
+  "suspected-errors": {
+    show: showSuspectedErrors,
+    tab: "suspected-errors",
+    title: "Suspected label errors",
+  },
+  "annotate-next": {
+    show: showAnnotateNext,
+    tab: "annotate-next",
+    title: "What to annotate next",
+  },
 };
 
 const root = document.getElementById("view");
@@ -46,9 +53,9 @@ async function show(place) {
   root.setAttribute("aria-busy", "false");
 }
 
-// "g" waits a moment for the letter that says where to.
-let going = 0;
-const LETTERS = { p: "#/pictures", t: "#/tags", d: "#/doubts", n: "#/next" };
+// After "g", a letter within 1.5 seconds goes to a view.
+let pressedG = 0;
+const LETTERS = { p: "#/pictures", t: "#/tags", s: "#/suspected-errors", n: "#/annotate-next" };
 const keys = {
   u: (event) => (event.shiftKey ? redo() : undo()),
   undo: () => undo(),
@@ -56,16 +63,16 @@ const keys = {
   "?": () => openHelp(),
   "/": () => document.querySelector("input[type=search]")?.focus() ?? true,
   g: () => {
-    going = Date.now();
+    pressedG = Date.now();
     return true;
   },
 };
 
-function wrapped() {
+function keyTarget() {
   return {
     key(name, event) {
-      if (Date.now() - going < 1500 && LETTERS[name]) {
-        going = 0;
+      if (Date.now() - pressedG < 1500 && LETTERS[name]) {
+        pressedG = 0;
         go(LETTERS[name]);
         return true;
       }
@@ -98,14 +105,14 @@ async function begin() {
   document.getElementById("title").textContent = store.collection.title || "tagloom";
   startHeader();
   startLearn();
-  listen(wrapped, keys);
-  store.addEventListener("relearned", () => show(here()));
+  listen(keyTarget, keys);
+  store.addEventListener("reloaded", () => show(currentPlace()));
   store.follow();
-  await start(show, () => view?.arrived?.());
+  await start(show, () => view?.returned?.());
 }
 
 document.querySelector(".skip").addEventListener("click", (event) => {
-  // The hash is the page's address: a plain jump would be taken for a view.
+  // The hash holds the address of the view: a plain jump would change it.
   event.preventDefault();
   root.focus();
 });

@@ -1,10 +1,9 @@
-// Addresses live in the hash (#/tag/5?least=0.5): reload, back and bookmarks work, and the server
-// never sees them.
+// Addresses of views, kept in the hash (#/tag/5?least=0.5): reload, back and bookmarks work.
 
 const scrolls = new Map();
 
-/** The address as parts: the view's name, its number if any, and the query. */
-export function here() {
+/** The current address as the name of the view, its number if any, and the query. */
+export function currentPlace() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [name = "", argument = ""] = path.split("/");
   return {
@@ -27,27 +26,27 @@ export function go(hash) {
   location.hash = hash;
 }
 
-/** Note in the address what the view now shows, without leaving it or lengthening "back". */
-export function note(hash) {
+/** Replace the address without leaving the view or adding to the browser history. */
+export function replaceAddress(hash) {
   history.replaceState(null, "", hash);
   current = location.hash;
 }
 
 let current = location.hash;
 
-/** Call `show` at every change of address, and `arrived` after coming back to where one was. */
-export function start(show, arrived) {
+/** Call `show` at every change of address, and `returned` after coming back to an earlier one. */
+export function start(show, returned) {
   history.scrollRestoration = "manual";
-  if (!location.hash) note("#/pictures");
+  if (!location.hash) replaceAddress("#/pictures");
   addEventListener("hashchange", async () => {
     scrolls.set(current, scrollY);
     current = location.hash;
     const landed = current;
-    await show(here());
-    // The old place, if the person came back to a list; the top otherwise.
+    await show(currentPlace());
+    // The old scroll position after coming back to a list, the top otherwise.
     if (landed !== location.hash) return;
     scrollTo(0, scrolls.get(landed) ?? 0);
-    if (scrolls.has(landed)) arrived();
+    if (scrolls.has(landed)) returned();
   });
-  return show(here());
+  return show(currentPlace());
 }

@@ -1,50 +1,50 @@
-// What is chosen on a wall: by click, by shift and click, by shift and arrows, or by drawing over
-// the cards with the mouse. Chosen are places in the list, which never move while it is shown.
+// The selection on the wall of a tag: by click, Shift and click, Shift and arrows, or by dragging over
+// cards with the mouse. It holds indexes of the list, which do not change while it is shown.
 
 export class Selection {
   constructor(changed) {
-    this.chosen = new Set();
+    this.selected = new Set();
     this.anchor = null;
     this.changed = changed;
   }
 
   get size() {
-    return this.chosen.size;
+    return this.selected.size;
   }
 
   has(index) {
-    return this.chosen.has(index);
+    return this.selected.has(index);
   }
 
   toggle(index) {
-    if (!this.chosen.delete(index)) this.chosen.add(index);
+    if (!this.selected.delete(index)) this.selected.add(index);
     this.anchor = index;
     this.changed();
   }
 
-  /** Choose all from the anchor to an index, and nothing that a former end of it had chosen. */
+  /** Select from the anchor to an index, dropping what an earlier end of the range had selected. */
   extend(index, kept = new Set()) {
     this.anchor ??= index;
     const [first, last] = [Math.min(this.anchor, index), Math.max(this.anchor, index)];
-    this.chosen = new Set(kept);
-    for (let k = first; k <= last; k += 1) this.chosen.add(k);
+    this.selected = new Set(kept);
+    for (let k = first; k <= last; k += 1) this.selected.add(k);
     this.changed();
   }
 
   all(count) {
-    this.chosen = new Set(Array.from({ length: count }, (_, k) => k));
+    this.selected = new Set(Array.from({ length: count }, (_, k) => k));
     this.changed();
   }
 
   clear() {
-    if (!this.chosen.size) return;
-    this.chosen.clear();
+    if (!this.selected.size) return;
+    this.selected.clear();
     this.changed();
   }
 }
 
-/** Let the mouse choose on a grid. Touch only taps: drawing a finger must scroll. */
-export function choosing(grid, selection) {
+/** Select cards of a grid by pointer. Touch only taps, because dragging a finger scrolls. */
+export function selectByPointer(grid, selection) {
   const { host } = grid;
   const { signal } = grid.watch;
   let drag = null;
@@ -54,7 +54,7 @@ export function choosing(grid, selection) {
       if (event.button || event.pointerType === "touch") return;
       const index = grid.indexAt(event.target);
       if (index !== null && !event.shiftKey)
-        drag = { from: index, kept: new Set(selection.chosen), moved: false };
+        drag = { from: index, kept: new Set(selection.selected), moved: false };
     },
     { signal },
   );
@@ -72,7 +72,7 @@ export function choosing(grid, selection) {
   addEventListener(
     "pointerup",
     () => {
-      // The click that ends a drag follows this event and must find out that there was one.
+      // The click that ends a drag follows this event, and has to know of the drag.
       const ended = drag;
       setTimeout(() => {
         if (drag === ended) drag = null;
@@ -86,7 +86,7 @@ export function choosing(grid, selection) {
       if (drag?.moved || event.target.closest("[data-own-click]")) return;
       const index = grid.indexAt(event.target);
       if (index === null) return;
-      if (event.shiftKey) selection.extend(index, selection.chosen);
+      if (event.shiftKey) selection.extend(index, selection.selected);
       else selection.toggle(index);
     },
     { signal },

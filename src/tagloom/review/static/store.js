@@ -1,13 +1,13 @@
-// The state of this tab: the collection, the entries, the history, and following other tabs.
+// The state of this tab: the collection, the entries and the history, kept in step with the server
+// and with other tabs.
 
 import { client, get } from "./api.js";
-import { Entries } from "./entries.js";
-import { named, numbered } from "./naming.js";
+import { Entries, withNames, withNumbers } from "./entries.js";
 import { troubleOf, Writes } from "./writes.js";
 
 const POLL_MS = 2000;
-// The server takes up to 2,000 decisions at once; one request is one step of undo.
-const AT_ONCE = 2000;
+// The server accepts up to 2,000 decisions at once; one request is one undo step.
+const MAX_DECISIONS = 2000;
 
 class Store extends EventTarget {
   constructor() {
@@ -15,36 +15,36 @@ class Store extends EventTarget {
     this.collection = null;
     this.entries = new Entries();
     this.writes = new Writes(() => this.isStale && this.recheck());
-    // What undo and redo would do, as the server tells: it counts the steps of every tab.
+    // What undo and redo would do, according to the server, which counts the steps of all tabs.
     this.history = { undo: null, redo: null, version: -1 };
     this.version = 0;
-    // Set when the server was away: whoever answers next may be another one.
+    // Set when the server did not answer: the next answer may come from a restarted one.
     this.isStale = false;
   }
 
   async load() {
     const collection = await get("/api/collection");
-    this.take(collection);
+    this.use(collection);
     return collection;
   }
 
-  take(collection) {
+  use(collection) {
     this.collection = collection;
     this.version = collection.version;
     this.isStale = false;
     this.history = { ...collection.history, version: collection.version };
-    this.tell("history");
+    this.emit("history");
   }
 
-  /** Begin anew after learning or after a restart: what is shown is shown afresh. */
+  /** Start over after learning or after a restart of the server. */
   async reload(collection = null) {
     this.entries.clear();
-    if (collection) this.take(collection);
+    if (collection) this.use(collection);
     else await this.load();
-    this.tell("relearned");
+    this.emit("reloaded");
   }
 
-  /** After a silence: go on if it is the same server, begin anew if it is not. */
+  /** After an outage: continue with the same server, start over with another. */
   async recheck() {
     const fresh = await get("/api/collection");
     this.isStale = false;
@@ -65,35 +65,35 @@ class Store extends EventTarget {
     return this.collection.tags[t] ?? `tag ${t}`;
   }
 
-  /** Take rows as the server had them at a version; without one, as of the last poll. */
-  takeRows(rows, version = this.version) {
-    for (const { i, t, state } of rows) this.entries.take(i, t, state, version);
+  /** Update entries from rows of a version; without one, of the last poll. */
+  updateRows(rows, version = this.version) {
+    for (const { i, t, state } of rows) this.entries.update(i, t, state, version);
   }
 
   /**
    * Decide on entries ({i, t, state}; with `tag` if its name was typed, without `t` if it is new).
-   * Shown at once as waiting, solid only when stored. Resolves with the answers, null where one was
-   * not stored.
+   * They are shown as pending until they are stored. Resolves with the answers, null for those that
+   * were not stored.
    */
   decide(entries, verdict) {
     const sent = [];
-    for (let start = 0; start < entries.length; start += AT_ONCE) {
-      sent.push(this.decideSome(entries.slice(start, start + AT_ONCE), verdict));
+    for (let start = 0; start < entries.length; start += MAX_DECISIONS) {
+      sent.push(this.decideSome(entries.slice(start, start + MAX_DECISIONS), verdict));
     }
     return Promise.all(sent);
   }
 
   decideSome(some, verdict) {
-    const meant = named(some, this.collection);
+    const byName = withNames(some, this.collection);
     const shown = some.filter(({ t }) => t !== undefined);
-    for (const { i, t, state } of shown) this.entries.ask(i, t, verdict, state);
-    this.tellEntries(shown);
+    for (const { i, t, state } of shown) this.entries.send(i, t, verdict, state);
+    this.emitEntries(shown);
     const settle = () => {
       for (const { i, t } of shown) this.entries.settle(i, t);
     };
     return this.writes.send({
       path: "/api/decide",
-      body: () => ({ decisions: this.decisions(meant, verdict), client }),
+      body: () => ({ decisions: this.decisions(byName, verdict), client }),
       count: some.length,
       done: (answer) => {
         settle();
@@ -101,14 +101,14 @@ class Store extends EventTarget {
       },
       failed: () => {
         settle();
-        this.tellEntries(shown);
+        this.emitEntries(shown);
       },
-      again: () => this.decideSome(numbered(meant, this.collection), verdict),
+      again: () => this.decideSome(withNumbers(byName, this.collection), verdict),
     });
   }
 
-  decisions(meant, verdict) {
-    return numbered(meant, this.collection).map((entry) => ({ ...entry, verdict }));
+  decisions(byName, verdict) {
+    return withNumbers(byName, this.collection).map((entry) => ({ ...entry, verdict }));
   }
 
   undo() {
@@ -119,7 +119,7 @@ class Store extends EventTarget {
     return this.step("/api/redo", "redone");
   }
 
-  /** Resolves with the step that was taken, null if there was none or nobody answered. */
+  /** Resolves with the step that was undone or redone; null if there was none or no answer. */
   async step(path, word) {
     let step = null;
     await this.writes.send({
@@ -139,28 +139,28 @@ class Store extends EventTarget {
   }
 
   applied(answer, rows, also = []) {
-    this.hearFacts(answer);
-    this.takeRows(rows, answer.version);
-    this.tellEntries([...rows, ...also]);
+    this.updateSummary(answer);
+    this.updateRows(rows, answer.version);
+    this.emitEntries([...rows, ...also]);
   }
 
-  hearFacts({ tags, counts, history, version }) {
+  updateSummary({ tags, counts, history, version }) {
     if (tags) this.collection.tags = tags;
     if (counts) this.collection.counts = counts;
-    // A poll that was answered before a click may arrive after it.
+    // A poll answered before a decision may arrive after it.
     if (version < this.history.version) return;
     this.history = { ...history, version };
-    this.tell("history");
+    this.emit("history");
   }
 
-  /** Follow what other tabs decide; keeps asking for as long as the page lives. */
+  /** Poll for the decisions of other tabs, for as long as the page is open. */
   follow() {
-    const ask = async () => {
+    const repeat = async () => {
       if (!document.hidden) await this.poll();
-      setTimeout(ask, POLL_MS);
+      setTimeout(repeat, POLL_MS);
     };
-    setTimeout(ask, POLL_MS);
-    // A tab that comes back must not show old states for two more seconds.
+    setTimeout(repeat, POLL_MS);
+    // A tab that becomes visible again is updated at once.
     document.addEventListener("visibilitychange", () => document.hidden || this.poll());
   }
 
@@ -169,29 +169,29 @@ class Store extends EventTarget {
       if (this.isStale) await this.recheck();
       const since = this.version;
       const answer = await get("/api/changes", { since, tags: this.collection.tags.length });
-      this.writes.heard(null);
-      if (this.isSame({ ...answer, tags: null })) this.hear(answer);
+      this.writes.setTrouble(null);
+      if (this.isSame({ ...answer, tags: null })) this.applyChanges(answer);
       else await this.reload();
     } catch (error) {
       this.isStale = true;
-      this.writes.heard(troubleOf(error));
+      this.writes.setTrouble(troubleOf(error));
     }
   }
 
-  hear(answer) {
-    if (answer.version !== this.version) this.hearFacts(answer);
+  applyChanges(answer) {
+    if (answer.version !== this.version) this.updateSummary(answer);
     this.version = answer.version;
     const changed = answer.applied.filter(({ i, t, state }) =>
-      this.entries.take(i, t, state, answer.version),
+      this.entries.update(i, t, state, answer.version),
     );
-    if (changed.length) this.tellEntries(changed);
+    if (changed.length) this.emitEntries(changed);
   }
 
-  tell(name) {
+  emit(name) {
     this.dispatchEvent(new Event(name));
   }
 
-  tellEntries(entries) {
+  emitEntries(entries) {
     this.dispatchEvent(new CustomEvent("entries", { detail: entries }));
   }
 }

@@ -1,5 +1,5 @@
-// Runs before the first paint (a plain script in the head, no module), so that nobody who works in
-// the dark is flashed with a white page.
+// The light and dark themes. A plain script in the head, which runs before the first paint, so that
+// the dark theme does not start with a white flash.
 (() => {
   const KEY = "tagloom-theme";
   const ORDER = ["auto", "light", "dark"];
@@ -7,7 +7,7 @@
   try {
     chosen = localStorage.getItem(KEY) ?? "auto";
   } catch {
-    // Storage may be forbidden; the system's setting still holds.
+    // Storage may be disabled; the setting of the system still applies.
   }
   const apply = () => {
     document.documentElement.dataset.theme = ORDER.includes(chosen) ? chosen : "auto";
@@ -23,7 +23,7 @@
       try {
         localStorage.setItem(KEY, chosen);
       } catch {
-        // It then holds for this visit only.
+        // The choice then applies to this visit only.
       }
       return chosen;
     },

@@ -1,8 +1,8 @@
-// The slider under a small histogram: how many open pictures a threshold would take in. Counted
-// from the histogram the server sent, so that it follows the finger without asking.
+// The threshold slider under a small histogram: how many open pictures are above the threshold. Counted
+// from the histogram that the server sent, so that it follows the slider without requests.
 
 import { h } from "./dom.js";
-import { number, percent } from "./words.js";
+import { number, percent } from "./format.js";
 
 export const BINS = 50;
 export const binOf = (p) => Math.min(BINS - 1, Math.floor((p ?? 0) * BINS));
@@ -16,7 +16,7 @@ function bars(histogram) {
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("class", "histogram");
   svg.setAttribute("aria-hidden", "true");
-  // By the logarithm, or the few likely ones could not be seen beside the many unlikely ones.
+  // On a log scale, or the few likely pictures could not be seen beside the many unlikely ones.
   const tallest = Math.log1p(Math.max(1, ...histogram));
   histogram.forEach((n, bin) => {
     const bar = document.createElementNS(SVG, "rect");
@@ -39,7 +39,7 @@ export class Threshold {
   constructor(bin, changed) {
     this.bin = bin;
     this.histogram = new Array(BINS).fill(0);
-    this.besides = 0;
+    this.unscored = 0;
     this.picture = h("div", { class: "histogram-place" });
     this.words = h("output", { class: "threshold-words" });
     this.slider = h("input", {
@@ -47,7 +47,7 @@ export class Threshold {
       min: 0,
       max: BINS - 1,
       step: 1,
-      "aria-label": "Least probability",
+      "aria-label": "Minimum probability",
       on: {
         input: () => {
           this.bin = Number(this.slider.value);
@@ -60,16 +60,16 @@ export class Threshold {
     this.element = h("div", { class: "threshold" }, this.picture, this.slider, this.words);
   }
 
-  /** `besides` are those without a probability: they come last, and only with no threshold. */
-  show(histogram, besides = 0) {
+  /** `unscored` pictures have no probability: they come last, and only with no threshold. */
+  show(histogram, unscored = 0) {
     this.histogram = histogram;
-    this.besides = besides;
+    this.unscored = unscored;
     this.picture.replaceChildren(bars(histogram));
     this.draw();
   }
 
   get open() {
-    return atLeast(this.histogram, this.bin) + (this.bin ? 0 : this.besides);
+    return atLeast(this.histogram, this.bin) + (this.bin ? 0 : this.unscored);
   }
 
   set(bin) {
@@ -83,7 +83,7 @@ export class Threshold {
     );
     const from = percent(this.bin / BINS);
     const text = this.bin
-      ? `${number(this.open)} open from ${from} on`
+      ? `${number(this.open)} open above ${from}`
       : `${number(this.open)} open`;
     this.words.textContent = text;
     this.slider.setAttribute("aria-valuetext", text);

@@ -1,12 +1,12 @@
-// Why a tag is suggested: the pictures most like this one, those that carry the tag first.
+// Why a tag is suggested: the most similar pictures, those with the tag first.
 
 import { get, thumb } from "./api.js";
-import { fill, h, later } from "./dom.js";
+import { fill, h, debounce } from "./dom.js";
+import { many } from "./format.js";
 import { address } from "./router.js";
 import { store } from "./store.js";
-import { many } from "./words.js";
 
-const WORDS = { present: "has it", absent: "has it not", unknown: "not known" };
+const WORDS = { present: "has the tag", absent: "without the tag", unknown: "unknown" };
 
 export class Why {
   constructor() {
@@ -18,26 +18,26 @@ export class Why {
       this.title,
       this.body,
     );
-    this.asked = null;
-    // Moving through the suggestions quickly must not ask for each.
-    this.soon = later((i, t) => this.load(i, t), 140);
+    this.requested = null;
+    // Moving quickly through the suggestions must not request each of them.
+    this.soon = debounce((i, t) => this.load(i, t), 140);
   }
 
   show(i, t) {
     const key = `${i}:${t}`;
-    if (this.asked === key) return;
-    this.asked = key;
+    if (this.requested === key) return;
+    this.requested = key;
     this.title.textContent = `Why ${store.tagName(t)}?`;
     this.soon(i, t);
   }
 
   clear() {
-    this.asked = null;
+    this.requested = null;
     this.soon.cancel();
     this.title.textContent = "Why";
     fill(
       this.body,
-      h("p", { class: "quiet-text" }, "Choose a suggestion to see which pictures speak for it."),
+      h("p", { class: "quiet-text" }, "Select a suggestion to see the similar pictures behind it."),
     );
   }
 
@@ -45,37 +45,37 @@ export class Why {
     const key = `${i}:${t}`;
     try {
       const answer = await get("/api/why", { i, t });
-      if (this.asked === key) this.draw(answer);
+      if (this.requested === key) this.draw(answer);
     } catch (error) {
-      if (this.asked === key)
-        fill(this.body, h("p", { class: "quiet-text" }, `Not known: ${error.message}.`));
+      if (this.requested === key)
+        fill(this.body, h("p", { class: "quiet-text" }, `This could not be loaded: ${error.message}.`));
     }
   }
 
-  draw({ neighbours, n_neighbors: total }) {
-    const carriers = neighbours.filter(({ state }) => state === "present").length;
-    const text = neighbours.length
-      ? `${carriers} of the ${many(total, "most similar picture")} carry it.`
+  draw({ neighbors, n_neighbors: total }) {
+    const present = neighbors.filter(({ state }) => state === "present").length;
+    const text = neighbors.length
+      ? `${present} of the ${many(total, "most similar picture")} have it.`
       : "No similar picture is known.";
     fill(
       this.body,
       h("p", { class: "quiet-text" }, text),
       h(
         "div",
-        { class: "neighbours" },
-        ...neighbours.slice(0, 12).map((one) => this.neighbour(one)),
+        { class: "neighbors" },
+        ...neighbors.slice(0, 12).map((one) => this.neighbor(one)),
       ),
     );
   }
 
-  neighbour({ i, state }) {
+  neighbor({ i, state }) {
     const name = store.imageName(i);
     return h(
       "a",
       {
-        class: "neighbour",
+        class: "neighbor",
         href: address(`picture/${i}`),
-        "data-said": state,
+        "data-label": state,
         title: name,
         "aria-label": `${name}: ${WORDS[state] ?? state}`,
       },

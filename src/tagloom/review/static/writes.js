@@ -1,19 +1,19 @@
-// Writes leave one after the other, so that an undo never overtakes the click it undoes. What was
-// not acknowledged is kept and named; nothing is sent twice without being asked for.
+// The queue of writes. They are sent one after the other, so that an undo never overtakes the decision
+// it undoes. What was not acknowledged is kept, and only sent again on request.
 
 import { post, Refused, Unreachable } from "./api.js";
 
-/** How a failure leaves us: nobody there, or there but started anew with another key. */
+/** What a failure means: the server has stopped, or was restarted with another key. */
 export function troubleOf(error) {
   if (error instanceof Unreachable) return "stopped";
   return error instanceof Refused && error.status === 403 ? "shut" : null;
 }
 
 export class Writes extends EventTarget {
-  /** `before` is awaited ahead of every write: it may have to find out whom we are talking to. */
-  constructor(before) {
+  /** `beforeEach` is awaited ahead of every write: it may have to find that the server is new. */
+  constructor(beforeEach) {
     super();
-    this.before = before;
+    this.beforeEach = beforeEach;
     this.queue = [];
     this.lost = [];
     this.busy = false;
@@ -25,18 +25,18 @@ export class Writes extends EventTarget {
   send(job) {
     return new Promise((resolve) => {
       this.queue.push({ ...job, resolve });
-      this.tell();
-      this.work();
+      this.notify();
+      this.flush();
     });
   }
 
-  async work() {
+  async flush() {
     if (this.busy) return;
     this.busy = true;
     while (this.queue.length) {
       const job = this.queue[0];
       try {
-        await this.before();
+        await this.beforeEach();
         const answer = await post(job.path, job.body());
         this.queue.shift();
         this.trouble = null;
@@ -48,12 +48,12 @@ export class Writes extends EventTarget {
       }
     }
     this.busy = false;
-    this.tell();
+    this.notify();
   }
 
   fail(error) {
     this.trouble = troubleOf(error);
-    // What waited behind a click that nobody took was meant to follow it: it is lost with it.
+    // What waited behind a lost write was meant to follow it, and is lost with it.
     const failed = this.trouble ? this.queue.splice(0) : [this.queue.shift()];
     for (const job of failed) {
       job.failed();
@@ -61,34 +61,34 @@ export class Writes extends EventTarget {
     }
     if (this.trouble) this.lost.push(...failed.filter((job) => job.again));
     else this.refusal = error.message;
-    this.tell();
+    this.notify();
   }
 
-  /** Send what was lost once more, at the person's wish. */
+  /** Send the lost writes again. */
   retry() {
     const jobs = this.lost.splice(0);
-    this.tell();
+    this.notify();
     return Promise.all(jobs.map((job) => job.again()));
   }
 
-  forget() {
+  discard() {
     this.lost = [];
     this.refusal = null;
-    this.tell();
+    this.notify();
   }
 
-  /** Whether anything clicked here is not known to be stored. */
+  /** Whether anything is not known to be stored. */
   get unsaved() {
     return this.queue.length > 0 || this.lost.length > 0;
   }
 
-  heard(trouble) {
+  setTrouble(trouble) {
     if (this.trouble === trouble) return;
     this.trouble = trouble;
-    this.tell();
+    this.notify();
   }
 
-  tell() {
+  notify() {
     this.dispatchEvent(new Event("change"));
   }
 }

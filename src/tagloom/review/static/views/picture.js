@@ -1,41 +1,40 @@
-// One picture, large, with what is known of it and what is suggested.
+// One picture, large, with its known tags and its suggestions.
 
-import { decide, emptyPage, toggled } from "../actions.js";
+import { announce, decide, toggled } from "../actions.js";
 import { get, large, thumb } from "../api.js";
 import { Combobox } from "../combobox.js";
+import { chip, emptyPage, likelihood, mark } from "../components.js";
 import { button, fill, h } from "../dom.js";
-import { chip } from "../marks.js";
-import { home, neighbour, seen, standing } from "../order.js";
+import { isNo, isYes } from "../entries.js";
+import { number, percent, shortName, stateText } from "../format.js";
+import { listAddress, pictureAfter, positionOf, setLastViewed } from "../lists.js";
 import { address, go } from "../router.js";
 import { store } from "../store.js";
-import { announce } from "../telling.js";
 import { Why } from "../why.js";
-import { number, shortName } from "../words.js";
-import { paintRow, suggestionRow } from "./suggestion.js";
 
 class PictureView {
   constructor(root, { number: i, query }) {
     this.i = i;
     this.query = Object.fromEntries(query);
-    seen(i);
+    setLastViewed(i);
     this.rows = [];
     this.current = 0;
     this.why = new Why();
     this.add = new Combobox((tag) => this.added(tag));
     this.build(root);
-    this.heard = (event) => this.hear(event.detail);
-    store.addEventListener("entries", this.heard);
+    this.onEntries = (event) => this.entriesChanged(event.detail);
+    store.addEventListener("entries", this.onEntries);
     this.ready = this.load();
   }
 
   build(root) {
     const name = store.imageName(this.i);
-    this.known = h("div", { class: "chips known" });
+    this.knownChips = h("div", { class: "chips known" });
     this.suggested = h("ol", { class: "suggestions" });
-    this.perhaps = h("ol", { class: "suggestions" });
-    this.more = h("details", { class: "more" }, h("summary", {}, "Less likely"), this.perhaps);
-    this.place = h("span", { class: "count" });
-    this.waiting = h("p", { class: "quiet-text", role: "status" });
+    this.unlikely = h("ol", { class: "suggestions" });
+    this.more = h("details", { class: "more" }, h("summary", {}, "Less likely"), this.unlikely);
+    this.position = h("span", { class: "count" });
+    this.status = h("p", { class: "quiet-text", role: "status" });
     const frame = h(
       "div",
       { class: "frame" },
@@ -48,15 +47,15 @@ class PictureView {
           picture: "left",
           key: "←",
           style: "quiet",
-          click: () => this.walk(-1),
+          click: () => this.turn(-1),
         }),
-        this.place,
+        this.position,
         button({
           label: "Next picture",
           picture: "right",
           key: "→",
           style: "quiet",
-          click: () => this.walk(1),
+          click: () => this.turn(1),
         }),
       ),
     );
@@ -83,9 +82,9 @@ class PictureView {
             "section",
             { "aria-label": "Known tags" },
             h("h2", {}, "Tags"),
-            this.known,
+            this.knownChips,
             this.add.element,
-            this.waiting,
+            this.status,
           ),
           h(
             "section",
@@ -102,7 +101,7 @@ class PictureView {
   }
 
   image(name) {
-    // The thumbnail is at hand from the list: something is seen at once.
+    // The thumbnail is cached from the list and shown until the picture is loaded.
     const shown = h("img", { class: "large", src: thumb(this.i, 320), alt: name });
     const full = new Image();
     full.src = large(this.i);
@@ -117,14 +116,14 @@ class PictureView {
 
   back() {
     const { wall } = this.query;
-    const usual = wall ? address(`tag/${wall}`) : address("pictures", this.query);
-    return home(this.query) ?? usual;
+    const fallback = wall ? address(`tag/${wall}`) : address("pictures", this.query);
+    return listAddress(this.query) ?? fallback;
   }
 
   async load() {
     try {
       const picture = await get(`/api/pictures/${this.i}`);
-      store.takeRows(
+      store.updateRows(
         picture.tags.map((tag) => ({ ...tag, i: this.i })),
         picture.version,
       );
@@ -141,16 +140,16 @@ class PictureView {
       );
       return;
     }
-    this.drawPlace();
+    this.drawPosition();
     this.prefetch();
   }
 
-  /** Rows keep their places while the picture is shown, whatever is decided. */
+  /** Split into known tags and suggestions; rows keep their places while the picture is shown. */
   sort(candidates) {
-    const isGiven = ({ state, p }) =>
+    const isKnown = ({ state, p }) =>
       ["known", "added"].includes(state) || (state === "accepted" && p === null);
-    this.given = this.tags.filter(isGiven);
-    const listed = this.tags.filter((tag) => !isGiven(tag));
+    this.known = this.tags.filter(isKnown);
+    const listed = this.tags.filter((tag) => !isKnown(tag));
     const below = candidates.map((tag) => ({ ...tag, state: "open" }));
     this.rows = [...listed, ...below].map((tag, k) => ({ tag, element: this.row(tag, k) }));
     fill(this.suggested, ...this.rows.slice(0, listed.length).map(({ element }) => element));
@@ -159,44 +158,44 @@ class PictureView {
         this.suggested,
         h("li", { class: "quiet-text" }, "Nothing is suggested for this picture."),
       );
-    fill(this.perhaps, ...this.rows.slice(listed.length).map(({ element }) => element));
+    fill(this.unlikely, ...this.rows.slice(listed.length).map(({ element }) => element));
     this.more.hidden = !below.length;
     this.more.open = !listed.length;
     this.draw();
-    if (this.rows.length) this.choose(0, false);
+    if (this.rows.length) this.select(0, false);
   }
 
   row(tag, k) {
     return suggestionRow(tag, k, {
       decide: (verdict) => this.decide(k, verdict),
-      focus: () => this.choose(k, false),
+      focus: () => this.select(k, false),
     });
   }
 
   draw() {
     for (const { tag, element } of this.rows) paintRow(element, this.i, tag);
-    fill(this.known, ...this.given.map((tag) => this.givenChip(tag)));
-    if (!this.given.length) this.known.append(h("span", { class: "quiet-text" }, "none yet"));
+    fill(this.knownChips, ...this.known.map((tag) => this.knownChip(tag)));
+    if (!this.known.length) this.knownChips.append(h("span", { class: "quiet-text" }, "none yet"));
   }
 
-  givenChip(tag) {
+  knownChip(tag) {
     const { state } = store.entries.look(this.i, tag.t, tag.state);
-    const isGone = state === "removed" || state === "rejected" || state === "open";
-    const click = () => decide([{ i: this.i, t: tag.t, state }], isGone ? "accept" : "reject");
-    const label = `${isGone ? "Put back" : "Remove"} ${store.tagName(tag.t)}`;
+    const isRemoved = state === "removed" || state === "rejected" || state === "open";
+    const click = () => decide([{ i: this.i, t: tag.t, state }], isRemoved ? "accept" : "reject");
+    const label = `${isRemoved ? "Put back" : "Remove"} ${store.tagName(tag.t)}`;
     const word = chip(this.i, tag);
-    word.append(button({ label, picture: isGone ? "undo" : "no", style: "in-chip", click }));
+    word.append(button({ label, picture: isRemoved ? "undo" : "no", style: "in-chip", click }));
     return word;
   }
 
   decide(k, verdict) {
     const { tag } = this.rows[k];
     const { state } = store.entries.look(this.i, tag.t, tag.state);
-    this.choose(k, false);
+    this.select(k, false);
     decide([{ i: this.i, t: tag.t, state }], toggled(state, verdict));
   }
 
-  choose(k, isFocus = true) {
+  select(k, withFocus = true) {
     if (k < 0 || k >= this.rows.length) return;
     this.current = k;
     this.rows.forEach(({ element }, other) => {
@@ -204,7 +203,7 @@ class PictureView {
       element.tabIndex = other === k ? 0 : -1;
     });
     const { tag, element } = this.rows[k];
-    if (isFocus) {
+    if (withFocus) {
       if (element.closest("details")) this.more.open = true;
       element.focus();
     }
@@ -213,49 +212,49 @@ class PictureView {
 
   async added({ tag, t }) {
     const isNew = t === undefined;
-    this.waiting.textContent = `${tag}: storing`;
+    this.status.textContent = `${tag}: storing`;
     const rows = await decide([{ i: this.i, t, tag, state: "open" }], "accept");
-    this.waiting.textContent = rows ? "" : `${tag} was not stored`;
+    this.status.textContent = rows ? "" : `${tag} was not stored`;
     if (rows && isNew) announce(`${tag} is a new tag, added`);
   }
 
-  hear(changed) {
+  entriesChanged(changed) {
     const here = changed.filter(({ i }) => i === this.i);
-    if (!here.length || !this.given) return;
+    if (!here.length || !this.known) return;
     for (const { t, state } of here) {
       const isListed =
-        this.rows.some(({ tag }) => tag.t === t) || this.given.some((tag) => tag.t === t);
-      if (!isListed) this.given.push({ t, p: null, state: state ?? "open" });
+        this.rows.some(({ tag }) => tag.t === t) || this.known.some((tag) => tag.t === t);
+      if (!isListed) this.known.push({ t, p: null, state: state ?? "open" });
     }
     this.draw();
   }
 
-  async walk(step) {
-    const next = await neighbour(this.query, this.i, step, store.collection.images.length);
+  async turn(step) {
+    const next = await pictureAfter(this.query, this.i, step, store.collection.images.length);
     if (next === null)
       announce(step > 0 ? "This is the last picture" : "This is the first picture");
     else go(address(`picture/${next}`, this.query));
   }
 
-  drawPlace() {
-    const found = standing(this.query, this.i);
+  drawPosition() {
+    const found = positionOf(this.query, this.i);
     const [at, of] = found ?? [this.i + 1, store.collection.images.length];
-    this.place.textContent = `${number(at)} of ${number(of)}`;
+    this.position.textContent = `${number(at)} of ${number(of)}`;
   }
 
   async prefetch() {
-    const next = await neighbour(this.query, this.i, 1, store.collection.images.length).catch(
+    const next = await pictureAfter(this.query, this.i, 1, store.collection.images.length).catch(
       () => null,
     );
     if (next !== null) new Image().src = large(next);
-    this.drawPlace();
+    this.drawPosition();
   }
 
   key(name, event) {
     const digit = Number.parseInt(name, 10);
     if (digit) this.pick(digit - 1, event.shiftKey ? "reject" : "accept");
-    else if (name === "ArrowLeft") this.walk(-1);
-    else if (name === "ArrowRight") this.walk(1);
+    else if (name === "ArrowLeft") this.turn(-1);
+    else if (name === "ArrowRight") this.turn(1);
     else if (name === "ArrowDown" || name === "ArrowUp") this.step(name === "ArrowDown" ? 1 : -1);
     else if ((name === "a" || name === "r") && this.rows.length)
       this.decide(this.current, name === "a" ? "accept" : "reject");
@@ -265,21 +264,66 @@ class PictureView {
     return true;
   }
 
-  /** By digit; never what is folded away, for nobody would see what was decided. */
+  /** Decide by digit, but never on a row that is folded away. */
   pick(k, verdict) {
     if (this.rows[k]?.element.checkVisibility()) this.decide(k, verdict);
     else announce(`There is no suggestion ${k + 1}`);
   }
 
   step(step) {
-    const isThere = this.rows[this.current]?.element.contains(document.activeElement);
-    this.choose(isThere ? this.current + step : this.current);
+    const hasFocus = this.rows[this.current]?.element.contains(document.activeElement);
+    this.select(hasFocus ? this.current + step : this.current);
   }
 
   destroy() {
     this.why.soon.cancel();
-    store.removeEventListener("entries", this.heard);
+    store.removeEventListener("entries", this.onEntries);
   }
 }
 
 export const showPicture = (root, place) => new PictureView(root, place);
+
+/** A suggestion beside a picture: its digit, name and probability, accept and reject. */
+function suggestionRow(tag, k, { decide, focus }) {
+  const name = store.tagName(tag.t);
+  const yes = button({
+    label: `Accept ${name}`,
+    picture: "yes",
+    style: "yes round",
+    tabindex: "-1",
+    click: () => decide("accept"),
+  });
+  const no = button({
+    label: `Reject ${name}`,
+    picture: "no",
+    style: "no round",
+    tabindex: "-1",
+    click: () => decide("reject"),
+  });
+  return h(
+    "li",
+    { class: "suggestion", tabindex: "-1", on: { focus } },
+    h("kbd", { "aria-hidden": "true" }, k < 9 ? String(k + 1) : ""),
+    h("a", { class: "suggestion-name", href: address(`tag/${tag.t}`), tabindex: "-1" }, name),
+    h("span", { class: "state-word" }),
+    likelihood(tag.p),
+    no,
+    yes,
+  );
+}
+
+function paintRow(element, i, tag) {
+  const look = store.entries.look(i, tag.t, tag.state);
+  mark(element, look);
+  const [no, yes] = element.querySelectorAll("button");
+  yes.setAttribute("aria-pressed", String(isYes(look.state) && look.state !== "suspected"));
+  no.setAttribute("aria-pressed", String(isNo(look.state) && look.state !== "suspected-absent"));
+  const word = look.pending
+    ? "storing"
+    : ["open", "suggested"].includes(look.state)
+      ? ""
+      : stateText(look.state);
+  fill(element.querySelector(".state-word"), word);
+  const text = look.pending ? "not stored yet" : stateText(look.state);
+  element.setAttribute("aria-label", `${store.tagName(tag.t)}, ${percent(tag.p)}, ${text}`);
+}

@@ -1,30 +1,27 @@
 // All pictures as a grid: search, filter, sort, open one, or decide on the suggestions of several.
 
-import { decide, emptyPage } from "../actions.js";
+import { announce, decide } from "../actions.js";
 import { get, thumb } from "../api.js";
+import { chip, choice, emptyPage, searchBox } from "../components.js";
 import { fill, h } from "../dom.js";
+import { many, shortName } from "../format.js";
 import { VirtualGrid } from "../grid.js";
-import { aim } from "../keyboard.js";
-import { chip } from "../marks.js";
-import { lastSeen, remember, standing } from "../order.js";
-import { address, go, note } from "../router.js";
-import { Pages } from "../sources.js";
+import { moveTarget } from "../keyboard.js";
+import { lastViewed, PagedList, positionOf, rememberList } from "../lists.js";
+import { address, go, replaceAddress } from "../router.js";
 import { store } from "../store.js";
-import { announce } from "../telling.js";
-import { choice, searchBox } from "../toolbar.js";
-import { many, shortName } from "../words.js";
 
 const STATES = [
   ["all", "all pictures"],
   ["suggested", "with suggestions"],
-  ["doubtful", "with doubtful tags"],
+  ["suspected", "with suspected errors"],
   ["untagged", "without any tag"],
   ["decided", "with decisions"],
 ];
 const SORTS = [
   ["name", "name"],
-  ["certain", "surest first"],
-  ["uncertain", "least sure first"],
+  ["certain", "most certain first"],
+  ["uncertain", "least certain first"],
 ];
 const CAPTION = 74;
 
@@ -62,14 +59,14 @@ class PicturesView {
       near: (first, last) => this.pages?.need(first, last),
     });
     this.range = null;
-    this.heard = (event) => this.hear(event.detail);
-    store.addEventListener("entries", this.heard);
+    this.onEntries = (event) => this.entriesChanged(event.detail);
+    store.addEventListener("entries", this.onEntries);
     this.ready = this.load();
   }
 
   change(some) {
     Object.assign(this.query, some);
-    note(this.address());
+    replaceAddress(this.address());
     scrollTo(0, 0);
     this.load();
   }
@@ -88,11 +85,11 @@ class PicturesView {
     this.grid.setCount(0);
     this.range = null;
     await new Promise((resolve) => {
-      const pages = new Pages(
+      const pages = new PagedList(
         (offset, limit) => get("/api/pictures", { ...this.query, offset, limit }),
         60,
         (first, last, answer, error) => {
-          // An answer to a search that was typed over is of no use.
+          // The answer to an outdated search is dropped.
           if (this.pages === pages) this.loaded(first, last, answer, error);
           resolve();
         },
@@ -111,12 +108,12 @@ class PicturesView {
       return;
     }
     for (const { i, tags } of answer.rows) {
-      store.takeRows(
+      store.updateRows(
         tags.map((tag) => ({ ...tag, i })),
         answer.version,
       );
     }
-    fill(this.notice, answer.total ? null : emptyPage("No picture fits."));
+    fill(this.notice, answer.total ? null : emptyPage("No matching picture."));
     this.count.textContent = many(answer.total, "picture");
     if (this.grid.count !== answer.total) this.grid.setCount(answer.total);
     const fresh = Array.from({ length: last - first }, (_, k) => first + k);
@@ -138,7 +135,7 @@ class PicturesView {
         event.preventDefault();
         this.extend(index);
       } else {
-        remember(this.query, this.pages.rows, this.pages.total, this.address());
+        rememberList(this.query, this.pages.rows, this.pages.total, this.address());
       }
     };
     return h(
@@ -169,7 +166,7 @@ class PicturesView {
   paint(card, index) {
     const row = this.pages?.get(index);
     const chips = card.querySelector(".chips");
-    card.classList.toggle("chosen", this.isChosen(index));
+    card.classList.toggle("selected", this.isSelected(index));
     if (!row || !chips) return;
     fill(chips, ...row.tags.slice(0, 12).map((tag) => chip(row.i, tag)));
     const open = this.suggestions(row).length;
@@ -187,7 +184,7 @@ class PicturesView {
       .filter(({ state }) => state === "suggested");
   }
 
-  isChosen(index) {
+  isSelected(index) {
     return (
       this.range !== null && index >= Math.min(...this.range) && index <= Math.max(...this.range)
     );
@@ -197,32 +194,32 @@ class PicturesView {
     this.range = [this.range?.[0] ?? this.grid.current, index];
     this.grid.focus(index);
     this.grid.repaint();
-    announce(`${Math.abs(this.range[0] - index) + 1} pictures chosen`);
+    announce(`${Math.abs(this.range[0] - index) + 1} pictures selected`);
   }
 
   key(name, event) {
     const { grid } = this;
-    const next = aim(name, grid, event.shiftKey);
+    const next = moveTarget(name, grid, event.shiftKey);
     if (next !== null) {
       if (event.shiftKey) this.extend(next);
       else {
-        this.drop();
+        this.clearRange();
         grid.focus(next);
       }
       return true;
     }
-    if (name === "Escape" && this.range) return this.drop();
+    if (name === "Escape" && this.range) return this.clearRange();
     if (name === "a" || name === "r") return this.decide(name === "a" ? "accept" : "reject");
     return name === "Enter" && event.target === document.body ? this.open() : false;
   }
 
-  /** Back from a picture: the keyboard goes on where it was. */
-  arrived() {
-    const found = standing(this.query, lastSeen());
+  /** Back from a picture: the focus returns to its card. */
+  returned() {
+    const found = positionOf(this.query, lastViewed());
     if (found && found[0] <= this.grid.count) this.grid.focus(found[0] - 1);
   }
 
-  drop() {
+  clearRange() {
     this.range = null;
     this.grid.repaint();
     return true;
@@ -231,7 +228,7 @@ class PicturesView {
   open() {
     const row = this.pages.get(this.grid.current);
     if (!row) return false;
-    remember(this.query, this.pages.rows, this.pages.total, this.address());
+    rememberList(this.query, this.pages.rows, this.pages.total, this.address());
     go(this.address(`picture/${row.i}`));
     return true;
   }
@@ -248,23 +245,23 @@ class PicturesView {
     return true;
   }
 
-  /** Nothing is decided on a card that nobody can tell is meant. */
+  /** Nothing is decided on a card without visible focus. */
   showFocus() {
     this.grid.focus(this.grid.current);
     return true;
   }
 
-  hear(changed) {
+  entriesChanged(changed) {
     const numbers = new Set(changed.map(({ i }) => i));
     const hit = [...this.grid.cards.keys()].filter((index) =>
       numbers.has(this.pages?.get(index)?.i),
     );
-    for (const index of hit) this.admit(this.pages.get(index), changed);
+    for (const index of hit) this.addNewTags(this.pages.get(index), changed);
     this.grid.repaint(hit);
   }
 
-  /** A tag that the picture did not have when it was loaded. */
-  admit(row, changed) {
+  /** Add tags that the picture did not have when it was loaded. */
+  addNewTags(row, changed) {
     for (const { i, t, state } of changed) {
       if (i === row.i && state && !row.tags.some((tag) => tag.t === t))
         row.tags.push({ t, p: null, state });
@@ -273,7 +270,7 @@ class PicturesView {
 
   destroy() {
     this.grid.destroy();
-    store.removeEventListener("entries", this.heard);
+    store.removeEventListener("entries", this.onEntries);
   }
 }
 

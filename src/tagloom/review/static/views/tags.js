@@ -1,29 +1,27 @@
-// All tags, with how much there is to do for each.
+// All tags, with how much there is to review for each.
 
-import { emptyPage } from "../actions.js";
 import { get } from "../api.js";
+import { choice, emptyPage, searchBox } from "../components.js";
 import { fill, h } from "../dom.js";
+import { many, number } from "../format.js";
 import { VirtualGrid } from "../grid.js";
-import { aim } from "../keyboard.js";
-import { address, note } from "../router.js";
+import { moveTarget } from "../keyboard.js";
+import { address, replaceAddress } from "../router.js";
 import { store } from "../store.js";
-import { choice, searchBox } from "../toolbar.js";
-import { many, number } from "../words.js";
 
 const SORTS = [
-  ["open", "most to do"],
+  ["open", "most suggestions"],
   ["name", "name"],
   ["known", "most known"],
 ];
 
-const QUALITY =
-  "Of a hundred pairs of a picture whose tag had been hidden and one without the tag, " +
-  "in how many the former ranks higher; 50 is chance.";
+const ROC_AUC =
+  "How well the tag is ranked on held-out labels: the probability that a picture with the tag " +
+  "ranks above one without it; 0.5 is chance.";
 
-/** How well a tag is told, quietly; nothing where it could not be measured. */
-function quality(share) {
-  if (share === null || share === undefined) return null;
-  return [" · ", h("span", { title: QUALITY }, `quality ${Math.round(100 * share)}`)];
+function rocAuc(value) {
+  if (value === null || value === undefined) return null;
+  return [" · ", h("span", { title: ROC_AUC }, `ROC AUC ${value.toFixed(2)}`)];
 }
 
 class TagsView {
@@ -59,23 +57,23 @@ class TagsView {
 
   change(some) {
     Object.assign(this.query, some);
-    note(
+    replaceAddress(
       address("tags", { q: this.query.q, sort: this.query.sort === "open" ? "" : this.query.sort }),
     );
     this.load();
   }
 
   async load() {
-    const asked = { ...this.query };
+    const requested = { ...this.query };
     try {
-      const { rows } = await get("/api/tags", asked);
-      // The answer to a search that was typed over comes too late.
-      if (asked.q !== this.query.q || asked.sort !== this.query.sort) return;
+      const { rows } = await get("/api/tags", requested);
+      // The answer to an outdated search is dropped.
+      if (requested.q !== this.query.q || requested.sort !== this.query.sort) return;
       this.rows = rows;
       this.grid.setCount(0);
       this.grid.setCount(rows.length);
       this.count.textContent = many(rows.length, "tag");
-      fill(this.notice, rows.length ? null : emptyPage("No tag fits."));
+      fill(this.notice, rows.length ? null : emptyPage("No matching tag."));
     } catch (error) {
       fill(
         this.notice,
@@ -91,7 +89,7 @@ class TagsView {
       part.style.width = `${(100 * row[word]) / all}%`;
       return part;
     });
-    const facts = [
+    const details = [
       `${number(row.known)} known`,
       row.accepted ? `${number(row.accepted)} accepted` : null,
       row.rejected ? `${number(row.rejected)} rejected` : null,
@@ -111,13 +109,13 @@ class TagsView {
           row.suggested ? `${number(row.suggested)} suggested` : "nothing suggested",
         ),
         h("span", { class: "shares", "aria-hidden": "true" }, ...parts),
-        h("span", { class: "facts" }, facts, quality(row.quality)),
+        h("span", { class: "details" }, details, rocAuc(row.roc_auc)),
       ),
     );
   }
 
   key(name) {
-    const next = aim(name, this.grid);
+    const next = moveTarget(name, this.grid);
     if (next === null) return false;
     this.grid.focus(next);
     return true;

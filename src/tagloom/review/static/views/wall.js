@@ -1,22 +1,19 @@
-// One tag: a wall of its likeliest pictures, to be accepted or rejected in bulk. What is decided
-// stays in its place until the wall is opened anew: nothing jumps under the hand.
+// The wall of a tag: its likeliest pictures, to be accepted or rejected in bulk. Decided pictures stay
+// in their places until the wall is opened again.
 
-import { decide, emptyPage } from "../actions.js";
-import { get } from "../api.js";
-import { fill, h, later, show } from "../dom.js";
+import { announce, decide } from "../actions.js";
+import { get, thumb } from "../api.js";
+import { choice, emptyPage, mark, sign } from "../components.js";
+import { button, fill, h, icon, debounce, show } from "../dom.js";
+import { isOpen } from "../entries.js";
+import { many, number, percent, shortName, stateText } from "../format.js";
 import { VirtualGrid } from "../grid.js";
-import { aim } from "../keyboard.js";
-import { lastSeen, remember } from "../order.js";
-import { address, go, note } from "../router.js";
-import { choosing, Selection } from "../selection.js";
-import { Growing } from "../sources.js";
+import { moveTarget } from "../keyboard.js";
+import { GrowingList, lastViewed, rememberList } from "../lists.js";
+import { address, go, replaceAddress } from "../router.js";
+import { selectByPointer, Selection } from "../selection.js";
 import { store } from "../store.js";
-import { announce } from "../telling.js";
 import { atLeast, binOf, BINS, Threshold } from "../threshold.js";
-import { choice } from "../toolbar.js";
-import { isOpen, many, number } from "../words.js";
-import { WallBar } from "./wall_bar.js";
-import { paintWallCard, wallCard } from "./wall_card.js";
 
 const SHOWN = [
   ["open", "undecided"],
@@ -29,10 +26,10 @@ class WallView {
     this.state = query.get("state") === "all" ? "all" : "open";
     const least = Number.parseFloat(query.get("least") ?? store.collection.thresholds?.[t] ?? 0.5);
     this.threshold = new Threshold(binOf(Number.isNaN(least) ? 0.5 : least + 1e-9), (bin) =>
-      this.moved(bin),
+      this.thresholdChanged(bin),
     );
-    this.noteSoon = later(() => note(this.address()), 250);
-    this.selection = new Selection(() => this.chose());
+    this.replaceAddressSoon = debounce(() => replaceAddress(this.address()), 250);
+    this.selection = new Selection(() => this.selectionChanged());
     this.build(root);
     this.grid = new VirtualGrid(this.host, {
       least: 128,
@@ -44,15 +41,15 @@ class WallView {
         paintWallCard(card, this.source.get(index), this.t, this.selection.has(index)),
       near: (_, last) => this.source.need(last).catch((error) => this.failed(error)),
     });
-    choosing(this.grid, this.selection);
+    selectByPointer(this.grid, this.selection);
     this.host.addEventListener("dblclick", (event) => this.open(this.grid.indexAt(event.target)));
-    this.heard = (event) => this.hear(event.detail);
-    store.addEventListener("entries", this.heard);
+    this.onEntries = (event) => this.entriesChanged(event.detail);
+    store.addEventListener("entries", this.onEntries);
     this.ready = this.load();
   }
 
   build(root) {
-    this.facts = h("span", { class: "count", role: "status" });
+    this.details = h("span", { class: "count", role: "status" });
     this.notice = h("div");
     this.host = h("div", {
       role: "listbox",
@@ -62,7 +59,7 @@ class WallView {
     });
     this.bar = new WallBar({
       decide: (verdict) => this.decide(verdict),
-      all: () => this.chooseAll(),
+      all: () => this.selectAll(),
       none: () => this.selection.clear(),
     });
     const back = h("a", { class: "back", href: "#/tags", "aria-label": "All tags" }, "Tags");
@@ -71,7 +68,7 @@ class WallView {
       h(
         "div",
         { class: "toolbar wall-head" },
-        h("div", { class: "wall-title" }, back, h("h1", {}, store.tagName(this.t)), this.facts),
+        h("div", { class: "wall-title" }, back, h("h1", {}, store.tagName(this.t)), this.details),
         this.threshold.element,
         choice("Show", SHOWN, this.state, (state) => this.change(state)),
       ),
@@ -89,7 +86,7 @@ class WallView {
 
   change(state) {
     this.state = state;
-    note(this.address());
+    replaceAddress(this.address());
     show(this.threshold.element, state === "open");
     this.selection.clear();
     this.load();
@@ -97,11 +94,11 @@ class WallView {
 
   async load() {
     this.first = null;
-    const source = new Growing(
+    const source = new GrowingList(
       (offset, limit) => get(`/api/tags/${this.t}`, { offset, limit, least: 0, state: this.state }),
       {
         keyOf: (row) => row.i,
-        isOpen: (row) => this.isLeft(row),
+        isOpen: (row) => this.isCounted(row),
         loaded: (answer) => source === this.source && this.loaded(answer),
       },
     );
@@ -114,8 +111,8 @@ class WallView {
     }
   }
 
-  /** Whether the server still counts the row among those it would list. */
-  isLeft(row) {
+  /** Whether the server would still list the row. */
+  isCounted(row) {
     return this.state === "all" || isOpen(store.entries.stored(row.i, this.t, row.state));
   }
 
@@ -127,7 +124,7 @@ class WallView {
   }
 
   loaded(answer) {
-    store.takeRows(
+    store.updateRows(
       answer.rows.map((row) => ({ ...row, t: this.t })),
       answer.version,
     );
@@ -139,15 +136,15 @@ class WallView {
     );
   }
 
-  /** What there was when the wall was opened. */
+  /** The counts when the wall was opened. */
   opened({ histogram, total }) {
     const learned = atLeast(histogram, 0);
-    // Nothing was learned of this tag: a threshold would hide every picture.
+    // The tag was not learned: a threshold would hide every picture.
     if (!learned) this.threshold.set(0);
-    return { histogram, total, besides: this.state === "open" ? total - learned : 0 };
+    return { histogram, total, unscored: this.state === "open" ? total - learned : 0 };
   }
 
-  /** How long the wall is: what was open when it was opened, down to the threshold. */
+  /** The length of the wall: the pictures above the threshold that were open when it was opened. */
   get length() {
     if (!this.first) return 0;
     const { histogram, total } = this.first;
@@ -158,33 +155,33 @@ class WallView {
 
   recount() {
     const left = [...this.first.histogram];
-    let { besides } = this.first;
+    let { unscored } = this.first;
     let decided = 0;
     for (const row of this.source.rows) {
       if (isOpen(store.entries.stored(row.i, this.t, row.state)) || !isOpen(row.state)) continue;
-      if (row.p === null) besides -= 1;
+      if (row.p === null) unscored -= 1;
       else left[binOf(row.p)] -= 1;
       decided += 1;
     }
     this.threshold.show(
       left.map((n) => Math.max(0, n)),
-      Math.max(0, besides),
+      Math.max(0, unscored),
     );
-    const here = decided ? `, ${number(decided)} decided here` : "";
-    this.facts.textContent = `${many(atLeast(left, 0) + besides, "picture")} undecided${here}`;
+    const here = decided ? `, ${number(decided)} decided now` : "";
+    this.details.textContent = `${many(atLeast(left, 0) + unscored, "picture")} undecided${here}`;
     if (this.grid.count !== this.length) this.grid.setCount(this.length);
     this.drawBar();
   }
 
-  moved() {
-    for (const index of [...this.selection.chosen])
-      if (index >= this.length) this.selection.chosen.delete(index);
+  thresholdChanged() {
+    for (const index of [...this.selection.selected])
+      if (index >= this.length) this.selection.selected.delete(index);
     this.grid.setCount(this.length);
     this.drawBar();
-    this.noteSoon();
+    this.replaceAddressSoon();
   }
 
-  chose() {
+  selectionChanged() {
     this.grid.repaint();
     this.drawBar();
   }
@@ -193,46 +190,46 @@ class WallView {
     this.bar.show(this.selection.size, this.state === "all" ? 0 : this.threshold.open);
   }
 
-  async chooseAll() {
+  async selectAll() {
     await this.source.need(this.length);
-    this.selection.chosen = new Set();
+    this.selection.selected = new Set();
     for (let index = 0; index < this.length; index += 1) {
       const row = this.source.get(index);
       if (row && isOpen(store.entries.look(row.i, this.t, row.state).state))
-        this.selection.chosen.add(index);
+        this.selection.selected.add(index);
     }
     this.selection.changed();
-    announce(`${this.selection.size} chosen`);
+    announce(`${this.selection.size} selected`);
   }
 
   async decide(verdict) {
     const isMany = this.selection.size > 0;
-    // Nothing is decided on a card that nobody can tell is meant.
+    // Nothing is decided on a card without visible focus.
     if (!isMany && !this.grid.hasFocus) {
       this.grid.focus(this.grid.current);
       return;
     }
-    const chosen = isMany ? [...this.selection.chosen].sort((a, b) => a - b) : [this.grid.current];
-    await this.source.need(chosen.at(-1) + 1);
-    const rows = chosen.map((index) => this.source.get(index)).filter(Boolean);
+    const indexes = isMany ? [...this.selection.selected].sort((a, b) => a - b) : [this.grid.current];
+    await this.source.need(indexes.at(-1) + 1);
+    const rows = indexes.map((index) => this.source.get(index)).filter(Boolean);
     this.selection.clear();
-    // The button that was pressed is gone with the choice: the keyboard goes on among the cards.
+    // The pressed button is gone with the selection: the focus returns to the cards.
     this.grid.cards.get(this.grid.current)?.focus({ preventScroll: true });
     decide(
       rows.map(({ i, state }) => ({ i, t: this.t, state })),
       verdict,
     );
-    // Card by card the next one is at hand at once.
+    // After a single card the focus moves to the next one.
     if (!isMany && this.grid.current + 1 < this.grid.count) this.grid.focus(this.grid.current + 1);
   }
 
   key(name, event) {
     const { grid, selection } = this;
     if (name === "all") {
-      this.chooseAll();
+      this.selectAll();
       return true;
     }
-    const next = aim(name, grid, event.shiftKey);
+    const next = moveTarget(name, grid, event.shiftKey);
     if (next !== null) return this.step(next, event.shiftKey);
     if (name === "a" || name === "r") {
       this.decide(name === "a" ? "accept" : "reject");
@@ -264,29 +261,129 @@ class WallView {
     go(address(`picture/${row.i}`, { wall: this.t }));
   }
 
-  /** "Next picture" then walks along this wall. */
+  /** Let "next picture" follow this wall. */
   remember() {
     const rows = this.source.rows.slice(0, this.length);
-    remember({ wall: this.t }, rows, rows.length, this.address());
+    rememberList({ wall: this.t }, rows, rows.length, this.address());
   }
 
-  /** Back from a picture: the keyboard goes on where it was. */
-  arrived() {
-    const at = this.source.rows.findIndex((row) => row.i === lastSeen());
+  /** Back from a picture: the focus returns to its card. */
+  returned() {
+    const at = this.source.rows.findIndex((row) => row.i === lastViewed());
     if (at >= 0 && at < this.length) this.grid.focus(at);
   }
 
-  hear(changed) {
+  entriesChanged(changed) {
     if (!this.first || !changed.some(({ t }) => t === this.t)) return;
     this.recount();
     this.grid.repaint();
   }
 
   destroy() {
-    this.noteSoon.cancel();
+    this.replaceAddressSoon.cancel();
     this.grid.destroy();
-    store.removeEventListener("entries", this.heard);
+    store.removeEventListener("entries", this.onEntries);
   }
 }
 
 export const showWall = (root, place) => new WallView(root, place);
+
+/** The bar below a wall: how many pictures are selected, and what can be done with them. */
+class WallBar {
+  /** `acts` has what the buttons do: decide(verdict), all(), none(). */
+  constructor(acts) {
+    this.acts = acts;
+    this.look = null;
+    this.element = h("div", {
+      class: "action-bar",
+      role: "toolbar",
+      "aria-label": "Decide on the selection",
+    });
+  }
+
+  /** `open` is how many can be selected at once. */
+  show(selected, open) {
+    const look = selected ? `selected ${selected}` : `open ${open}`;
+    // Not rebuilt without a change: a button under the pointer must stay the same.
+    if (this.look === look) return;
+    this.look = look;
+    fill(this.element, selected ? this.verdicts(selected) : this.invitation(open));
+  }
+
+  invitation(open) {
+    const every = { text: `Select all ${number(open)}`, key: "Ctrl A", click: this.acts.all };
+    const hint = h("span", { class: "hint" }, "Click, drag or Shift to select");
+    return [hint, open ? button(every) : null];
+  }
+
+  verdicts(selected) {
+    const n = number(selected);
+    const verdict = (word, text, picture, key) =>
+      button({
+        text: `${text} ${n}`,
+        picture,
+        key,
+        style: picture,
+        click: () => this.acts.decide(word),
+      });
+    return [
+      h("strong", { role: "status" }, `${n} selected`),
+      verdict("accept", "Accept", "yes", "a"),
+      verdict("reject", "Reject", "no", "r"),
+      button({ text: "None", label: "Clear selection", style: "plain", click: this.acts.none }),
+    ];
+  }
+}
+
+/** A picture on the wall; `opening` is called before it is opened by its link. */
+function wallCard(row, width, t, opening) {
+  if (!row)
+    return h("div", {
+      class: "wall-card bare",
+      role: "option",
+      "data-bare": "1",
+      "aria-label": "loading",
+    });
+  // A link of its own, because a click on the card selects it; Enter opens it by keyboard.
+  const open = h(
+    "a",
+    {
+      class: "open-link",
+      href: address(`picture/${row.i}`, { wall: t }),
+      on: { click: opening },
+      tabindex: "-1",
+      "aria-hidden": "true",
+      "data-own-click": true,
+      title: "Open",
+    },
+    icon("open"),
+  );
+  return h(
+    "div",
+    { class: "wall-card", role: "option", title: store.imageName(row.i) },
+    h("img", {
+      class: "thumb",
+      src: thumb(row.i, width),
+      alt: "",
+      decoding: "async",
+      draggable: "false",
+    }),
+    h("span", { class: "percent" }, percent(row.p)),
+    h("span", { class: "sign" }),
+    h("span", { class: "tick", "aria-hidden": "true" }, icon("yes")),
+    open,
+  );
+}
+
+function paintWallCard(card, row, t, isSelected) {
+  card.setAttribute("aria-selected", String(isSelected));
+  if (!row || card.dataset.bare) return;
+  const look = store.entries.look(row.i, t, row.state);
+  mark(card, look);
+  card.querySelector(".sign").replaceWith(sign(look));
+  const word = look.pending ? "not stored yet" : stateText(look.state);
+  card.setAttribute(
+    "aria-label",
+    `${shortName(store.imageName(row.i))}, ${percent(row.p)}, ${word}`,
+  );
+}

@@ -1,4 +1,4 @@
-"""Requests that nobody but an attacker, or a broken program, would send."""
+"""Requests that only an attacker or a broken program would send."""
 
 import logging
 from urllib.parse import unquote
@@ -21,8 +21,8 @@ GET = [
     "/api/why",
     "/api/tags",
     "/api/tags/0",
-    "/api/doubts",
-    "/api/questions",
+    "/api/suspected-errors",
+    "/api/to-annotate",
     "/api/changes",
     "/api/learn",
     "/thumb/0",

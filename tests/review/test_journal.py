@@ -1,3 +1,5 @@
+"""The journal of decisions on disk."""
+
 import sqlite3
 
 import pytest
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 
 from tagloom.completion.answers import decided
 from tagloom.errors import InvalidInputError, UnwritableFileError
-from tagloom.review.journal import Change, Store
+from tagloom.review.journal import Change, Journal
 
 IMAGES = ("a.jpg", "b 'quoted'.jpg", "\udce4.jpg")
 TAGS = ("sea", "sky\u2028", "<b>")
@@ -65,14 +67,14 @@ def test_any_sequence_of_decisions_and_undos_equals_tables_that_are_stepped_thro
     tmp_path_factory, steps
 ):
     out = tmp_path_factory.mktemp("store")
-    store, model = Store(out), Model()
+    store, model = Journal(out), Model()
     for step in steps:
         if step[0] == "decide":
             store.add(step[1], changes_to(step[2], model.now))
             model.decide(step[2])
         elif step[0] == "reopen":
             store.close()
-            store = Store(out)
+            store = Journal(out)
         else:
             before, back = model.now, step[0] == "undo"
             batch = store.undo() if back else store.redo()
@@ -84,7 +86,7 @@ def test_any_sequence_of_decisions_and_undos_equals_tables_that_are_stepped_thro
 
 
 def test_a_decision_is_kept_with_its_time_its_tab_and_the_state_before(tmp_path):
-    store = Store(tmp_path)
+    store = Journal(tmp_path)
     store.add("tab 7", [Change("a.jpg", "sea", "suggested", "accepted")])
     store.close()
     with sqlite3.connect(tmp_path / "review.sqlite") as journal:
@@ -97,38 +99,38 @@ def test_a_decision_is_kept_with_its_time_its_tab_and_the_state_before(tmp_path)
 
 
 def test_decisions_are_committed_durably(tmp_path):
-    store = Store(tmp_path)
+    store = Journal(tmp_path)
     assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert store._db.execute("PRAGMA synchronous").fetchone() == (2,)
     store.close()
 
 
 def test_a_second_review_of_the_same_run_is_refused(tmp_path):
-    store = Store(tmp_path)
+    store = Journal(tmp_path)
     with pytest.raises(InvalidInputError, match="open in another"):
-        Store(tmp_path)
+        Journal(tmp_path)
     store.close()
-    Store(tmp_path).close()
+    Journal(tmp_path).close()
 
 
 def test_a_file_that_is_no_journal_is_refused_and_left_alone(tmp_path):
     (tmp_path / "review.sqlite").write_bytes(b"something else" * 100)
     with pytest.raises(InvalidInputError, match="cannot be read as a record of decisions"):
-        Store(tmp_path)
+        Journal(tmp_path)
     assert (tmp_path / "review.sqlite").read_bytes() == b"something else" * 100
 
 
 def test_a_journal_of_a_later_version_is_refused(tmp_path):
-    Store(tmp_path).close()
+    Journal(tmp_path).close()
     with sqlite3.connect(tmp_path / "review.sqlite") as journal:
         journal.execute("PRAGMA user_version = 99")
     journal.close()
     with pytest.raises(InvalidInputError, match="expected protocol 1, found 99"):
-        Store(tmp_path)
+        Journal(tmp_path)
 
 
 def test_what_cannot_be_written_is_not_half_written(tmp_path):
-    store = Store(tmp_path)
+    store = Journal(tmp_path)
     store.add("tab", [Change("a.jpg", "sea", "open", "accepted")])
     store._db.execute("PRAGMA query_only = 1")
     with pytest.raises(UnwritableFileError, match="Nothing was changed"):

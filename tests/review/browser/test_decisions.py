@@ -1,8 +1,8 @@
 """Accept, reject, undo, add: by mouse and by keys."""
 
-import browsing
-from asking import busiest_tag, open_suggestions, picture_with_suggestions, state_of
-from page_hand import ActionChains, Keys, Page
+import processes
+from page_object import ActionChains, Keys, Page
+from queries import busiest_tag, open_suggestions, picture_with_suggestions, state_of
 
 
 class TestOnePicture:
@@ -48,10 +48,10 @@ class TestOnePicture:
         page.loaded()
         page.until(lambda: "zeppelin" in page.text(".known"))
 
-    def test_neighbors_say_why(self, page):
+    def test_neighbors_explain_a_suggestion(self, page):
         page.go(f"#/picture/{picture_with_suggestions(page)}")
-        page.until(lambda: page.all(".neighbour"))
-        assert "carry it" in page.text(".why")
+        page.until(lambda: page.all(".neighbor"))
+        assert "have it" in page.text(".why")
 
 
 class TestWall:
@@ -62,7 +62,7 @@ class TestWall:
         cards = page.until(lambda: page.all(".wall-card:not(.bare)"))
         cards[0].click()
         ActionChains(page.driver).key_down(Keys.SHIFT).click(cards[3]).key_up(Keys.SHIFT).perform()
-        assert page.text(".action-bar strong") == "4 chosen"
+        assert page.text(".action-bar strong") == "4 selected"
         page.click(".action-bar .yes")
         page.says("#toast", "Accepted 4 ×")
         page.saved()
@@ -73,12 +73,12 @@ class TestWall:
         page.until(lambda: page.asked(f"/api/tags/{t}")["total"] == before)
         page.until(lambda: "yes" not in page.states(".wall-card"))
 
-    def test_drawing_over_cards_chooses_them(self, page):
+    def test_dragging_over_cards_selects_them(self, page):
         page.go(f"#/tag/{busiest_tag(page)}?least=0.00")
         cards = page.until(lambda: page.all(".wall-card:not(.bare)"))
         chain = ActionChains(page.driver).move_to_element(cards[0]).click_and_hold()
         chain.move_to_element(cards[1]).move_to_element(cards[2]).release().perform()
-        assert page.text(".action-bar strong") == "3 chosen"
+        assert page.text(".action-bar strong") == "3 selected"
 
     def test_the_slider_counts_what_the_server_counts(self, page):
         t = busiest_tag(page)
@@ -117,12 +117,12 @@ class TestKeyboard:
         page.press(Keys.ESCAPE)
         page.until(lambda: page.run("return location.hash").startswith("#/pictures"))
 
-    def test_shift_and_arrows_choose_a_range_on_the_wall(self, page):
+    def test_shift_and_arrows_select_a_range_on_the_wall(self, page):
         page.go(f"#/tag/{busiest_tag(page)}?least=0.00")
         page.until(lambda: page.all(".wall-card:not(.bare)"))
         page.press(Keys.ARROW_RIGHT)
         page.with_shift(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
-        assert page.text(".action-bar strong") == "3 chosen"
+        assert page.text(".action-bar strong") == "3 selected"
         page.press("r")
         page.says("#toast", "Rejected 3 ×")
         page.saved()
@@ -145,20 +145,20 @@ class TestKeyboard:
         index = "return document.activeElement.closest('.wall-card')?.dataset.index"
         page.until(lambda: page.run(index) == "2")
 
-    def test_questions_are_answered_and_help_is_shown(self, page):
-        page.go("#/next")
+    def test_entries_are_annotated_and_help_is_shown(self, page):
+        page.go("#/annotate-next")
         first = page.until(lambda: page.text(".question"))
-        picture = page.one(".asking .large").get_attribute("alt")
+        picture = page.one(".annotating .large").get_attribute("alt")
         page.press("a")
-        page.says(".asking", "1 answer stored")
-        assert (page.text(".question"), page.one(".asking .large").get_attribute("alt")) != (
+        page.says(".annotating", "1 answer stored")
+        assert (page.text(".question"), page.one(".annotating .large").get_attribute("alt")) != (
             first,
             picture,
         )
         page.press(Keys.ARROW_LEFT)
-        page.says(".asking .state-word", "accepted")
+        page.says(".annotating .state-word", "accepted")
         page.press("u")
-        page.until(lambda: page.text(".asking .state-word") == "")
+        page.until(lambda: page.text(".annotating .state-word") == "")
         page.press("?")
         assert page.one("dialog.help").is_displayed()
         page.press(Keys.ESCAPE)
@@ -171,26 +171,26 @@ class TestKeyboard:
         page.press("/")
         page.press(*"scenaru")
         page.until(lambda: "scenaru" in page.run("return location.hash"))
-        page.says(".empty", "No picture fits")
+        page.says(".empty", "No matching picture")
         assert page.text("#saved") == "saved"
 
 
-class TestDoubts:
-    def test_a_doubtful_tag_is_removed_and_brought_back(self, driver):
-        # Made-up data, as so small a real run seldom doubts anything.
-        with browsing.fake_server(pictures=900, scenes=4) as server:
+class TestSuspectedErrors:
+    def test_a_suspected_error_is_removed_and_brought_back(self, driver):
+        # Made-up data, as so small a real run seldom suspects an error.
+        with processes.fake_server(pictures=900, scenes=4) as server:
             page = Page(driver, server)
             page.enter()
-            first = page.asked("/api/doubts")["rows"][0]
+            first = page.asked("/api/suspected-errors")["rows"][0]
             i, t = first["i"], first["t"]
-            page.go("#/doubts")
-            page.until(lambda: page.all(".doubt"))
+            page.go("#/suspected-errors")
+            page.until(lambda: page.all(".suspect"))
             # The first letter only shows which card is meant.
             page.press("r")
-            assert state_of(page, i, t) == "doubtful"
+            assert state_of(page, i, t) == "suspected"
             page.press("r")
             page.saved()
-            assert page.states(".doubt")[0] == "no"
+            assert page.states(".suspect")[0] == "no"
             assert state_of(page, i, t) == "removed"
             page.press("u")
-            page.until(lambda: state_of(page, i, t) == "doubtful")
+            page.until(lambda: state_of(page, i, t) == "suspected")

@@ -1,49 +1,49 @@
-// Known tags that look wrong: somebody said one thing, the pictures say another.
+// Known tags that are suspected to be wrong, with the choice to keep or to correct each of them.
 
-import { decide, emptyPage } from "../actions.js";
+import { decide } from "../actions.js";
 import { get, thumb } from "../api.js";
+import { emptyPage, mark, sign } from "../components.js";
 import { button, fill, h } from "../dom.js";
+import { lookOf } from "../entries.js";
+import { many, percent, shortName, stateText } from "../format.js";
 import { VirtualGrid } from "../grid.js";
-import { aim } from "../keyboard.js";
-import { mark, sign } from "../marks.js";
+import { moveTarget } from "../keyboard.js";
+import { GrowingList } from "../lists.js";
 import { address, go } from "../router.js";
-import { Growing } from "../sources.js";
 import { store } from "../store.js";
-import { lookOf, many, percent, shortName, spoken } from "../words.js";
 
-// What the two answers mean depends on what was said before.
-const ANSWERS = {
+// What accept and reject mean depends on the annotation.
+const ANNOTATIONS = {
   present: {
     accept: "Keep it",
     reject: "Remove it",
-    word: "tagged",
-    said: (p) => `tagged, but only ${p} likely`,
+    text: "tagged",
+    reason: (p) => `tagged, but only ${p} likely`,
   },
   absent: {
     accept: "Add it",
     reject: "Leave it out",
-    word: "marked as absent",
-    said: (p) => `marked as absent, but ${p} likely`,
+    text: "marked as absent",
+    reason: (p) => `marked as absent, but ${p} likely`,
   },
 };
 
-class DoubtsView {
+class SuspectedErrorsView {
   constructor(root) {
     this.count = h("span", { class: "count", role: "status" });
     this.notice = h("div");
-    this.host = h("div", { role: "list", "aria-label": "Doubtful tags" });
+    this.host = h("div", { role: "list", "aria-label": "Suspected label errors" });
     fill(
       root,
       h(
         "div",
         { class: "toolbar" },
-        h("h1", {}, "Doubts"),
+        h("h1", {}, "Suspected label errors"),
         this.count,
         h(
           "p",
           { class: "quiet-text wide" },
-          "Tags that somebody gave or denied, and that do not fit the picture. " +
-            "Nothing changes unless you say so.",
+          "Known tags that do not fit the picture. Nothing changes unless you decide so.",
         ),
       ),
       this.notice,
@@ -56,19 +56,19 @@ class DoubtsView {
       paint: (card, index) => this.paint(card, index),
       near: (_, last) => this.source.need(last + 1).catch((error) => this.failed(error)),
     });
-    this.heard = (event) => this.hear(event.detail);
-    store.addEventListener("entries", this.heard);
+    this.onEntries = (event) => this.entriesChanged(event.detail);
+    store.addEventListener("entries", this.onEntries);
     this.ready = this.load();
   }
 
   async load() {
-    this.source = new Growing((offset, limit) => get("/api/doubts", { offset, limit }), {
+    this.source = new GrowingList((offset, limit) => get("/api/suspected-errors", { offset, limit }), {
       keyOf: ({ i, t }) => `${i}:${t}`,
-      // The list keeps what is decided in its place.
+      // Decided rows stay in this list.
       isOpen: () => true,
       loaded: (answer) => this.loaded(answer),
       first: 60,
-      bite: 120,
+      chunk: 120,
     });
     await this.source.need(1).catch((error) => this.failed(error));
   }
@@ -81,16 +81,16 @@ class DoubtsView {
   }
 
   loaded(answer) {
-    store.takeRows(answer.rows, answer.version);
-    fill(this.notice, this.source.rows.length ? null : emptyPage("No known tag looks wrong."));
-    this.count.textContent = many(answer.total, "doubtful tag");
+    store.updateRows(answer.rows, answer.version);
+    fill(this.notice, this.source.rows.length ? null : emptyPage("No known tag is suspected to be wrong."));
+    this.count.textContent = many(answer.total, "suspected error");
     this.grid.setCount(this.source.rows.length);
   }
 
   card(index) {
     const row = this.source.get(index);
-    const { i, t, said, p } = row;
-    const words = ANSWERS[said] ?? ANSWERS.present;
+    const { i, t, annotation, p } = row;
+    const words = ANNOTATIONS[annotation] ?? ANNOTATIONS.present;
     const answer = (verdict, picture, style) =>
       button({
         text: words[verdict],
@@ -101,18 +101,18 @@ class DoubtsView {
       });
     return h(
       "div",
-      { class: "doubt", role: "listitem" },
+      { class: "suspect", role: "listitem" },
       h(
         "a",
-        { href: address(`picture/${i}`), "data-focus": true, class: "doubt-picture" },
+        { href: address(`picture/${i}`), "data-focus": true, class: "suspect-picture" },
         h("img", { class: "thumb", src: thumb(i, 150), alt: "", decoding: "async" }),
         h("span", { class: "sign" }),
       ),
       h(
         "div",
-        { class: "doubt-words" },
+        { class: "suspect-text" },
         h("span", { class: "tag-name" }, store.tagName(t)),
-        h("span", { class: "quiet-text" }, words.said(percent(p))),
+        h("span", { class: "quiet-text" }, words.reason(percent(p))),
         h("span", { class: "name", title: store.imageName(i) }, shortName(store.imageName(i))),
         h(
           "div",
@@ -125,18 +125,18 @@ class DoubtsView {
   }
 
   paint(card, index) {
-    const { i, t, state, said } = this.source.get(index);
+    const { i, t, state, annotation } = this.source.get(index);
     const look = store.entries.look(i, t, state);
     mark(card, look);
     const shown = card.querySelector(".sign");
-    const isOpen = lookOf(look.state) === "doubtful";
+    const isOpen = lookOf(look.state) === "suspected";
     shown.replaceWith(sign(isOpen ? { state: "open", pending: false } : look));
-    const word = look.pending ? "not stored yet" : spoken(look.state);
+    const word = look.pending ? "not stored yet" : stateText(look.state);
     card
       .querySelector("a")
       .setAttribute(
         "aria-label",
-        [`${store.tagName(t)} on ${shortName(store.imageName(i))}`, ANSWERS[said]?.word, word].join(
+        [`${store.tagName(t)} on ${shortName(store.imageName(i))}`, ANNOTATIONS[annotation]?.text, word].join(
           ", ",
         ),
       );
@@ -150,7 +150,7 @@ class DoubtsView {
   key(name) {
     const { grid } = this;
     if (!grid.count) return false;
-    const next = aim(name, grid);
+    const next = moveTarget(name, grid);
     if (next !== null) grid.focus(next);
     else if ((name === "a" || name === "r") && !grid.hasFocus) grid.focus(grid.current);
     else if (name === "a" || name === "r") {
@@ -161,7 +161,7 @@ class DoubtsView {
     return true;
   }
 
-  hear(changed) {
+  entriesChanged(changed) {
     const keys = new Set(changed.map(({ i, t }) => `${i}:${t}`));
     this.grid.repaint(
       [...this.grid.cards.keys()].filter((index) => {
@@ -173,8 +173,8 @@ class DoubtsView {
 
   destroy() {
     this.grid.destroy();
-    store.removeEventListener("entries", this.heard);
+    store.removeEventListener("entries", this.onEntries);
   }
 }
 
-export const showDoubts = (root) => new DoubtsView(root);
+export const showSuspectedErrors = (root) => new SuspectedErrorsView(root);

@@ -1,4 +1,4 @@
-"""A browser and a server to look at with it; both are ended by whoever starts them."""
+"""Starting and stopping a browser and a server."""
 
 from __future__ import annotations
 

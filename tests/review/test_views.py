@@ -1,3 +1,5 @@
+"""The lists of the page, requested as the page does."""
+
 import csv
 import gzip
 import json
@@ -8,7 +10,6 @@ import pytest
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.options import read_record
 from tagloom.labels import State
-from tagloom.review.loading import load
 
 
 @pytest.fixture
@@ -42,12 +43,12 @@ def test_the_collection_names_all_pictures_and_tags(page, table, names):
     assert names["counts"]["suggested"] == len(table) - len(known)
 
 
-def test_answers_are_packed_for_those_who_can_unpack_them(page):
-    packed = page.ask("GET", "/api/pictures", headers={"Accept-Encoding": "gzip, br"})
-    assert packed.headers["content-encoding"] == "gzip"
+def test_answers_are_compressed_for_clients_that_accept_gzip(page):
+    compressed = page.ask("GET", "/api/pictures", headers={"Accept-Encoding": "gzip, br"})
+    assert compressed.headers["content-encoding"] == "gzip"
     plain = page.get("/api/pictures")
     assert "content-encoding" not in plain.headers
-    assert json.loads(gzip.decompress(packed.content)) == plain.json
+    assert json.loads(gzip.decompress(compressed.content)) == plain.json
 
 
 def test_pictures_hold_the_tags_of_the_table_in_the_order_of_their_ranks(page, table, names):
@@ -75,7 +76,7 @@ def test_probabilities_are_those_of_the_run(page, table, names):
 
 
 @pytest.mark.parametrize("sort", ["name", "certain", "uncertain"])
-@pytest.mark.parametrize("state", ["all", "suggested", "doubtful", "untagged", "decided"])
+@pytest.mark.parametrize("state", ["all", "suggested", "suspected", "untagged", "decided"])
 def test_pages_hold_every_picture_once(page, sort, state):
     rows = [row["i"] for row in rows_of(page, f"/api/pictures?sort={sort}&state={state}")]
     assert len(set(rows)) == len(rows)
@@ -157,7 +158,7 @@ def test_why_names_the_neighbors_of_the_learners_graph_carriers_first(page, home
     near = S[[7], :].toarray()[0]
     assert answer["n_neighbors"] == np.count_nonzero(near)
     present = model.said.states()[:, list(model.said.labels).index("sky")] == State.PRESENT
-    told = answer["neighbours"]
+    told = answer["neighbors"]
     for one in told:
         assert abs(one["affinity"] - near[one["i"]]) < 1e-4
         assert (one["state"] == "present") == present[one["i"]]
@@ -166,29 +167,17 @@ def test_why_names_the_neighbors_of_the_learners_graph_carriers_first(page, home
     assert carries == sorted(carries, reverse=True)
 
 
-def test_questions_are_those_of_the_run(page, home, names):
+def test_what_to_annotate_next_is_that_of_the_run(page, home, names):
     with (home / "out" / "annotate_next.csv").open(newline="") as stream:
         expected = [(row["image"], row["tag"]) for row in csv.DictReader(stream)]
-    rows = rows_of(page, "/api/questions")
+    rows = rows_of(page, "/api/to-annotate")
     assert [(names["images"][row["i"]], names["tags"][row["t"]]) for row in rows] == expected
 
 
-def test_tags_tell_how_well_they_are_ranked(untouched):
+def test_tags_have_the_roc_auc_of_the_run(untouched):
     page, record = untouched.page, read_record(untouched.home / "out")
-    told = {one["label"]: one["roc_auc"] for one in record["labels"]}
+    recorded = {one["label"]: one["roc_auc"] for one in record["labels"]}
     tags = page.get("/api/collection").json["tags"]
-    qualities = {tags[row["t"]]: row["quality"] for row in page.get("/api/tags").json["rows"]}
-    assert qualities == {tag: told.get(tag) for tag in tags}
-    assert any(quality is not None for quality in qualities.values())
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [None, {}, [1, None], [{}], [{"label": "tree"}], [{"label": "tree", "roc_auc": "x"}],
-     [{"label": "tree", "roc_auc": 1.5}]],
-)  # fmt: skip
-def test_records_that_tell_no_quality_are_read(home, labels):
-    path = home / "out" / "run.json"
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps(record | {"labels": labels}))
-    assert np.isnan(load(home / "out", photos=home / "photos").qualities).all()
+    roc_auc = {tags[row["t"]]: row["roc_auc"] for row in page.get("/api/tags").json["rows"]}
+    assert roc_auc == {tag: recorded.get(tag) for tag in tags}
+    assert any(value is not None for value in roc_auc.values())

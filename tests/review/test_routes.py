@@ -1,4 +1,4 @@
-"""Ten thousand requests that mean nothing, or nearly something."""
+"""Ten thousand random requests, and names that look like code."""
 
 import json
 import logging
@@ -15,8 +15,8 @@ GET = [
     "/api/why",
     "/api/tags",
     "/api/tags/0",
-    "/api/doubts",
-    "/api/questions",
+    "/api/suspected-errors",
+    "/api/to-annotate",
     "/api/changes",
     "/api/learn",
     "/thumb/0",
@@ -29,7 +29,7 @@ def test_tags_that_look_like_commands_are_only_names(page, review):
     for tag in ("'; DROP TABLE decisions; --", "<script>alert(1)</script>", "../../x", "{{7*7}}"):
         assert page.decide((0, tag, "accept")).status == 200
         assert tag in page.get("/api/collection").json["tags"]
-    assert len(review.store.current()) == 4
+    assert len(review.journal.current()) == 4
 
 
 def test_ten_thousand_random_requests(page, home, caplog):

@@ -1,10 +1,10 @@
-"""A hand on the page: waits for what is seen, presses keys, clicks."""
+"""The page as tests use it: waits for elements, presses keys, clicks."""
 
-import browsing
+import processes
 import pytest
 
-if browsing.missing():
-    pytest.skip(f"cannot look at the page: {browsing.missing()}", allow_module_level=True)
+if processes.missing():
+    pytest.skip(f"cannot look at the page: {processes.missing()}", allow_module_level=True)
 
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.action_chains import ActionChains

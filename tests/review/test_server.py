@@ -1,20 +1,144 @@
-"""The program itself, in a process of its own."""
+"""The server: refusing to start, opening the browser, and running in a process of its own."""
 
 import http.client
 import json
 import os
+import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from html import unescape
 from urllib.parse import urlsplit
 
 import pytest
 
 from tagloom.completion.answers import decided
+from tagloom.errors import InvalidInputError, TagloomError
+from tagloom.review import server as review_server
+from tagloom.review.journal import Journal
+from tagloom.review.server import serve
+
+
+def has_begun(address):
+    raise AssertionError("it has begun")
+
+
+def begin(home, **options):
+    given = {"photos": home / "photos", "open_browser": False, "on_ready": has_begun} | options
+    serve(home / "out", **given)
+
+
+def test_a_folder_that_is_no_run(tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InvalidInputError, match="Run `tagloom complete` first"):
+        begin(tmp_path, photos=tmp_path)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == []
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(InvalidInputError, match="Run `tagloom complete` first"):
+        begin(tmp_path)
+
+
+def test_pictures_that_have_moved(home):
+    with pytest.raises(InvalidInputError, match="--photos"):
+        begin(home, photos=home / "nowhere")
+
+
+def test_a_port_that_is_taken(home):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(InvalidInputError, match="Choose another with --port"):
+            begin(home, port=taken.getsockname()[1])
+
+
+def test_a_run_that_is_open_already(home):
+    store = Journal(home / "out")
+    with pytest.raises(InvalidInputError, match="open in another"):
+        begin(home)
+    store.close()
+
+
+@pytest.mark.parametrize("name", ["suggestions.csv", "annotate_next.csv"])
+@pytest.mark.parametrize(
+    "content",
+    [None, b"image,tag,probability,state\nx,y,1,known\n", b"a\n1\n", b"", b"\xff\x00"],
+    ids=["missing", "foreign", "no table", "empty", "binary"],
+)
+def test_tables_that_do_not_belong_to_the_model(home, name, content):
+    path = home / "out" / name
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(TagloomError, match="Run `tagloom complete` again"):
+        begin(home)
+
+
+def test_help_loads_neither_the_server_nor_numpy():
+    code = (
+        "import sys; from typer.testing import CliRunner; from tagloom.cli.app import app; "
+        "print(CliRunner().invoke(app, ['review', '--help']).exit_code, "
+        "[m for m in ('numpy', 'starlette', 'uvicorn') if m in sys.modules])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout == "0 []\n"
+
+
+URL = "http://127.0.0.1:4321/?token=a-secret&b"
+
+
+@pytest.fixture
+def browser(monkeypatch):
+    """What a browser is asked to open, and when."""
+    asked, was_asked = [], threading.Event()
+
+    def take(address):
+        asked.append(address)
+        was_asked.set()
+
+    monkeypatch.setattr("webbrowser.open", take)
+    return asked, was_asked
+
+
+def test_where_processes_can_be_listed_the_key_stands_in_a_private_file(
+    browser, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(review_server, "_arguments_are_visible", lambda: True)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("mine")
+    path = tmp_path / review_server.LINK_FILE
+    path.symlink_to(elsewhere)
+    with review_server.browser_opened(URL, tmp_path):
+        assert browser[1].wait(10)
+        assert browser[0] == [path.as_uri()]
+        assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+        leads_to = re.findall(r'url=([^"]*)"', path.read_text())
+        assert [unescape(address) for address in leads_to] == [URL]
+    assert not path.exists()
+    assert elsewhere.read_text() == "mine"
+
+
+def test_where_no_file_can_be_written_the_link_itself_is_opened(browser, tmp_path, monkeypatch):
+    monkeypatch.setattr(review_server, "_arguments_are_visible", lambda: True)
+    with review_server.browser_opened(URL, tmp_path / "not there"):
+        assert browser[1].wait(10)
+        assert browser[0] == [URL]
+
+
+def test_elsewhere_the_link_itself_is_opened(browser, tmp_path, monkeypatch):
+    monkeypatch.setattr(review_server, "_arguments_are_visible", lambda: False)
+    with review_server.browser_opened(URL, tmp_path):
+        assert browser[1].wait(10)
+        assert browser[0] == [URL]
+    assert list(tmp_path.iterdir()) == []
 
 
 class Server:

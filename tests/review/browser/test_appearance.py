@@ -1,10 +1,12 @@
-"""Light and dark, narrow and long, named for those who do not see it."""
+"""Themes, narrow screens, long lists, and names for screen readers."""
 
 import re
 
-import browsing
+import processes
 import pytest
-from page_hand import Keys, Page
+from page_object import Keys, Page
+
+VIEWS = ["pictures", "picture/1", "tags", "tag/1", "suspected-errors", "annotate-next"]
 
 
 class TestLooks:
@@ -24,7 +26,9 @@ class TestLooks:
         page.click("#theme")
         assert page.run(ground) == dark
 
-    @pytest.mark.parametrize("view", ["pictures", "picture/1", "tags", "tag/1", "doubts", "next"])
+    @pytest.mark.parametrize(
+        "view", ["pictures", "picture/1", "tags", "tag/1", "suspected-errors", "annotate-next"]
+    )
     def test_nothing_sticks_out_of_a_narrow_screen_and_targets_fit_a_finger(self, page, view):
         page.width(390)
         page.move(f"#/{view}")
@@ -38,11 +42,11 @@ class TestLooks:
         """
         assert page.run(script) == []
 
-    def test_the_list_of_tags_tells_their_quality_and_what_that_means(self, page):
+    def test_the_list_of_tags_shows_their_roc_auc_and_what_that_means(self, page):
         page.move("#/tags")
-        told = page.one(".facts [title]")
-        assert re.fullmatch(r"quality \d+", told.text)
-        assert "50 is chance" in told.get_attribute("title")
+        told = page.one(".details [title]")
+        assert re.fullmatch(r"ROC AUC [01]\.\d\d", told.text)
+        assert "0.5 is chance" in told.get_attribute("title")
 
     def test_every_control_has_a_name(self, page):
         script = """
@@ -51,14 +55,14 @@ class TestLooks:
               .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim()))
               .map((e) => e.outerHTML.slice(0, 120))
         """
-        for view in ("pictures", "picture/1", "tags", "tag/1", "doubts", "next"):
+        for view in VIEWS:
             page.move(f"#/{view}")
             assert page.run(script) == [], view
 
 
 class TestLarge:
     def test_only_cards_near_the_window_exist_and_the_end_can_be_reached(self, driver):
-        with browsing.fake_server(pictures=3000, scenes=4) as server:
+        with processes.fake_server(pictures=3000, scenes=4) as server:
             page = Page(driver, server)
             page.enter()
             page.until(lambda: page.all(".picture-card:not(.bare)"))

@@ -1,23 +1,24 @@
-// What is most worth asking, one question at a time.
+// What to annotate next, by falling acquisition score, one entry at a time.
 
-import { decide, emptyPage } from "../actions.js";
+import { decide } from "../actions.js";
 import { get, large, thumb } from "../api.js";
+import { emptyPage, mark } from "../components.js";
 import { button, fill, h } from "../dom.js";
-import { mark } from "../marks.js";
+import { isOpen } from "../entries.js";
+import { many, number, percent, shortName, stateText } from "../format.js";
+import { GrowingList } from "../lists.js";
 import { address } from "../router.js";
-import { Growing } from "../sources.js";
 import { store } from "../store.js";
-import { isOpen, many, number, percent, shortName, spoken } from "../words.js";
 
-class NextView {
+class AnnotateNextView {
   constructor(root) {
     this.at = 0;
     this.answered = 0;
     this.image = h("img", { class: "large", alt: "" });
-    this.words = h("h1", { class: "question", "aria-live": "polite" });
-    this.facts = h("p", { class: "quiet-text" });
+    this.question = h("h1", { class: "question", "aria-live": "polite" });
+    this.details = h("p", { class: "quiet-text" });
     this.progress = h("p", { class: "quiet-text", role: "status" });
-    this.word = h("p", { class: "state-word" });
+    this.status = h("p", { class: "state-word" });
     this.no = button({
       text: "No",
       picture: "no",
@@ -48,43 +49,43 @@ class NextView {
     });
     this.body = h(
       "div",
-      { class: "asking" },
+      { class: "annotating" },
       h("div", { class: "frame" }, this.image),
       h(
         "div",
         { class: "side" },
-        this.words,
-        this.facts,
-        this.word,
+        this.question,
+        this.details,
+        this.status,
         h("div", { class: "answers" }, this.no, this.yes),
         h("div", { class: "walk" }, back, skip),
         this.progress,
       ),
     );
     this.root = root;
-    this.source = new Growing((offset, limit) => get("/api/questions", { offset, limit }), {
+    this.source = new GrowingList((offset, limit) => get("/api/to-annotate", { offset, limit }), {
       keyOf: ({ i, t }) => `${i}:${t}`,
-      // The list keeps what is decided in its place.
+      // Decided rows stay in this list.
       isOpen: () => true,
       loaded: (answer) => {
-        store.takeRows(answer.rows, answer.version);
+        store.updateRows(answer.rows, answer.version);
         this.total = answer.total;
       },
       first: 40,
-      bite: 100,
+      chunk: 100,
     });
-    this.heard = () => this.paint();
-    store.addEventListener("entries", this.heard);
+    this.onEntries = () => this.paint();
+    store.addEventListener("entries", this.onEntries);
     this.ready = this.begin();
   }
 
   async begin() {
     try {
       this.at = await this.undecided(0);
-      const isThere = this.at < this.source.rows.length;
+      const isLeft = this.at < this.source.rows.length;
       fill(
         this.root,
-        isThere ? this.body : emptyPage("There is nothing to ask: all is known or decided."),
+        isLeft ? this.body : emptyPage("There is nothing left to annotate: everything is known or decided."),
       );
       this.draw();
     } catch (error) {
@@ -95,7 +96,7 @@ class NextView {
     }
   }
 
-  /** The first place from `at` on that nobody has answered; the length of the list if none. */
+  /** The first undecided index from `at` on; the length of the list if there is none. */
   async undecided(at) {
     for (let k = at; ; k += 1) {
       await this.source.need(k + 1);
@@ -119,13 +120,13 @@ class NextView {
       },
       () => {},
     );
-    fill(this.words, "Is this ", h("em", {}, store.tagName(t)), "?");
+    fill(this.question, "Add tag ", h("em", {}, store.tagName(t)), "?");
     fill(
-      this.facts,
+      this.details,
       p === null ? "" : `${percent(p)} likely · `,
       h("a", { href: address(`picture/${i}`), title: name }, shortName(name)),
     );
-    // The next picture is fetched while this one is looked at.
+    // The next picture is fetched in advance.
     const next = this.source.get(this.at + 1);
     if (next) new Image().src = large(next.i);
     this.source.need(this.at + 12).catch(() => {});
@@ -137,9 +138,9 @@ class NextView {
     if (!row || !this.body.isConnected) return;
     const look = store.entries.look(row.i, row.t, row.state);
     mark(this.body, look);
-    this.word.textContent = look.pending ? "storing" : isOpen(look.state) ? "" : spoken(look.state);
+    this.status.textContent = look.pending ? "storing" : isOpen(look.state) ? "" : stateText(look.state);
     const answered = this.answered ? ` · ${many(this.answered, "answer")} stored` : "";
-    const place = `Question ${number(this.at + 1)} of ${number(this.total)}`;
+    const place = `${number(this.at + 1)} of ${number(this.total)}`;
     this.progress.textContent = place + answered;
   }
 
@@ -154,13 +155,13 @@ class NextView {
   }
 
   async step(step) {
-    // Forward over what is answered; back to it, as it may have been a slip.
+    // Forward skips decided entries; back does not, because one may have to be corrected.
     const next = step > 0 ? await this.undecided(this.at + 1).catch(() => this.at) : this.at + step;
     if (next < 0) return;
     if (next >= this.source.rows.length) {
       fill(
         this.root,
-        emptyPage("That was the last question for now. Learn again to get new ones."),
+        emptyPage("That was the last one for now. Learn again to get new ones."),
       );
       return;
     }
@@ -178,8 +179,8 @@ class NextView {
   }
 
   destroy() {
-    store.removeEventListener("entries", this.heard);
+    store.removeEventListener("entries", this.onEntries);
   }
 }
 
-export const showNext = (root) => new NextView(root);
+export const showAnnotateNext = (root) => new AnnotateNextView(root);

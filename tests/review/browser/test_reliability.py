@@ -1,7 +1,7 @@
-"""Nothing leaves the computer, nothing is lost, nothing is pretended."""
+"""No request leaves the computer, no decision is lost, and nothing looks stored before it is."""
 
-from asking import HOSTILE_TAG, is_real, open_suggestions, picture_with_suggestions, state_of
-from page_hand import Keys
+from page_object import Keys
+from queries import HOSTILE_TAG, is_real, open_suggestions, picture_with_suggestions, state_of
 
 
 class TestTabs:
@@ -72,7 +72,7 @@ class TestTrust:
         page.until(lambda: state_of(page, i, t) == "suggested")
 
     def test_no_request_leaves_the_computer(self, page):
-        for view in ("pictures", "picture/1", "tags", "tag/1", "doubts", "next"):
+        for view in ("pictures", "picture/1", "tags", "tag/1", "suspected-errors", "annotate-next"):
             page.go(f"#/{view}")
             names = page.run("return performance.getEntries().map((e) => e.name)")
             elsewhere = [
@@ -113,7 +113,7 @@ class TestStopped:
         row = f".suggestion:has([href='#/tag/{second}'])"
         page.click(f"{row} .yes")
         page.says("#saved", "not saved")
-        page.says("#alarm", "your last click was not stored")
+        page.says("#alert", "your last decision was not stored")
         assert page.states(row) == ["suggested"]
         assert page.states(f".suggestion:has([href='#/tag/{first}'])") == ["yes"]
         server.start_again()
@@ -124,8 +124,8 @@ class TestStopped:
         page.loaded()
         page.driver.close()
         page.driver.switch_to.window(one)
-        page.says("#alarm", "answers again")
-        page.click("#alarm button")
+        page.says("#alert", "answers again")
+        page.click("#alert button")
         page.until(lambda: page.states(row) == ["yes"])
         page.saved()
         assert state_of(page, i, second) == "accepted"

@@ -1,4 +1,4 @@
-"""Bodies that nobody but an attacker, or a broken program, would send."""
+"""Request bodies that only an attacker or a broken program would send."""
 
 import json
 import logging
@@ -88,7 +88,7 @@ def test_one_wrong_decision_and_none_is_taken(page, wrong, review):
     right = ONE["decisions"][0]
     refused(page.post("/api/decide", {"decisions": [right, right | wrong]}), 400)
     assert review.version == 0
-    assert review.store.current() == {}
+    assert review.journal.current() == {}
 
 
 @pytest.mark.parametrize("tag", TAGS, ids=repr)

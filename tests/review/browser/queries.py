@@ -1,4 +1,4 @@
-"""What the server says, asked through the page; and the names that are used to try it."""
+"""Questions to the server through the page, and hostile names to test it with."""
 
 from importlib.util import find_spec
 

@@ -1,0 +1,67 @@
+"""Reading a run: suspected label errors, and records of other versions."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from tagloom.completion.export import finished_tags
+from tagloom.review.collection import EntryState
+from tagloom.review.loading import load
+
+
+@pytest.fixture
+def home(home):
+    """The run with one suspected label error."""
+    path = home / "out" / "suggestions.csv"
+    rows = list(csv.DictReader(io.StringIO(path.read_text())))
+    suspect = next(row for row in rows if row["state"] == "known" and row["tag"] == "sky")
+    suspect["state"] = "doubtful-known"
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return home
+
+
+def test_a_suspected_error_has_a_probability_and_is_confirmed_or_removed(page, home):
+    names = page.get("/api/collection").json
+    (error,) = page.get("/api/suspected-errors").json["rows"]
+    assert names["tags"][error["t"]] == "sky"
+    assert error["annotation"] == "present"
+    assert error["state"] == "suspected"
+    assert 0 < error["error_probability"] < 1
+    assert names["counts"]["suspected"] == 1
+    place = (error["i"], error["t"])
+    assert page.decide((*place, "accept")).json["applied"][0]["state"] == "known"
+    assert page.get("/api/suspected-errors").json["rows"][0]["state"] == "known"
+    assert page.decide((*place, "reject")).json["applied"][0]["state"] == "removed"
+    image = names["images"][error["i"]]
+    said = {(one.image, one.tag): one for one in finished_tags(home / "out")}
+    assert said[image, "sky"].present is False
+    page.post("/api/undo", {})
+    page.post("/api/undo", {})
+    assert page.get("/api/suspected-errors").json["rows"] == [error]
+    said = {(one.image, one.tag): one for one in finished_tags(home / "out")}
+    assert said[image, "sky"].present is True
+    assert said[image, "sky"].confidence is None
+
+
+def test_a_suspected_error_of_an_absent_tag_has_a_state_of_its_own(page, review):
+    review.collection.put([(2, 3, EntryState.SUSPECTED_ABSENT)])
+    told = {tag["t"]: tag["state"] for tag in page.get("/api/pictures/2").json["tags"]}
+    assert told[3] == "suspected-absent"
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [None, {}, [1, None], [{}], [{"label": "tree"}], [{"label": "tree", "roc_auc": "x"}],
+     [{"label": "tree", "roc_auc": 1.5}]],
+)  # fmt: skip
+def test_records_without_a_roc_auc_are_read(home, labels):
+    path = home / "out" / "run.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps(record | {"labels": labels}))
+    assert np.isnan(load(home / "out", photos=home / "photos").roc_auc).all()
