@@ -1,16 +1,14 @@
 """Compare the speed from files to the cache with that of bare onnxruntime.
 
 Each of many short rounds times three things on the same pictures, one after the other and in
-turning order, so that whatever else the machine does hits them alike:
+rotating order, so that other load on the machine affects them alike:
 
-- bare, batches: already decoded pictures in batches, onnxruntime's own threads, as most programs
-  use it;
-- bare, per picture: already decoded pictures, one picture per call from one thread per core, as
-  embed uses it;
-- embed: files -> decoding -> network -> cache, into an empty cache.
+- bare, batches: decoded pictures in batches, onnxruntime's own threads, as most programs use it;
+- bare, per picture: decoded pictures, one per call from one thread per core, as embed uses it;
+- embed: from files through decoding and encoding into an empty cache.
 
-Rates are given per second and per processor second: on a machine that others use, a program with
-more threads is given more of it, which the clock counts as speed and the processor time does not.
+Rates are given per second and per processor second: on a shared machine a program with more threads
+gets more of it, which counts as speed by the clock but not by processor time.
 
 Run it with: python benchmarks/embed.py [--folder PICTURES] [--count 480] [--rounds 9]
 """
@@ -100,7 +98,7 @@ def bare_batches() -> Callable[[list[NDArray[np.uint8]]], None]:
 
 
 def timed(work: Callable[[], object]) -> NDArray[np.float64]:
-    """Give the seconds on the clock and of the processors."""
+    """Return the seconds on the clock and of the processors."""
     started = np.array([time.perf_counter(), time.process_time()])
     work()
     return np.array([time.perf_counter(), time.process_time()]) - started

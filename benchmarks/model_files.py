@@ -17,7 +17,7 @@ from tagloom.vision import Features
 
 
 def collection(n_items: int, n_labels: int) -> tuple[Features, PartialLabels]:
-    """Random pictures as EfficientNet would see them; one in ten labels is known."""
+    """Return random features of the shape that EfficientNet gives; one in ten labels is known."""
     rng = np.random.default_rng(0)
     visual = rng.normal(size=(n_items, 1280)) * np.arange(1, 1281) ** -0.25
     posteriors = rng.gamma(0.1, size=(n_items, 1000))

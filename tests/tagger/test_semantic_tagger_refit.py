@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from seen_scenes import KNOWN, MORE, NEW, SCENES, TRAIN, TRUTH, features_of
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from toy_scenes import KNOWN, MORE, NEW, SCENES, TRAIN, TRUTH, features_of
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, add_known, hide_per_class

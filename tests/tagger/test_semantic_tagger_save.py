@@ -3,7 +3,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from seen_scenes import KNOWN, NEW, TRAIN, TRUTH, features_of
+from toy_scenes import KNOWN, NEW, TRAIN, TRUTH, features_of
 
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.labels import PartialLabels

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -120,38 +120,121 @@ def explain_score(
     n_reasons: int,
 ) -> Explanation:
     """Explain the score of `label` for `item`, one of the pictures of `descriptors`."""
-    if not hasattr(learner, "coef_"):
-        raise InvalidInputError(
-            f"Only learners with a linear part can be explained; {type(learner).__name__} has no "
-            "coef_."
-        )
-    row, column = _position(item, descriptors.items), _position(label, training.known.labels)
-    training_scores = training.scores(learner, training.descriptors)[:, column]
-    own, is_new = descriptors.row(row), descriptors is not training.descriptors
-    score = training.scores(learner, own)[0, column] if is_new else training_scores[row]
-    training_row = None if is_new else row
-    names = training.pipeline.descriptor.get_feature_names_out()
-    amounts, base = _linear_part(learner, training, own, training_row, column)
-    linear = float(amounts.sum() + base)
-    if not _has_graph(learner):
-        _check_linear(float(score), linear)
+    target = _Target.of(learner, training, descriptors, item, label)
+    amounts, base = target.linear_part()
+    score, linear = target.score, float(amounts.sum() + base)
+    if not target.has_graph:
+        _check_linear(score, linear)
         score = linear
-    rows, affinities = _neighbors(learner, training, own, training_row, n_neighbors)
-    of_s = amounts[len(amounts) - len(names) :]
-    is_concept = _are_concepts(names)
+    names = training.pipeline.descriptor.get_feature_names_out()
+    of_s, is_concept = amounts[len(amounts) - len(names) :], _are_concepts(names)
     return Explanation(
         item=item,
         label=label,
-        score=float(score),
-        neighbors=_ranked(training, rows, affinities, column, training_scores),
-        concepts=_correlated_concepts(training, own.S[0], training_scores, n_reasons),
+        score=score,
+        neighbors=target.neighbors(n_neighbors),
+        concepts=target.concepts(n_reasons),
         pooled=_strongest(names[~is_concept], of_s[~is_concept], n_reasons),
         concepts_total=float(of_s[is_concept].sum()),
         pooled_total=float(of_s[~is_concept].sum()),
         visual=float(amounts.sum() - of_s.sum()),
         base=base,
-        graph_part=float(score) - linear,
+        graph_part=score - linear,
     )
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The picture and the label to explain.
+
+    `own` is the picture alone, `row` its training row, None for a new picture, and `column` that of
+    the label, of which `training_scores` are the scores of all training pictures.
+    """
+
+    learner: Any
+    training: TrainingSet
+    own: Descriptors
+    row: int | None
+    column: int
+    training_scores: Array
+    score: float
+
+    @classmethod
+    def of(
+        cls, learner: Any, training: TrainingSet, descriptors: Descriptors, item: str, label: Any
+    ) -> Self:
+        if not hasattr(learner, "coef_"):
+            raise InvalidInputError(
+                f"Only learners with a linear part can be explained; {type(learner).__name__} has "
+                "no coef_."
+            )
+        row, column = _position(item, descriptors.items), _position(label, training.known.labels)
+        training_scores = training.scores(learner, training.descriptors)[:, column]
+        own = descriptors.row(row)
+        if descriptors is training.descriptors:
+            score = float(training_scores[row])
+            return cls(learner, training, own, row, column, training_scores, score)
+        score = float(training.scores(learner, own)[0, column])
+        return cls(learner, training, own, None, column, training_scores, score)
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether a part of the scores comes from a graph of the learner's own."""
+        return hasattr(self.learner, "affinities") and self.learner.graph_ is not None
+
+    def linear_part(self) -> tuple[Array, float]:
+        """Return what each of the columns [visual; s] adds to the score, and the intercept."""
+        if hasattr(self.learner, "linear_at"):
+            weights, base = self.learner.linear_at(self.own.X, self.row)
+        else:
+            weights, base = self.learner.coef_, self.learner.intercept_
+        pipeline = self.training.pipeline
+        amounts = pipeline.contributions(self.own.columns[0], weights[:, self.column])
+        return amounts, float(base[self.column])
+
+    def neighbors(self, n_neighbors: int) -> tuple[Neighbor, ...]:
+        """Return the neighbours in the learner's graph, or in semantic space, closest first."""
+        rows, affinities = self._joined() if self.has_graph else self._nearest(n_neighbors)
+        states = self.training.known.take(rows).states()[:, self.column]
+        items, scores = self.training.features.items, self.training_scores[rows]
+        return tuple(
+            Neighbor(items[rows[i]], float(affinities[i]), State(int(states[i])), float(scores[i]))
+            for i in np.argsort(-affinities, kind="stable")
+        )
+
+    def _joined(self) -> tuple[npt.NDArray[np.int64], Array]:
+        """Return the training rows joined to the picture in the learner's last graph."""
+        graph = self.learner.graph_
+        found = self.learner.affinities(self.own.X) if self.row is None else graph[[self.row]]
+        found = sparse.csr_array(found)
+        return found.indices.astype(np.int64), found.data
+
+    def _nearest(self, n_neighbors: int) -> tuple[npt.NDArray[np.int64], Array]:
+        """Return the nearest in semantic space, without the picture itself, and s_i's_j."""
+        S, s = self.training.descriptors.S, self.own.S
+        k = min(n_neighbors + (self.row is not None), len(S))
+        rows = np.asarray(nearest_neighbors(S, k, s).indices[0])
+        rows = rows[rows != self.row][:n_neighbors]
+        return rows, S[rows] @ s[0]
+
+    def concepts(self, count: int) -> tuple[Concept, ...]:
+        """Return the concepts with the largest posterior times correlation, if it is positive."""
+        descriptor = self.training.pipeline.descriptor
+        names = descriptor.get_feature_names_out()
+        chosen = _are_concepts(names)
+        if not chosen.any():
+            return ()
+        scale = descriptor.scales_[0]  # the global part comes first
+        training_posteriors = scale * self.training.descriptors.S[:, chosen].astype(np.float64)
+        correlation = _correlations(training_posteriors, self.training_scores.astype(np.float64))
+        posteriors = scale * self.own.S[0][chosen]
+        strength = posteriors * correlation
+        bare = [str(name).removeprefix(_CONCEPT) for name in names[chosen]]
+        return tuple(
+            Concept(bare[i], float(posteriors[i]), float(correlation[i]))
+            for i in np.argsort(-strength, kind="stable")[:count]
+            if strength[i] > 0
+        )
 
 
 def _position(name: Any, names: Sequence[Any]) -> int:
@@ -161,28 +244,11 @@ def _position(name: Any, names: Sequence[Any]) -> int:
         raise InvalidInputError(f"{name!r} is not among {some_of(names, 3)}.") from None
 
 
-def _has_graph(learner: Any) -> bool:
-    """Return whether a part of the scores comes from a graph of the learner's own."""
-    return hasattr(learner, "affinities") and learner.graph_ is not None
-
-
-def _linear_part(
-    learner: Any, training: TrainingSet, own: Descriptors, training_row: int | None, column: int
-) -> tuple[Array, float]:
-    """Return what each of the columns [visual; s] adds to the score, and the intercept."""
-    if hasattr(learner, "linear_at"):
-        weights, base = learner.linear_at(own.X, training_row)
-    else:
-        weights, base = learner.coef_, learner.intercept_
-    amounts = training.pipeline.contributions(own.columns[0], weights[:, column])
-    return amounts, float(base[column])
-
-
 def _check_linear(score: float, linear: float) -> None:
     if abs(score - linear) > _ROUNDING * (1 + abs(score)):
         raise InvalidInputError(
-            f"Only scores that are a linear part, or that and what a graph adds, can be explained; "
-            f"this learner makes a score of {score:.3f} out of {linear:.3f}."
+            "Only scores that are a linear part, or that and what a graph adds, can be explained; "
+            f"this learner turns a linear part of {linear:.3f} into a score of {score:.3f}."
         )
 
 
@@ -197,33 +263,6 @@ def _strongest(names: Array, amounts: Array, count: int) -> tuple[Reason, ...]:
     return tuple(Reason(str(names[i]), float(amounts[i])) for i in order)
 
 
-def _correlated_concepts(
-    training: TrainingSet, s: Array, scores: Array, count: int
-) -> tuple[Concept, ...]:
-    """Return the concepts with the largest posterior times correlation, if that is positive.
-
-    `s` is the semantic descriptor of the picture, `scores` are those of the training pictures.
-    """
-    descriptor = training.pipeline.descriptor
-    names = descriptor.get_feature_names_out()
-    chosen = _are_concepts(names)
-    if not chosen.any():
-        return ()
-    scale = descriptor.scales_[0]  # the global part comes first
-    correlation = _correlations(
-        scale * training.descriptors.S[:, chosen].astype(np.float64), scores.astype(np.float64)
-    )
-    posteriors = scale * s[chosen]
-    strength = posteriors * correlation
-    order = np.argsort(-strength, kind="stable")[:count]
-    bare = [str(name).removeprefix(_CONCEPT) for name in names[chosen]]
-    return tuple(
-        Concept(bare[i], float(posteriors[i]), float(correlation[i]))
-        for i in order
-        if strength[i] > 0
-    )
-
-
 def _correlations(columns: Array, values: Array) -> Array:
     """Return the correlation of each column with the values; 0 where either is constant."""
     centred = columns - columns.mean(axis=0)
@@ -232,45 +271,3 @@ def _correlations(columns: Array, values: Array) -> Array:
     )
     together = centred.T @ (values - values.mean())
     return np.asarray(np.divide(together, spread, out=np.zeros_like(together), where=spread > 0))
-
-
-def _neighbors(
-    learner: Any, training: TrainingSet, own: Descriptors, row: int | None, n_neighbors: int
-) -> tuple[npt.NDArray[np.int64], Array]:
-    """Return training rows and their affinities: in the learner's graph, or in semantic space.
-
-    `row` is the training row of the picture itself, None for a new picture.
-    """
-    if not _has_graph(learner):
-        return _nearest(training.descriptors.S, own.S, row, n_neighbors)
-    joined = learner.affinities(own.X) if row is None else learner.graph_[[row]]
-    found = sparse.csr_array(joined)
-    return found.indices.astype(np.int64), found.data
-
-
-def _nearest(
-    S: Array, s: Array, row: int | None, n_neighbors: int
-) -> tuple[npt.NDArray[np.int64], Array]:
-    """Return the nearest in semantic space, without the picture itself, and s_i's_j."""
-    k = min(n_neighbors + (row is not None), len(S))
-    rows = np.asarray(nearest_neighbors(S, k, s).indices[0])
-    rows = rows[rows != row][:n_neighbors]
-    return rows, S[rows] @ s[0]
-
-
-def _ranked(
-    training: TrainingSet,
-    rows: npt.NDArray[np.int64],
-    affinities: Array,
-    column: int,
-    scores: Array,
-) -> tuple[Neighbor, ...]:
-    """Return the neighbours with state and score of one label, closest first."""
-    states = training.known.take(rows).states()[:, column]
-    items = training.features.items
-    return tuple(
-        Neighbor(
-            items[rows[i]], float(affinities[i]), State(int(states[i])), float(scores[rows[i]])
-        )
-        for i in np.argsort(-affinities, kind="stable")
-    )

@@ -100,7 +100,7 @@ class Encoder(ABC):
     side_needed
         Length that a picture's shorter side must keep: how much detail the encoder can use.
     framing
-        How pictures are cropped and resampled; None where there is no single answer.
+        How `prepare` crops and resamples pictures; None for combined encoders.
     """
 
     name: str
@@ -110,9 +110,11 @@ class Encoder(ABC):
     side_needed: int
     framing: Framing | None = None
 
-    @abstractmethod
     def prepare(self, picture: "Image") -> NDArray[Any]:
-        """Turn an upright RGB picture into the array that `encode` takes."""
+        """Turn an upright RGB picture into the array that `encode` takes, the square of pixels."""
+        if self.framing is None:
+            raise NotImplementedError(f"{type(self).__name__} needs a framing, or its own prepare.")
+        return self.framing.apply(picture)
 
     @abstractmethod
     def encode(self, prepared: NDArray[Any]) -> tuple[Vector, Vector]:
@@ -156,7 +158,9 @@ class PretrainedEncoder(Encoder):
     variants: ClassVar[tuple[str, ...]]
     framing: Framing
 
+    @abstractmethod
     def __init__(self, variant: str, *, view: View = "centre") -> None:
+        """Check and set the name; subclasses call this before they load the variant."""
         if variant not in self.variants:
             raise InvalidInputError(
                 f"There is no {type(self).__name__} {variant!r}. "

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,6 @@ from tagloom.vision.encoders.base import (
     fingerprint,
     imagenet_classes,
 )
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 Weights = Mapping[str, NDArray[Any]]
 
@@ -110,7 +107,7 @@ class EfficientNetLite(PretrainedEncoder):
     variants = tuple(VARIANTS)
 
     def __init__(self, variant: str = "lite0", *, view: View = "centre") -> None:
-        super().__init__(variant)
+        super().__init__(variant, view=view)
         kind = VARIANTS[variant]
         self.framing = Framing(kind.size, crop=kind.size / (kind.size + _MARGIN), view=view)
         self.side_needed = kind.size + _MARGIN
@@ -124,10 +121,6 @@ class EfficientNetLite(PretrainedEncoder):
             }
         )
         self._session = Session(_graph(variant, kind), origin=self.name)
-
-    def prepare(self, picture: "Image") -> NDArray[np.uint8]:
-        """Crop an upright RGB picture to the network's square; the graph does the rest."""
-        return self.framing.apply(picture)
 
     def encode(self, prepared: NDArray[Any]) -> tuple[Vector, Vector]:
         """Return the pooled features (1280,) and the posteriors (1000,)."""

@@ -7,15 +7,15 @@ read off the graph.
 import hashlib
 import json
 import os
-import tomllib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError, ModelFileError, import_extra
+from tagloom.io import read_toml
 from tagloom.vision.encoders.base import (
     Encoder,
     Framing,
@@ -26,9 +26,6 @@ from tagloom.vision.encoders.base import (
     fingerprint,
     imagenet_classes,
 )
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 _PROTOCOL = 1
 _NUMBERS = {"FLOAT": np.float32, "FLOAT16": np.float16, "DOUBLE": np.float64, "UINT8": np.uint8}
@@ -148,10 +145,6 @@ class OnnxEncoder(Encoder):
         self.identity = self._fingerprint(network.sha256)
         self.width = self._trial_run()
 
-    def prepare(self, picture: "Image") -> NDArray[np.uint8]:
-        """Crop an upright RGB picture to the network's square."""
-        return self.framing.apply(picture)
-
     def encode(self, prepared: NDArray[Any]) -> tuple[Vector, Vector]:
         """Return the visual descriptor (d,) and the posteriors (s,)."""
         feeds = {self._input.name: self._normalized(prepared)}
@@ -200,7 +193,7 @@ class OnnxEncoder(Encoder):
             )
         if not self._logits and (posteriors.min() < 0 or posteriors.max() > 1 + 1e-3):
             raise ModelFileError(
-                f"{self.path} gives scores outside 0 to 1 for a grey picture, so they are no "
+                f"{self.path} gives scores outside 0 to 1 for a grey picture, so they are not "
                 'probabilities. Set scores = "logits" in its configuration.'
             )
         return len(visual)
@@ -263,19 +256,21 @@ def config_beside(network: str | os.PathLike[str]) -> Path:
 def read_config(path: str | os.PathLike[str]) -> OnnxConfig:
     """Read and check a configuration in TOML or JSON."""
     source = Path(path)
+    raw = _read_json(source) if source.suffix == ".json" else read_toml(source)
+    return _checked_config(raw, source)
+
+
+def _read_json(source: Path) -> dict[str, Any]:
     try:
-        text = source.read_text("utf-8")
-        raw = json.loads(text) if source.suffix == ".json" else tomllib.loads(text)
+        raw = json.loads(source.read_text("utf-8"))
     except (OSError, ValueError) as problem:
-        raise InvalidInputError(
-            f"The configuration {source} cannot be read: {problem}."
-        ) from problem
+        raise InvalidInputError(f"{source} cannot be read as JSON: {problem}.") from problem
     if not isinstance(raw, dict):
-        raise InvalidInputError(f"The configuration {source} must be a table of settings.")
-    return _checked(raw, source)
+        raise InvalidInputError(f"{source} must hold an object of settings.")
+    return raw
 
 
-def _checked(raw: dict[str, Any], source: Path) -> OnnxConfig:
+def _checked_config(raw: dict[str, Any], source: Path) -> OnnxConfig:
     known = [field.name for field in fields(OnnxConfig)]
     unknown = sorted(set(raw) - set(known))
     if unknown:
@@ -412,12 +407,12 @@ class Network:
         """Return the name of the input of the last dense layer before the scores."""
         node = self._producers.get(scores)
         while node is not None:
-            flow = self._picture_input(node)
-            if node.op_type in _DENSE and flow is not None:
-                return flow
+            tensor = self._picture_input(node)
+            if node.op_type in _DENSE and tensor is not None:
+                return tensor
             if node.op_type not in _TRANSPARENT | _TO_PROBABILITIES | {"LogSoftmax"}:
                 break
-            node = self._producers.get(flow or "")
+            node = self._producers.get(tensor or "")
         stopped = f"a {node.op_type}" if node is not None else "the input"
         raise self._unfit(
             f"its scores {scores!r} do not come from a dense layer (Gemm or MatMul) but from "

@@ -1,11 +1,12 @@
-"""A small set that needs no file: scenes, the things in them, and features that show both."""
+"""A small data set that needs no file: scenes, the things in them, and features of both."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.labels import PartialLabels
+from tagloom.labels import PartialLabels, hide_per_class
+from tagloom.vision import Features
 
 # What each kind of scene holds, and how often.
 _SCENES: dict[str, dict[str, float]] = {
@@ -30,7 +31,7 @@ _SCENES: dict[str, dict[str, float]] = {
 
 @dataclass(frozen=True)
 class SmallScenes:
-    """Features and the whole truth."""
+    """Features and all labels."""
 
     X: npt.NDArray[np.float64]
     truth: PartialLabels
@@ -40,7 +41,7 @@ def small_scenes(n_items: int = 600, *, random_state: int = 0) -> SmallScenes:
     """Make scenes out of things: eight kinds of scene, two dozen things, features of 48 numbers.
 
     Each thing and each kind of scene has a direction in feature space. The features of an item are
-    the sum of the directions of what is in it, with noise: what a picture shows is told in part by
+    the sum of the directions of what is in it, with noise: a thing can be recognised in part by
     itself and in part by what else is there.
     """
     rng = np.random.default_rng(random_state)
@@ -55,3 +56,21 @@ def small_scenes(n_items: int = 600, *, random_state: int = 0) -> SmallScenes:
     names = [f"{name}-{i:04}" for i, name in enumerate(np.array(list(_SCENES))[kind])]
     truth = PartialLabels.from_array(present, labels=things, items=names)
     return SmallScenes(X / np.sqrt(d), truth)
+
+
+SCENES = small_scenes(160, random_state=2)
+TRUTH = SCENES.truth.to_array()
+TRAIN, NEW = slice(0, 110), slice(110, 160)
+
+
+def features_of(rows: slice) -> Features:
+    """Return features of scenes as an encoder would."""
+    rng = np.random.default_rng(0)
+    posteriors = np.hstack([TRUTH[:, :8], np.zeros((160, 8))]) + rng.uniform(size=(160, 16))
+    posteriors /= posteriors.sum(axis=1, keepdims=True)
+    names = [f"concept {j}" for j in range(16)]
+    return Features(list(SCENES.truth.items)[rows], SCENES.X[rows], posteriors[rows], names)
+
+
+KNOWN = hide_per_class(SCENES.truth.take(TRAIN), 0.3, 0)
+MORE = hide_per_class(SCENES.truth.take(TRAIN), 0.6, 1)
