@@ -69,5 +69,5 @@ def some_of(names: Iterable[object], limit: int = 5) -> str:
     """Return the first few names, and the number of further ones, for a message."""
     listed = list(names)
     shown = ", ".join(map(repr, listed[:limit]))
-    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
+    more = f" and {len(listed) - limit:,} more" if len(listed) > limit else ""
     return shown + more if listed else "none"

@@ -50,7 +50,7 @@ def test_tags_that_are_the_whole_truth_are_hidden_like_a_table(protocol):
 
 def test_tags_that_are_not_the_whole_truth_are_refused():
     truth = PartialLabels.from_tags([["sea"], ["sky"]], unlisted=0.3)
-    with pytest.raises(InvalidInputError, match="presumed absent with weight"):
+    with pytest.raises(InvalidInputError, match="assumed absent with weight"):
         hidden(truth, "per-class", 0.5, 0)
 
 

@@ -42,7 +42,7 @@ def test_entries(holiday):
     assert (entries.rows.dtype, entries.weights.dtype) == (np.int64, np.float64)
 
 
-def test_repr_says_the_size_and_what_is_known():
+def test_repr():
     codes = np.full((4500, 260), NAN)
     codes[:10] = 0
     codes[:10, 0] = 1
@@ -56,7 +56,7 @@ def test_repr_says_the_size_and_what_is_known():
     )
 
 
-def test_equality_asks_for_names(holiday):
+def test_equality_includes_names(holiday):
     values = holiday.to_array()
     same = PartialLabels.from_array(values, labels=holiday.labels, items=holiday.items)
     assert holiday == same
@@ -73,7 +73,7 @@ def test_positions_serve_as_names():
     assert named.take([1]) != PartialLabels.from_array([[0]])
 
 
-def test_nothing_can_be_altered(holiday):
+def test_it_is_immutable(holiday):
     with pytest.raises(AttributeError):
         holiday.labels = ()
     for known in (holiday, copy.deepcopy(holiday)):
@@ -108,7 +108,7 @@ def test_copies_are_equal(unlisted):
     assert pickle.loads(pickle.dumps(known)) == known
 
 
-def test_take_keeps_names_and_refuses_what_is_not_there(holiday):
+def test_take_keeps_names_and_checks_positions(holiday):
     assert holiday.take([-1]).items == ("b.jpg",)
     assert holiday.take([]).shape == (0, 3)
     with pytest.raises(InvalidInputError, match="no row 2 among 2 items"):
@@ -121,7 +121,7 @@ def test_take_keeps_names_and_refuses_what_is_not_there(holiday):
         holiday.take([0, 0])
 
 
-def test_select_refuses_strangers(holiday):
+def test_select_refuses_unknown_names(holiday):
     assert holiday.select(["snow", "beach"]).labels == ("snow", "beach")
     with pytest.raises(InvalidInputError, match=r"no label 'sun'.*'beach', 'sea', 'snow'"):
         holiday.select(["sun"])

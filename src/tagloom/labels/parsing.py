@@ -1,6 +1,9 @@
-"""Label tables that have a value in every cell: arrays, data frames, and what looks like them."""
+"""Parse arrays, data frames, sparse matrices, entries and lists of tags into partial labels.
 
-from collections import Counter
+Each `read_*` function checks its input and returns what is stored and its names, or raises an error
+with the place of the first wrong value.
+"""
+
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, cast
@@ -10,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tagloom.errors import InvalidInputError
+from tagloom.labels.names import Names, as_array, checked_names, is_hashable, is_missing
 from tagloom.labels.storage import (
     ABSENT,
     PRESENT,
@@ -24,149 +28,130 @@ from tagloom.labels.storage import (
     Store,
     TableLike,
     cell_keys,
+    cell_positions,
     is_frame,
     store_cells,
     store_table,
 )
+from tagloom.validation import some_of
 
-# §§ names
-# Names of items and labels: checked once, then used to say where something is wrong.
-
-
-_PLAIN = (np.integer, np.floating, np.str_, np.bool_)
-_SHOWN = 5
-
-
-def is_missing(value: object) -> bool:
-    """Say whether `value` is None, NaN, NaT or pandas' NA."""
-    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
-        return True
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
-
-
-def is_hashable(value: object) -> bool:
-    """Say whether `value` can be a name; a tuple that holds a list only looks as if it could."""
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def listed(names: Sequence[object], shown: int = _SHOWN) -> str:
-    """Write the first few names and say how many more there are."""
-    text = ", ".join(repr(name) for name in names[:shown])
-    more = len(names) - shown
-    return f"{text} and {more:,} more" if more > 0 else text
-
-
-def checked_names(
-    names: Iterable[Hashable], kind: str, expected: int | None
-) -> tuple[Hashable, ...]:
-    """Return `names` as a tuple of plain Python values, or say what is wrong with them."""
-    if isinstance(names, str | bytes):
-        raise InvalidInputError(
-            f"The {kind} names must be a list of names, found the single string {names!r}. "
-            f"Write [{names!r}] for one name."
-        )
-    plain = tuple(name.item() if isinstance(name, _PLAIN) else name for name in names)
-    if expected is not None and len(plain) != expected:
-        raise InvalidInputError(
-            f"Expected {expected:,} {kind} names, one for each {kind}, found {len(plain):,}."
-        )
-    _refuse_missing(plain, kind)
-    _refuse_repeated(plain, kind)
-    return plain
-
-
-def _refuse_missing(names: tuple[Hashable, ...], kind: str) -> None:
-    for position, name in enumerate(names):
-        if is_missing(name):
-            raise InvalidInputError(
-                f"The {kind} name at position {position} is missing ({name!r}). "
-                f"Every {kind} needs a name, or leave all of them out."
-            )
-
-
-def _refuse_repeated(names: tuple[Hashable, ...], kind: str) -> None:
-    try:
-        if len(set(names)) == len(names):
-            return
-    except TypeError as error:
-        raise InvalidInputError(f"The {kind} names must be hashable: {error}.") from None
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    raise InvalidInputError(
-        f"The {kind} names must differ, but {len(repeated):,} occur more than once: "
-        f"{listed(repeated)}. Rename or merge them."
-    )
-
-
-@dataclass(frozen=True)
-class Names:
-    """Names of the labels and, where they have any, of the items."""
-
-    labels: tuple[Hashable, ...]
-    items: tuple[Hashable, ...] | None
-
-    @classmethod
-    def checked(
-        cls,
-        shape: tuple[int, int],
-        labels: Iterable[Hashable] | None,
-        items: Iterable[Hashable] | None,
-    ) -> "Names":
-        """Check the names against `shape`; labels without names are numbered."""
-        n_items, n_labels = shape
-        return cls(
-            tuple(range(n_labels)) if labels is None else checked_names(labels, "label", n_labels),
-            None if items is None else checked_names(items, "item", n_items),
-        )
-
-    def row(self, row: int) -> str:
-        """Say which row, with the item's name where it has one."""
-        return f"row {row}" if self.items is None else f"row {row} (item {self.items[row]!r})"
-
-    def cell(self, row: int, column: int) -> str:
-        """Say which cell, for a message."""
-        return f"{self.row(row)}, column {column} (label {self.labels[column]!r})"
-
-    def same_as(self, other: "Names") -> bool:
-        """Compare; items without names are named by their positions."""
-        if self.labels != other.labels:
-            return False
-        if self.items is None or other.items is None:
-            given = other.items if self.items is None else self.items
-            return given is None or given == tuple(range(len(given)))
-        return self.items == other.items
-
-
-# §§ values
-# Cells and weights as people write them, turned into codes or refused with the place.
-
-
-_REFUSED = -2
+# The code of a value that is none of 0, 1 and NaN.
+_INVALID = -2
 _HINTS: dict[Hashable, str] = {
     -1: " tagloom codes unknown as NaN; -1 is not a label state: "
     "replace -1 by NaN (unknown) or 0 (absent).",
     2: " If the values count how often a label was given, pass `Y > 0`; "
     "if they are class numbers, use one column for each class.",
 }
+_CONTRADICTIONS_SHOWN = 3
 
 
-def as_array(values: TableLike, what: str) -> NDArray[Any]:
-    """Return `values` as an array, masked or not."""
-    if isinstance(values, np.ma.MaskedArray):
-        return values
-    try:
-        return np.asarray(values)
-    except ValueError:
+class Parsed(NamedTuple):
+    """The parts of a `PartialLabels`."""
+
+    store: Store
+    names: Names
+
+
+def read_array(
+    Y: TableLike,
+    labels: Iterable[Hashable] | None,
+    items: Iterable[Hashable] | None,
+    weights: ArrayLike | None,
+) -> Parsed:
+    """Read a table in which NaN, None, NA and masked cells are unknown."""
+    _refuse_sparse(Y)
+    if is_frame(Y):
         raise InvalidInputError(
-            f"{what} must be a table whose rows all have the same length; these rows differ."
-        ) from None
+            "from_array would lose the names of a data frame: use PartialLabels.from_frame."
+        )
+    _refuse_tags(Y)
+    values = as_array(Y, "The labels")
+    names = Names.checked(_two_dimensional(values.shape, "The labels"), labels, items)
+    return _read_table(values, names, weights)
 
 
-def table_codes(values: NDArray[Any], names: Names) -> Codes:
-    """Code every cell of a two-dimensional array."""
+def _refuse_sparse(Y: object) -> None:
+    if sparse.issparse(Y):
+        raise InvalidInputError(
+            "A sparse matrix alone does not say what is known, because a zero that is not stored "
+            "could be absent or unknown. Give a mask through PartialLabels.from_sparse(Y, mask)."
+        )
+
+
+def _refuse_tags(Y: object) -> None:
+    if isinstance(Y, Mapping) or (isinstance(Y, list | tuple) and any(map(_is_tag_list, Y))):
+        raise InvalidInputError(
+            "Expected a table of labels, found lists of tags. Read them with "
+            "PartialLabels.from_tags(tags, unlisted=...), where `unlisted` says whether a tag "
+            'that is not listed is "unknown" or "absent".'
+        )
+
+
+def _is_tag_list(row: object) -> bool:
+    if isinstance(row, set | frozenset):
+        return True
+    return isinstance(row, str) or (
+        isinstance(row, list | tuple) and len(row) > 0 and isinstance(row[0], str)
+    )
+
+
+def read_frame(frame: FrameLike, weights: Any) -> Parsed:
+    """Read a data frame: its index names the items, its columns the labels."""
+    if not is_frame(frame):
+        raise InvalidInputError(
+            f"from_frame expects a data frame, found {type(frame).__name__}. "
+            "Use from_array for arrays and lists."
+        )
+    values = _frame_values(frame)
+    names = Names.checked(values.shape, _plain(frame.columns), _plain(frame.index))
+    if is_frame(weights):
+        _check_same_names(frame, weights)
+        weights = _frame_values(weights)
+    return _read_table(values, names, weights)
+
+
+def _read_table(values: NDArray[Any], names: Names, weights: ArrayLike | None) -> Parsed:
+    codes = _table_codes(values, names)
+    checked = None if weights is None else _table_weights(weights, codes, names)
+    return Parsed(store_table(codes, checked), names)
+
+
+def _frame_values(frame: Any) -> NDArray[Any]:
+    # As floats, because nullable columns would become slow Python objects. Text columns must stay
+    # text: as numbers, "1" would pass unnoticed.
+    if all(getattr(dtype, "kind", "O") in "biuf" for dtype in frame.dtypes):
+        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(frame.to_numpy(dtype=object))
+
+
+def _plain(index: Any) -> list[Hashable]:
+    return list(index.tolist())
+
+
+def _check_same_names(frame: FrameLike, weights: FrameLike) -> None:
+    for kind, of_labels, of_weights in (
+        ("columns", frame.columns, weights.columns),
+        ("index", frame.index, weights.index),
+    ):
+        if _plain(of_labels) != _plain(of_weights):
+            raise InvalidInputError(
+                f"The weights must have the same {kind} as the labels, in the same order. "
+                "Align them with weights.reindex_like(labels)."
+            )
+
+
+def _two_dimensional(shape: tuple[int, ...], what: str) -> tuple[int, int]:
+    """Return the shape of a table, after checking that it is one."""
+    if len(shape) != 2:
+        raise InvalidInputError(
+            f"{what} must have two dimensions, items x labels; found {len(shape)} (shape {shape})."
+        )
+    return shape[0], shape[1]
+
+
+def _table_codes(values: NDArray[Any], names: Names) -> Codes:
+    """Return the state code of every cell of a two-dimensional array."""
     data = np.ma.getdata(values)
     if data.dtype.kind == "O":
         codes: Codes = np.frompyfunc(_object_code, 1, 1)(data).astype(np.int8)
@@ -178,12 +163,12 @@ def table_codes(values: NDArray[Any], names: Names) -> Codes:
             f"found an array of type {data.dtype}. Convert it first."
         )
     codes[np.ma.getmaskarray(values)] = UNKNOWN
-    _refuse_values(codes == _REFUSED, data, names)
+    _check_values(codes == _INVALID, data, names)
     return codes
 
 
 def _number_codes(data: NDArray[Any]) -> Codes:
-    codes = np.full(data.shape, _REFUSED, dtype=np.int8)
+    codes = np.full(data.shape, _INVALID, dtype=np.int8)
     codes[data == 0] = ABSENT
     codes[data == 1] = PRESENT
     if data.dtype.kind == "f":
@@ -199,23 +184,23 @@ def _object_code(value: object) -> int:
             return PRESENT
         if value == 0:
             return ABSENT
-    return _REFUSED
+    return _INVALID
 
 
-def _refuse_values(refused: Flags, data: NDArray[Any], names: Names) -> None:
-    if not refused.any():
+def _check_values(invalid: Flags, data: NDArray[Any], names: Names) -> None:
+    if not invalid.any():
         return
-    row, column = (int(place[0]) for place in np.nonzero(refused))
+    row, column = (int(place[0]) for place in np.nonzero(invalid))
     value = data[row, column]
     found = value.item() if isinstance(value, np.generic) else value
     hint = _HINTS.get(found, "") if is_hashable(found) else ""
     raise InvalidInputError(
         f"A label must be 1 (present), 0 (absent) or NaN (unknown); found {found!r} at "
-        f"{names.cell(row, column)}, and {np.count_nonzero(refused):,} such values in all.{hint}"
+        f"{names.cell(row, column)}, and {np.count_nonzero(invalid):,} such values in all.{hint}"
     )
 
 
-def table_weights(weights: ArrayLike, codes: Codes, names: Names) -> Floats:
+def _table_weights(weights: ArrayLike, codes: Codes, names: Names) -> Floats:
     """Check the weights of a table's known cells; those of unknown cells become 0."""
     given = _numbers(weights)
     if given.shape != codes.shape:
@@ -230,7 +215,7 @@ def table_weights(weights: ArrayLike, codes: Codes, names: Names) -> Floats:
     return np.where(known, given, 0.0)
 
 
-def entry_weights(
+def _entry_weights(
     weights: ArrayLike | None, rows: Positions, columns: Positions, names: Names
 ) -> Floats | None:
     """Check one weight for each entry, or a single weight for all of them."""
@@ -268,131 +253,6 @@ def _numbers(weights: ArrayLike) -> Floats:
         raise InvalidInputError("The weights must be numbers, one for each entry.") from None
 
 
-def is_weight(value: object) -> bool:
-    """Say whether `value` is a number in (0, 1]; True is no number here."""
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | np.integer | np.floating
-    ):
-        return False
-    return bool(0 < value <= 1)
-
-
-def two_dimensional(shape: tuple[int, ...], what: str) -> tuple[int, int]:
-    """Return the shape of a table, or say that this is none."""
-    if len(shape) != 2:
-        raise InvalidInputError(
-            f"{what} must have two dimensions, items x labels; found {len(shape)} (shape {shape})."
-        )
-    return shape[0], shape[1]
-
-
-# §§ main reading
-
-
-class Parts(NamedTuple):
-    """What a reader hands over: what is known, and of whom."""
-
-    store: Store
-    names: Names
-
-
-def read_array(
-    Y: TableLike,
-    labels: Iterable[Hashable] | None,
-    items: Iterable[Hashable] | None,
-    weights: ArrayLike | None,
-) -> Parts:
-    """Read a table in which NaN, None, NA and masked cells are unknown."""
-    refuse_sparse(Y)
-    if is_frame(Y):
-        raise InvalidInputError(
-            "from_array would lose the names of a data frame: use PartialLabels.from_frame."
-        )
-    refuse_tags(Y)
-    values = as_array(Y, "The labels")
-    names = Names.checked(two_dimensional(values.shape, "The labels"), labels, items)
-    return _read_table(values, names, weights)
-
-
-def read_frame(frame: FrameLike, weights: Any) -> Parts:
-    """Read a data frame: its index names the items, its columns the labels."""
-    if not is_frame(frame):
-        raise InvalidInputError(
-            f"from_frame expects a data frame, found {type(frame).__name__}. "
-            "Use from_array for arrays and lists."
-        )
-    values = _frame_values(frame)
-    names = Names.checked(values.shape, _plain(frame.columns), _plain(frame.index))
-    if is_frame(weights):
-        _refuse_other_names(frame, weights)
-        weights = _frame_values(weights)
-    return _read_table(values, names, weights)
-
-
-def _read_table(values: NDArray[Any], names: Names, weights: ArrayLike | None) -> Parts:
-    codes = table_codes(values, names)
-    checked = None if weights is None else table_weights(weights, codes, names)
-    return Parts(store_table(codes, checked), names)
-
-
-def _frame_values(frame: Any) -> NDArray[Any]:
-    # Nullable columns would arrive as slow Python objects; numbers can say NaN themselves.
-    # Text columns must stay text: as numbers, "1" would pass unnoticed.
-    if all(getattr(dtype, "kind", "O") in "biuf" for dtype in frame.dtypes):
-        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(frame.to_numpy(dtype=object))
-
-
-def _plain(index: Any) -> list[Hashable]:
-    return list(index.tolist())
-
-
-def _refuse_other_names(frame: FrameLike, weights: FrameLike) -> None:
-    for kind, of_labels, of_weights in (
-        ("columns", frame.columns, weights.columns),
-        ("index", frame.index, weights.index),
-    ):
-        if _plain(of_labels) != _plain(of_weights):
-            raise InvalidInputError(
-                f"The weights must have the same {kind} as the labels, in the same order. "
-                "Align them with weights.reindex_like(labels)."
-            )
-
-
-def refuse_sparse(Y: object) -> None:
-    """Refuse a sparse matrix that comes without a mask."""
-    if sparse.issparse(Y):
-        raise InvalidInputError(
-            "A sparse matrix alone does not say what is known, because a zero that is not stored "
-            "could be absent or unknown. Give a mask through PartialLabels.from_sparse(Y, mask)."
-        )
-
-
-def refuse_tags(Y: object) -> None:
-    """Refuse lists of tags, of which nobody said what an unlisted tag means."""
-    if isinstance(Y, Mapping) or (isinstance(Y, list | tuple) and any(map(_is_tag_list, Y))):
-        raise InvalidInputError(
-            "Expected a table of labels, found lists of tags. Read them with "
-            "PartialLabels.from_tags(tags, unlisted=...), where `unlisted` says whether a tag "
-            'that is not listed is "unknown" or "absent".'
-        )
-
-
-def _is_tag_list(row: object) -> bool:
-    if isinstance(row, set | frozenset):
-        return True
-    return isinstance(row, str) or (
-        isinstance(row, list | tuple) and len(row) > 0 and isinstance(row[0], str)
-    )
-
-
-# §§ reading_entries
-# Single known entries, given by their positions.
-
-
-_ENTRIES_SHOWN = 3
-
-
 def read_entries(
     rows: ArrayLike,
     columns: ArrayLike,
@@ -402,19 +262,19 @@ def read_entries(
     labels: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None,
     unlisted_weight: float,
-) -> Parts:
-    """Read entries in any order; what is given twice must be given alike."""
-    shape = checked_shape(shape)
+) -> Parsed:
+    """Read entries in any order; they may be repeated but not contradicted."""
+    shape = _checked_shape(shape)
     names = Names.checked(shape, labels, items)
     background = _checked_background(unlisted_weight)
     r, c = checked_positions(rows, columns, shape)
     codes = _checked_present(present, len(r))
-    cells = Cells(r, c, codes, entry_weights(weights, r, c, names)).sorted(shape[1])
-    return Parts(store_cells(_merged(cells, names), shape, background), names)
+    cells = Cells(r, c, codes, _entry_weights(weights, r, c, names)).sorted(shape[1])
+    return Parsed(store_cells(_without_repeats(cells, names), shape, background), names)
 
 
 def _checked_background(weight: float) -> float:
-    if is_weight(weight) or (weight == 0 and weight is not False):
+    if _is_weight(weight) or (weight == 0 and weight is not False):
         return float(weight)
     raise InvalidInputError(
         "`unlisted_weight` must be 0 (what is not listed is unknown) or a weight in (0, 1] "
@@ -422,8 +282,8 @@ def _checked_background(weight: float) -> float:
     )
 
 
-def checked_shape(shape: Any) -> tuple[int, int]:
-    """Return the shape of a table whose cells can be numbered."""
+def _checked_shape(shape: Any) -> tuple[int, int]:
+    """Return the shape, after checking that 64 bits can number all cells."""
     if (
         not isinstance(shape, tuple | list)
         or len(shape) != 2
@@ -441,7 +301,7 @@ def checked_shape(shape: Any) -> tuple[int, int]:
 def checked_positions(
     rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int]
 ) -> tuple[Positions, Positions]:
-    """Return positions of cells, or name the first that lies outside the table."""
+    """Return positions of cells, after checking that they lie inside the table."""
     pair = []
     for kind, given, size in (("row", rows, shape[0]), ("column", columns, shape[1])):
         positions = as_array(given, f"The {kind}s")
@@ -482,7 +342,8 @@ def _checked_present(present: ArrayLike, n_entries: int) -> Codes:
     return np.broadcast_to(given.astype(np.int8), (n_entries,))
 
 
-def _merged(cells: Cells, names: Names) -> Cells:
+def _without_repeats(cells: Cells, names: Names) -> Cells:
+    """Return each of the sorted cells once."""
     keys = cell_keys(cells.rows, cells.columns, len(names.labels))
     repeated = np.zeros(len(keys), dtype=bool)
     repeated[1:] = keys[1:] == keys[:-1]
@@ -491,31 +352,38 @@ def _merged(cells: Cells, names: Names) -> Cells:
     weights = cells.full_weights()
     differs = cells.codes[1:] != cells.codes[:-1]
     differs |= weights[1:] != weights[:-1]
-    _refuse_contradictions(np.flatnonzero(repeated[1:] & differs), keys, cells, names)
+    _check_contradictions(np.flatnonzero(repeated[1:] & differs), keys, cells, names)
     return cells.pick(~repeated)
 
 
-def _refuse_contradictions(at: Positions, keys: Positions, cells: Cells, names: Names) -> None:
+def _check_contradictions(at: Positions, keys: Positions, cells: Cells, names: Names) -> None:
     if not len(at):
         return
     at = at[np.unique(keys[at], return_index=True)[1]]
     weights = cells.full_weights()
 
-    def said(entry: int) -> str:
+    def describe(entry: int) -> str:
         return f"{State(cells.codes[entry]).name.lower()} (weight {weights[entry]:g})"
 
     shown = [
-        f"{names.cell(int(cells.rows[i]), int(cells.columns[i]))} is {said(i)} and {said(i + 1)}"
-        for i in at[:_ENTRIES_SHOWN]
+        f"{names.cell(int(cells.rows[i]), int(cells.columns[i]))} is "
+        f"{describe(i)} and {describe(i + 1)}"
+        for i in at[:_CONTRADICTIONS_SHOWN]
     ]
     raise InvalidInputError(
         f"{len(at):,} entries are given more than once and contradict themselves: "
-        f"{'; '.join(shown)}{'; ...' if len(at) > _ENTRIES_SHOWN else ''}. Decide which one holds."
+        f"{'; '.join(shown)}{'; ...' if len(at) > _CONTRADICTIONS_SHOWN else ''}. "
+        "Decide which one holds."
     )
 
 
-# §§ reading_sparse
-# Sparse matrices of presences with a mask of what is known.
+def _is_weight(value: object) -> bool:
+    """Return whether `value` is a number in (0, 1]; True is not."""
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
+        return False
+    return bool(0 < value <= 1)
 
 
 def read_sparse(
@@ -524,27 +392,23 @@ def read_sparse(
     labels: Iterable[Hashable] | None,
     items: Iterable[Hashable] | None,
     weights: Any,
-) -> Parts:
+) -> Parsed:
     """Read presences from a sparse matrix and what is known from its mask."""
-    if not _is_sparse(Y):
+    if not bool(sparse.issparse(Y)):
         raise InvalidInputError(
             f"from_sparse expects a scipy sparse matrix, found {type(Y).__name__}. "
             "Use from_array for arrays, with NaN where unknown."
         )
-    shape = checked_shape(two_dimensional(Y.shape, "The labels"))
+    shape = _checked_shape(_two_dimensional(Y.shape, "The labels"))
     names = Names.checked(shape, labels, items)
     known = _true_keys(mask, shape, "The mask", names)
     present = _true_keys(Y, shape, "The labels", names)
-    codes = _member(known, present).astype(np.int8)
-    _refuse_outside(present[~_member(present, known)], names)
-    rows, columns = _places(known, shape)
-    given = _looked_up(weights, known, shape)
-    cells = Cells(rows, columns, codes, entry_weights(given, rows, columns, names))
-    return Parts(store_cells(cells, shape, 0.0), names)
-
-
-def _is_sparse(value: object) -> bool:
-    return bool(sparse.issparse(value))
+    codes = _is_in(known, present).astype(np.int8)
+    _check_inside_mask(present[~_is_in(present, known)], names)
+    rows, columns = cell_positions(known, shape[1])
+    given = _stored_weights(weights, known, shape)
+    cells = Cells(rows, columns, codes, _entry_weights(given, rows, columns, names))
+    return Parsed(store_cells(cells, shape, 0.0), names)
 
 
 def _true_keys(matrix: Any, shape: tuple[int, int], what: str, names: Names) -> Positions:
@@ -561,16 +425,11 @@ def _true_keys(matrix: Any, shape: tuple[int, int], what: str, names: Names) -> 
     return np.unique(cell_keys(rows[true], columns[true], shape[1]))
 
 
-def _member(keys: Positions, among: Positions) -> Flags:
+def _is_in(keys: Positions, among: Positions) -> Flags:
     return np.isin(keys, among, assume_unique=True)
 
 
-def _places(keys: Positions, shape: tuple[int, int]) -> tuple[Positions, Positions]:
-    rows, columns = np.divmod(keys, max(shape[1], 1))
-    return rows, columns
-
-
-def _refuse_outside(keys: Positions, names: Names) -> None:
+def _check_inside_mask(keys: Positions, names: Names) -> None:
     if len(keys):
         row, column = divmod(int(keys[0]), len(names.labels))
         raise InvalidInputError(
@@ -580,40 +439,31 @@ def _refuse_outside(keys: Positions, names: Names) -> None:
         )
 
 
-def _looked_up(weights: Any, known: Positions, shape: tuple[int, int]) -> Floats | None:
+def _stored_weights(weights: Any, known: Positions, shape: tuple[int, int]) -> Floats | None:
     if weights is None:
         return None
-    # Through compressed rows, so that what is stored twice is added up and sorted.
+    # Through compressed rows, which adds up duplicates and sorts.
     table = _coordinates(weights, shape, "The weights").tocsr()
     table.sum_duplicates()
     stored = table.tocoo()
     keys = cell_keys(stored.row.astype(np.int64), stored.col.astype(np.int64), shape[1])
     found = np.zeros(len(known))
-    found[_member(known, keys)] = stored.data[_member(keys, known)]
+    found[_is_in(known, keys)] = stored.data[_is_in(keys, known)]
     return found
 
 
 def _coordinates(matrix: Any, shape: tuple[int, int], what: str) -> Any:
-    given: Any = matrix if _is_sparse(matrix) else as_array(matrix, what)
+    is_sparse = bool(sparse.issparse(matrix))
+    given: Any = matrix if is_sparse else as_array(matrix, what)
     if given.shape != shape or given.dtype.kind not in "biuf":
         raise InvalidInputError(
             f"{what} must be numbers or booleans in the shape of the labels, {shape}; "
             f"found type {given.dtype} and shape {given.shape}."
         )
-    return given.tocoo() if _is_sparse(given) else sparse.coo_array(given)
+    return given.tocoo() if is_sparse else sparse.coo_array(given)
 
 
-# §§ reading_tags
-# Lists of tags, one for each item: only presences are listed.
-
-
-_CHOICES = (
-    '`unlisted` says what a tag means that is not listed: "unknown" (nobody looked), "absent" '
-    "(the lists are complete), or a weight in (0, 1] (absent, but only so much to be trusted)."
-)
-
-
-def read_tags(tags: Any, unlisted: object, labels: Iterable[Hashable] | None) -> Parts:
+def read_tags(tags: Any, unlisted: object, labels: Iterable[Hashable] | None) -> Parsed:
     """Read lists of tags; a mapping names the items."""
     background = unlisted_weight(unlisted)
     given = _TagLists.of(tags)
@@ -622,24 +472,28 @@ def read_tags(tags: Any, unlisted: object, labels: Iterable[Hashable] | None) ->
     names = Names.checked(shape, label_names, given.items)
     rows = np.repeat(np.arange(shape[0]), np.asarray(given.lengths, dtype=np.int64))
     keys = np.unique(cell_keys(rows, given.columns(names), shape[1]))
-    r, c = np.divmod(keys, max(shape[1], 1))
-    cells = Cells(r, c, np.full(len(keys), PRESENT, dtype=np.int8), None)
-    return Parts(store_cells(cells, shape, background), names)
+    codes = np.full(len(keys), PRESENT, dtype=np.int8)
+    cells = Cells(*cell_positions(keys, shape[1]), codes, None)
+    return Parsed(store_cells(cells, shape, background), names)
 
 
 def unlisted_weight(unlisted: object) -> float:
     """Return the weight with which an unlisted tag is absent; 0 where it is unknown."""
     if isinstance(unlisted, str) and unlisted in {"unknown", "absent"}:
         return 1.0 if unlisted == "absent" else 0.0
-    if is_weight(unlisted):
+    if _is_weight(unlisted):
         return float(cast(float, unlisted))
     found = "It was not given." if unlisted is None else f"Got {unlisted!r} instead."
-    raise InvalidInputError(f"{_CHOICES} {found}")
+    raise InvalidInputError(
+        '`unlisted` is the meaning of a tag that is not listed: "unknown" (not annotated), '
+        '"absent" (the lists are complete), or a weight in (0, 1] (absent with that weight). '
+        f"{found}"
+    )
 
 
 @dataclass(frozen=True)
 class _TagLists:
-    """All tags in one list, and how many of them each item has."""
+    """All tags in one list, and the number of tags of each item."""
 
     items: Sequence[Hashable] | None
     flat: list[Hashable]
@@ -670,10 +524,10 @@ class _TagLists:
         try:
             names = set(self.flat)
         except TypeError:
-            self._refuse_first(lambda tag: not is_hashable(tag))
+            self._raise_for_first(lambda tag: not is_hashable(tag))
             raise
         if any(map(is_missing, names)):
-            self._refuse_first(is_missing)
+            self._raise_for_first(is_missing)
         try:
             return sorted(names)  # type: ignore[type-var]
         except TypeError:
@@ -687,17 +541,17 @@ class _TagLists:
             return np.fromiter((column[tag] for tag in self.flat), np.int64, len(self.flat))
         except (KeyError, TypeError):
             known = frozenset(column)
-            self._refuse_first(lambda tag: not is_hashable(tag) or tag not in known, names)
+            self._raise_for_first(lambda tag: not is_hashable(tag) or tag not in known, names)
             raise
 
-    def _refuse_first(self, wrong: Callable[[object], bool], names: Names | None = None) -> None:
+    def _raise_for_first(self, wrong: Callable[[object], bool], names: Names | None = None) -> None:
         places = [place for place, tag in enumerate(self.flat) if wrong(tag)]
         row = int(np.searchsorted(np.cumsum(self.lengths), places[0], side="right"))
         item = f"item {row}" if self.items is None else f"item {self.items[row]!r}"
         expected = (
             "a tag must be a name"
             if names is None
-            else f"it is not among the given labels: {listed(names.labels)}"
+            else f"it is not among the given labels: {some_of(names.labels)}"
         )
         raise InvalidInputError(
             f"The tag {self.flat[places[0]]!r} of {item} cannot be used: {expected}. "

@@ -1,4 +1,4 @@
-"""The one type that says what is known of each (item, label)."""
+"""`PartialLabels`, the type that says what is known about each (item, label)."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -9,11 +9,10 @@ from scipy import sparse
 
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.labels import parsing
-from tagloom.labels.parsing import Names, as_array, checked_names, listed
+from tagloom.labels.names import Names, checked_names, label_positions, row_positions
 from tagloom.labels.storage import (
     PRESENT,
     UNKNOWN,
-    Cells,
     Codes,
     Counts,
     Entries,
@@ -29,254 +28,13 @@ from tagloom.labels.storage import (
 if TYPE_CHECKING:
     import pandas as pd
 
-# §§ choosing
-# Rows and labels as people choose them, turned into positions or refused.
 
+class PartialLabels:
+    """What is known about each (item, label): present, absent or unknown.
 
-def chosen_rows(rows: ArrayLike | slice, n_items: int) -> Positions:
-    """Return the positions that an integer array, a slice or a mask of rows chooses."""
-    if isinstance(rows, slice):
-        return np.arange(n_items)[rows]
-    given = as_array(rows, "The rows")
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iub"):
-        raise InvalidInputError(
-            "Rows are chosen by a list of positions, a slice or a mask; found type "
-            f"{given.dtype} and shape {given.shape}."
-        )
-    if given.dtype.kind == "b":
-        if len(given) != n_items:
-            raise InvalidInputError(
-                f"A mask of rows needs {n_items:,} values, one for each item; found {len(given):,}."
-            )
-        return np.flatnonzero(given)
-    outside = given[(given < -n_items) | (given >= n_items)]
-    if outside.size:
-        raise InvalidInputError(f"There is no row {outside[0]} among {n_items:,} items.")
-    positions = given.astype(np.int64)
-    return np.where(positions < 0, positions + n_items, positions)
-
-
-def chosen_labels(wanted: Iterable[Hashable], labels: tuple[Hashable, ...]) -> Positions:
-    """Return the positions of the named labels, in the order in which they are named."""
-    names = checked_names(wanted, "label", None)
-    column = {label: position for position, label in enumerate(labels)}
-    strangers = [name for name in names if name not in column]
-    if strangers:
-        raise InvalidInputError(
-            f"There is no label {listed(strangers)}. Available labels are: {listed(labels, 10)}."
-        )
-    return np.array([column[name] for name in names], dtype=np.int64)
-
-
-# §§ writing
-# Partial labels handed back as arrays, data frames, sparse matrices and lists of tags.
-
-
-def write_array(store: Store) -> Floats:
-    """Return 1, 0 and NaN for present, absent and unknown."""
-    codes, _ = store.block(0, store.shape[0])
-    values = codes.astype(np.float64)
-    values[codes == UNKNOWN] = np.nan
-    return values
-
-
-def write_frame(store: Store, names: Names) -> "pd.DataFrame":
-    """Return the array with the names of items and labels."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise TagloomError(
-            "A data frame needs pandas, which is not installed: install tagloom[pandas], "
-            "or use to_array."
-        ) from None
-    columns = pd.Index(list(names.labels), tupleize_cols=False)
-    index = None if names.items is None else pd.Index(list(names.items), tupleize_cols=False)
-    return pd.DataFrame(write_array(store), index=index, columns=columns)
-
-
-def write_sparse(store: Store) -> tuple[Any, Any]:
-    """Return the presences and the mask of what is known as compressed rows."""
-    cells = store.cells()
-    present = cells.pick(cells.codes == PRESENT)
-    known = _all_known(store) if store.background else cells
-    # Integers of one byte would overflow in products such as Y.T @ Y.
-    return _matrix(present, store, np.float64), _matrix(known, store, np.bool_)
-
-
-def _all_known(store: Store) -> Cells:
-    codes, _ = store.block(0, store.shape[0])
-    rows, columns = np.nonzero(codes != UNKNOWN)
-    return Cells(rows, columns, codes[rows, columns], None)
-
-
-def _matrix(cells: Cells, store: Store, dtype: type[np.generic]) -> Any:
-    ones = np.ones(len(cells.rows), dtype=dtype)
-    return sparse.csr_array((ones, (cells.rows, cells.columns)), shape=store.shape)
-
-
-def write_tags(store: Store, names: Names) -> list[list[Hashable]] | dict[Hashable, list[Hashable]]:
-    """Return the sorted names of the present labels of each item."""
-    cells = store.cells()
-    present = cells.pick(cells.codes == PRESENT)
-    order = np.lexsort((_ranks(names.labels)[present.columns], present.rows))
-    tags = [names.labels[column] for column in present.columns[order].tolist()]
-    ends = np.cumsum(np.bincount(present.rows, minlength=store.shape[0])).tolist()
-    lists = [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    return lists if names.items is None else dict(zip(names.items, lists, strict=True))
-
-
-def _ranks(labels: tuple[Hashable, ...]) -> Positions:
-    positions = range(len(labels))
-    try:
-        order = sorted(positions, key=lambda position: labels[position])  # type: ignore[arg-type,return-value]
-    except TypeError:
-        # Names of different types have no common order: the order of the columns serves.
-        order = list(positions)
-    ranks = np.empty(len(labels), dtype=np.int64)
-    ranks[order] = np.arange(len(labels))
-    return ranks
-
-
-# §§ table
-# What a table of partial labels tells: sizes, names, entries, blocks, and other forms.
-
-
-class KnownTable:
-    """The reading side of `PartialLabels`."""
-
-    __slots__ = ("_names", "_store")
-
-    def __init__(self, store: Store, names: Names) -> None:
-        self._store = store
-        self._names = names
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of items and labels."""
-        return self._store.shape
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self._store.shape[0]
-
-    @property
-    def n_labels(self) -> int:
-        """Number of labels."""
-        return self._store.shape[1]
-
-    @property
-    def items(self) -> tuple[Hashable, ...] | None:
-        """Names of the items; None where their positions serve."""
-        return self._names.items
-
-    @property
-    def labels(self) -> tuple[Hashable, ...]:
-        """Names of the labels."""
-        return self._names.labels
-
-    @property
-    def unlisted_weight(self) -> float:
-        """0 where what is not stored is unknown; w in (0, 1] where it is absent with weight w."""
-        return self._store.background
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether only single entries are held."""
-        return self._store.is_sparse
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held, names aside."""
-        return self._store.nbytes
-
-    @property
-    def n_present(self) -> int:
-        """Number of entries known to be present."""
-        return int(self.counts().present.sum())
-
-    @property
-    def n_absent(self) -> int:
-        """Number of entries known to be absent."""
-        return int(self.counts().absent.sum())
-
-    @property
-    def n_known(self) -> int:
-        """Number of entries that are known."""
-        return self.n_items * self.n_labels - int(self.counts().unknown.sum())
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is unknown."""
-        return self.n_known == self.n_items * self.n_labels
-
-    def counts(self) -> Counts:
-        """Count for each label the items that have it, have it not, or are unknown."""
-        return self._store.counts()
-
-    def entries(self) -> Entries:
-        """Return the known entries, without those of an absent background."""
-        cells = self._store.cells()
-        known = cells.pick(cells.codes != UNKNOWN)
-        return Entries(known.rows, known.columns, known.codes == PRESENT, known.full_weights())
-
-    def hidden_entries(self) -> tuple[Positions, Positions]:
-        """Return rows and columns of what is unknown although the background is absent."""
-        cells = self._store.cells()
-        hidden = cells.codes == UNKNOWN
-        return cells.rows[hidden], cells.columns[hidden]
-
-    def block(self, start: int, stop: int) -> tuple[Codes, Floats | None]:
-        """Return `State` codes and weights of some rows, the background filled in.
-
-        The weights are None where every known entry of the block weighs 1; unknown ones weigh 0.
-        Both arrays are read-only. Like a slice, a block ends with the last row.
-        """
-        if not 0 <= start <= stop:
-            raise InvalidInputError(f"A block needs 0 <= start <= stop; got {start} and {stop}.")
-        return self._store.block(min(start, self.n_items), min(stop, self.n_items))
-
-    def states(self) -> Codes:
-        """Return the `State` code of every entry."""
-        return self._store.block(0, self.n_items)[0].copy()
-
-    def weights(self) -> Floats:
-        """Return the weight of every entry, 0 where unknown."""
-        codes, weights = self._store.block(0, self.n_items)
-        return (codes != UNKNOWN).astype(np.float64) if weights is None else weights.copy()
-
-    def to_array(self) -> Floats:
-        """Return 1, 0 and NaN for present, absent and unknown; weights stay behind."""
-        return write_array(self._store)
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return the array as a data frame with the names of items and labels."""
-        return write_frame(self._store, self._names)
-
-    def to_sparse(self) -> tuple[Any, Any]:
-        """Return presences (0 and 1) and the mask of what is known, as sparse rows.
-
-        Over an absent background nearly everything is known, and the mask is as large as the table.
-        """
-        return write_sparse(self._store)
-
-    def to_tags(self) -> list[list[Hashable]] | dict[Hashable, list[Hashable]]:
-        """Return the sorted present labels of each item, as a dict where items have names.
-
-        Absences, weights and unknowns stay behind: the lists say only what is present.
-        """
-        return write_tags(self._store, self._names)
-
-
-# §§ main partial
-
-
-class PartialLabels(KnownTable):
-    """What is known of each (item, label): present, absent or unknown.
-
-    Made by one of its constructors (`from_array`, `from_frame`, `from_sparse`, `from_tags`,
-    `from_entries`) and never altered: every method that changes something returns a new object.
-    Whether the table is held dense or sparse is chosen by size and makes no other difference.
+    Create it with one of the constructors (`from_array`, `from_frame`, `from_sparse`, `from_tags`,
+    `from_entries`). It is immutable: every method that changes something returns a new object.
+    Whether the table is held dense or sparse depends on its size and makes no other difference.
 
     Examples
     --------
@@ -288,7 +46,11 @@ class PartialLabels(KnownTable):
     array([1, 0])
     """
 
-    __slots__ = ()
+    __slots__ = ("_names", "_store")
+
+    def __init__(self, store: Store, names: Names) -> None:
+        self._store = store
+        self._names = names
 
     @classmethod
     def from_array(
@@ -306,7 +68,7 @@ class PartialLabels(KnownTable):
         Y : array-like of shape (n_items, n_labels)
             Booleans and integers are complete; floats, objects and masked arrays may not be.
         labels, items : iterable of hashable, optional
-            Names; labels are numbered and items left unnamed where they are not given.
+            Names; by default labels are numbered and items unnamed.
         weights : array-like of shape (n_items, n_labels), optional
             Finite and greater than 0 where `Y` is known, ignored elsewhere.
 
@@ -350,7 +112,7 @@ class PartialLabels(KnownTable):
         items: Iterable[Hashable] | None = None,
         weights: Any = None,
     ) -> "PartialLabels":
-        """Read a sparse matrix of presences and a mask of what is known.
+        """Read a sparse matrix of presences and a mask of known entries.
 
         Parameters
         ----------
@@ -387,10 +149,10 @@ class PartialLabels(KnownTable):
         tags : iterable of iterables, or mapping to iterables
             The tags that each item has, in any order.
         unlisted : {"unknown", "absent"} or float in (0, 1]
-            What a tag means that is not listed; a number is the weight with which it is absent.
-            It must be given, for only the owner of the lists can say.
+            The meaning of a tag that is not listed; a number is the weight with which it is absent.
+            There is no default, because only the owner of the lists can know.
         labels : iterable of hashable, optional
-            All labels in their order; by default the tags that occur, sorted.
+            All labels in order; by default the tags that occur, sorted.
 
         Examples
         --------
@@ -420,7 +182,7 @@ class PartialLabels(KnownTable):
         rows, columns : array-like of int
             Positions of the entries.
         present : array-like of bool, or bool
-            Whether the item has the label or is known not to have it.
+            True where the item has the label, False where it is known not to have it.
         shape : (int, int)
             Numbers of items and labels.
         weights : array-like of float, or float, optional
@@ -428,7 +190,7 @@ class PartialLabels(KnownTable):
         labels, items : iterable of hashable, optional
             Names, as in `from_array`.
         unlisted_weight : float, default 0
-            0: what is not listed is unknown; w in (0, 1]: it is absent with weight w.
+            0: unlisted entries are unknown; w in (0, 1]: they are absent with weight w.
 
         Examples
         --------
@@ -440,9 +202,153 @@ class PartialLabels(KnownTable):
         )
         return cls(*parts)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of items and labels."""
+        return self._store.shape
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self._store.shape[0]
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return self._store.shape[1]
+
+    @property
+    def items(self) -> tuple[Hashable, ...] | None:
+        """Names of the items; None if they are known by position."""
+        return self._names.items
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """Names of the labels."""
+        return self._names.labels
+
+    @property
+    def unlisted_weight(self) -> float:
+        """0 if unlisted entries are unknown; w in (0, 1] if they are absent with weight w."""
+        return self._store.background
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the labels are held sparse."""
+        return self._store.is_sparse
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, without the names."""
+        return self._store.nbytes
+
+    @property
+    def n_present(self) -> int:
+        """Number of entries known to be present."""
+        return int(self.counts().present.sum())
+
+    @property
+    def n_absent(self) -> int:
+        """Number of entries known to be absent."""
+        return int(self.counts().absent.sum())
+
+    @property
+    def n_known(self) -> int:
+        """Number of entries that are known."""
+        return self.n_items * self.n_labels - int(self.counts().unknown.sum())
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is unknown."""
+        return self.n_known == self.n_items * self.n_labels
+
+    def counts(self) -> Counts:
+        """Count for each label the items at which it is present, absent or unknown."""
+        return self._store.counts()
+
+    def entries(self) -> Entries:
+        """Return the listed entries: the known ones, without those of an absent background."""
+        cells = self._store.cells()
+        known = cells.pick(cells.codes != UNKNOWN)
+        return Entries(known.rows, known.columns, known.codes == PRESENT, known.full_weights())
+
+    def hidden_entries(self) -> tuple[Positions, Positions]:
+        """Return rows and columns of the entries that are unknown over an absent background."""
+        cells = self._store.cells()
+        hidden = cells.codes == UNKNOWN
+        return cells.rows[hidden], cells.columns[hidden]
+
+    def block(self, start: int, stop: int) -> tuple[Codes, Floats | None]:
+        """Return `State` codes and weights of some rows, with the background filled in.
+
+        The weights are None if every known entry of the block has weight 1; unknown ones have 0.
+        Both arrays are read-only. Like a slice, a block ends with the last row.
+        """
+        if not 0 <= start <= stop:
+            raise InvalidInputError(f"A block needs 0 <= start <= stop; got {start} and {stop}.")
+        return self._store.block(min(start, self.n_items), min(stop, self.n_items))
+
+    def states(self) -> Codes:
+        """Return the `State` code of every entry."""
+        return self._store.block(0, self.n_items)[0].copy()
+
+    def weights(self) -> Floats:
+        """Return the weight of every entry, 0 where unknown."""
+        codes, weights = self._store.block(0, self.n_items)
+        return (codes != UNKNOWN).astype(np.float64) if weights is None else weights.copy()
+
+    def to_array(self) -> Floats:
+        """Return 1, 0 and NaN for present, absent and unknown, without weights."""
+        codes, _ = self._store.block(0, self.n_items)
+        values = codes.astype(np.float64)
+        values[codes == UNKNOWN] = np.nan
+        return values
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the array as a data frame with the names of items and labels."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise TagloomError(
+                "A data frame needs pandas, which is not installed: install tagloom[pandas], "
+                "or use to_array."
+            ) from None
+        columns = pd.Index(list(self.labels), tupleize_cols=False)
+        index = None if self.items is None else pd.Index(list(self.items), tupleize_cols=False)
+        return pd.DataFrame(self.to_array(), index=index, columns=columns)
+
+    def to_sparse(self) -> tuple[Any, Any]:
+        """Return presences (0 and 1) and the mask of known entries, as sparse rows.
+
+        Over an absent background nearly everything is known, and the mask is as large as the table.
+        """
+        cells = self._store.cells()
+        present = cells.codes == PRESENT
+        if self._store.background:
+            codes, _ = self._store.block(0, self.n_items)
+            rows, columns = np.nonzero(codes != UNKNOWN)
+        else:
+            rows, columns = cells.rows, cells.columns
+        # Floats, because integers of one byte would overflow in products such as Y.T @ Y.
+        Y = _ones_at(cells.rows[present], cells.columns[present], self.shape, np.float64)
+        return Y, _ones_at(rows, columns, self.shape, np.bool_)
+
+    def to_tags(self) -> list[list[Hashable]] | dict[Hashable, list[Hashable]]:
+        """Return the sorted present labels of each item, as a dict if the items have names.
+
+        Absences, weights and unknown entries are lost.
+        """
+        cells = self._store.cells()
+        present = cells.pick(cells.codes == PRESENT)
+        order = np.lexsort((_ranks(self.labels)[present.columns], present.rows))
+        tags = [self.labels[column] for column in present.columns[order].tolist()]
+        ends = np.cumsum(np.bincount(present.rows, minlength=self.n_items)).tolist()
+        lists = [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        return lists if self.items is None else dict(zip(self.items, lists, strict=True))
+
     def take(self, rows: ArrayLike | slice) -> "PartialLabels":
-        """Return the items at these positions, by integers, a slice or a mask."""
-        positions = chosen_rows(rows, self.n_items)
+        """Return the items chosen by integers, a slice or a mask."""
+        positions = row_positions(rows, self.n_items)
         items = self.items
         if items is not None:
             items = checked_names([items[row] for row in positions.tolist()], "item", None)
@@ -450,12 +356,12 @@ class PartialLabels(KnownTable):
 
     def select(self, labels: Iterable[Hashable]) -> "PartialLabels":
         """Return the named labels, in the order in which they are named."""
-        columns = chosen_labels(labels, self.labels)
+        columns = label_positions(labels, self.labels)
         names = Names(tuple(self.labels[column] for column in columns.tolist()), self.items)
         return PartialLabels(self._store.select(columns), names)
 
     def with_hidden(self, rows: ArrayLike, columns: ArrayLike) -> "PartialLabels":
-        """Return the same with the entries at these rows and columns unknown."""
+        """Return a copy in which the entries at these rows and columns are unknown."""
         places = parsing.checked_positions(rows, columns, self.shape)
         return PartialLabels(self._store.hide(*places), self._names)
 
@@ -476,8 +382,27 @@ class PartialLabels(KnownTable):
         )
 
 
+def _ones_at(
+    rows: Positions, columns: Positions, shape: tuple[int, int], dtype: type[np.generic]
+) -> Any:
+    return sparse.csr_array((np.ones(len(rows), dtype=dtype), (rows, columns)), shape=shape)
+
+
+def _ranks(labels: tuple[Hashable, ...]) -> Positions:
+    """Return the place of each label in the sorted order of their names."""
+    positions = range(len(labels))
+    try:
+        order = sorted(positions, key=lambda position: labels[position])  # type: ignore[arg-type,return-value]
+    except TypeError:
+        # Names of different types have no common order: keep the order of the columns.
+        order = list(positions)
+    ranks = np.empty(len(labels), dtype=np.int64)
+    ranks[order] = np.arange(len(labels))
+    return ranks
+
+
 def as_partial_labels(Y: PartialLabels | FrameLike | TableLike) -> PartialLabels:
-    """Return partial labels for whatever says clearly what is known.
+    """Return partial labels of a data frame, an array or partial labels.
 
     >>> as_partial_labels([[1, None]])
     PartialLabels(1 items x 2 labels: 1 present, 0 absent, 1 unknown)

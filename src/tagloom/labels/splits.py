@@ -1,4 +1,4 @@
-"""Split what is known into folds: learn from some entries, judge by the others."""
+"""Hide known labels, and split them into folds: train on some entries, evaluate on the others."""
 
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -12,30 +12,26 @@ from tagloom.labels.partial import PartialLabels
 from tagloom.labels.storage import UNKNOWN, Entries
 from tagloom.validation import check_integer
 
-# §§ hiding
-# Hide known labels, to see later how well they are recovered.
-
-
 Seed = int | np.random.Generator | None
 
 
 def hide_per_class(known: PartialLabels, rate: float, random_state: Seed = None) -> PartialLabels:
-    """Keep a share of the presences and of the absences of each label; all else becomes unknown.
+    """Keep a share of the presences and of the absences of each label; the rest becomes unknown.
 
-    This is the paper's "sample w% of labels from each class": each count is rounded up, so that a
-    label that has a known presence keeps one.
+    This is the paper's "sample w% of labels from each class". Counts are rounded up, so that a
+    label with a known presence keeps one.
 
     >>> Y = PartialLabels.from_array([[1, 0], [1, 1], [0, 1], [0, 1]])
     >>> hide_per_class(Y, 0.5, random_state=0)
     PartialLabels(4 items x 2 labels: 3 present, 2 absent, 3 unknown)
     """
     entries = _listed(known, rate)
-    order, size = random_rank_in_class(entries, known.n_labels, np.random.default_rng(random_state))
-    return keep_entries(known, entries, order < _rounded_up(rate, size))
+    rank, size = _random_rank_in_class(entries, known.n_labels, random_state)
+    return _keep_entries(known, entries, rank < _rounded_up(rate, size))
 
 
 def hide_uniformly(known: PartialLabels, rate: float, random_state: Seed = None) -> PartialLabels:
-    """Keep a share of the known entries, whatever their label and state.
+    """Keep a share of the known entries, regardless of label and state.
 
     >>> Y = PartialLabels.from_array([[1, 0], [1, 1], [0, 1], [0, 1]])
     >>> hide_uniformly(Y, 0.5, random_state=0).n_known
@@ -46,7 +42,7 @@ def hide_uniformly(known: PartialLabels, rate: float, random_state: Seed = None)
     n_kept = round(rate * len(entries.rows))
     kept = np.zeros(len(entries.rows), dtype=bool)
     kept[rng.permutation(len(kept))[:n_kept]] = True
-    return keep_entries(known, entries, kept)
+    return _keep_entries(known, entries, kept)
 
 
 def keep_presences(
@@ -58,7 +54,7 @@ def keep_presences(
 ) -> PartialLabels:
     """Keep a share of the presences of each label, rounded up; everything else is unlisted.
 
-    This is what collections of tags look like. What an unlisted tag means must be said, as in
+    The result looks like a collection of tags. `unlisted` means what it does in
     `PartialLabels.from_tags`.
 
     >>> Y = PartialLabels.from_array([[1, 0], [1, 1], [0, 1], [0, 1]])
@@ -66,22 +62,20 @@ def keep_presences(
     PartialLabels(4 items x 2 labels: 3 present, 0 absent, 5 unknown)
     """
     entries = _listed(known, rate)
-    order, size = random_rank_in_class(entries, known.n_labels, np.random.default_rng(random_state))
-    kept = entries.present & (order < _rounded_up(rate, size))
-    return keep_entries(known, entries, kept, unlisted_weight(unlisted))
+    rank, size = _random_rank_in_class(entries, known.n_labels, random_state)
+    kept = entries.present & (rank < _rounded_up(rate, size))
+    return _keep_entries(known, entries, kept, unlisted_weight(unlisted))
 
 
-def known_classes(entries: Entries, n_labels: int) -> npt.NDArray[np.int64]:
-    """Return for each entry the number of its class: its label and whether it is present."""
-    return entries.columns + n_labels * entries.present
-
-
-def random_rank_in_class(
-    entries: Entries, n_labels: int, rng: np.random.Generator
+def _random_rank_in_class(
+    entries: Entries, n_labels: int, random_state: Seed
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return for each entry its place in a random order of its class, and the size of the class."""
-    classes = known_classes(entries, n_labels)
-    shuffled = rng.permutation(len(classes))
+    """Return the rank of each entry in a random order of its class, and the size of the class.
+
+    The class of an entry is its label and whether it is present.
+    """
+    classes = entries.columns + n_labels * entries.present
+    shuffled = np.random.default_rng(random_state).permutation(len(classes))
     grouped = shuffled[np.argsort(classes[shuffled], kind="stable")]
     size = np.bincount(classes, minlength=2 * n_labels)
     first = np.cumsum(size) - size
@@ -91,7 +85,7 @@ def random_rank_in_class(
 
 
 def _rounded_up(rate: float, size: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the share of each size, rounded up; 0.07 of 100 is 7, whatever floats make of it."""
+    """Return the share of each size, rounded up; 0.07 of 100 is 7 despite rounding errors."""
     return np.asarray(np.ceil(rate * size - 1e-9))
 
 
@@ -103,15 +97,15 @@ def _listed(known: PartialLabels, rate: float) -> Entries:
     if known.unlisted_weight:
         raise InvalidInputError(
             "Labels can be hidden only where each known entry is listed; here unlisted entries are "
-            f"presumed absent with weight {known.unlisted_weight:g}."
+            f"assumed absent with weight {known.unlisted_weight:g}."
         )
     return known.entries()
 
 
-def keep_entries(
+def _keep_entries(
     known: PartialLabels, entries: Entries, kept: npt.NDArray[np.bool_], unlisted: float = 0.0
 ) -> PartialLabels:
-    """Return the chosen entries of `known` under its names; all else is unlisted."""
+    """Return the chosen entries of `known`, with its names; the rest is unlisted."""
     return PartialLabels.from_entries(
         entries.rows[kept],
         entries.columns[kept],
@@ -124,50 +118,69 @@ def keep_entries(
     )
 
 
-# §§ main folds
-
-
 class Fold(NamedTuple):
-    """What a learner may see, and what it is judged by; every row is in both."""
+    """Labels to train on and labels to evaluate on; both have all rows."""
 
     training: PartialLabels
     held_out: PartialLabels
 
 
 def split_known(known: PartialLabels, n_splits: int, random_state: Seed = None) -> Iterator[Fold]:
-    """Hold out each listed entry once, spreading the presences and absences of every label evenly.
+    """Hold out each listed entry once, in folds stratified by label and state.
 
-    Where unlisted entries are unknown, a held-out entry becomes unknown to the learner. Where they
-    are presumed absent, only presences are listed, and a held-out presence becomes what a forgotten
-    tag looks like: unlisted. It is then judged against the other unlisted entries, taken as absent.
+    If unlisted entries are unknown, a held-out entry becomes unknown. If they are assumed absent,
+    only presences are listed, and a held-out presence becomes unlisted, like a forgotten tag. It is
+    then evaluated against the other unlisted entries, which count as absent.
     """
     check_integer("n_splits", n_splits, at_least=2)
     rng = np.random.default_rng(random_state)
     entries = known.entries()
-    rank, _ = random_rank_in_class(entries, known.n_labels, rng)
-    # Each label begins with another fold: else rare labels would all be held out in the first.
+    rank, _ = _random_rank_in_class(entries, known.n_labels, rng)
+    # Each label starts at a random fold: otherwise the first would hold out all rare labels.
     offset = rng.integers(n_splits, size=known.n_labels)
     fold_of_entry = (rank + offset[entries.columns]) % n_splits
     for fold in range(n_splits):
         held = fold_of_entry == fold
-        yield Fold(_learned_from(known, entries, ~held), _judged_by(known, entries, held))
+        yield Fold(_training(known, entries, ~held), _held_out(known, entries, held))
+
+
+def _training(known: PartialLabels, entries: Entries, kept: npt.NDArray[np.bool_]) -> PartialLabels:
+    training = _keep_entries(known, entries, kept, known.unlisted_weight)
+    return training.with_hidden(*known.hidden_entries()) if known.unlisted_weight else training
+
+
+def _held_out(known: PartialLabels, entries: Entries, held: npt.NDArray[np.bool_]) -> PartialLabels:
+    assumed_absent = known.unlisted_weight > 0
+    truth = PartialLabels.from_entries(
+        entries.rows[held],
+        entries.columns[held],
+        entries.present[held],
+        shape=known.shape,
+        weights=None if assumed_absent else entries.weights[held],
+        labels=known.labels,
+        unlisted_weight=1.0 if assumed_absent else 0.0,
+    )
+    if not assumed_absent:
+        return truth
+    shown = truth.with_hidden(entries.rows[~held], entries.columns[~held])
+    return shown.with_hidden(*known.hidden_entries())
 
 
 def split_items(known: PartialLabels, n_splits: int, random_state: Seed = None) -> Iterator[Fold]:
-    """Hold out each item of which something is known once, with all that is known of it.
+    """Hold out each item that has a known label once, with all of its labels.
 
-    To the learner nothing is known of a held-out item: it is judged as it will be on new items.
-    What is unlisted and presumed absent is judged as absent.
+    No label of a held-out item is known in training, as for new items. Unlisted entries that are
+    assumed absent are evaluated as absent.
     """
     check_integer("n_splits", n_splits, at_least=2)
-    informed = np.flatnonzero((known.states() != UNKNOWN).any(axis=1))
+    annotated = np.flatnonzero((known.states() != UNKNOWN).any(axis=1))
     fold_of_item = np.full(known.n_items, -1)
-    order = np.random.default_rng(random_state).permutation(len(informed))
-    fold_of_item[informed] = order % n_splits
-    judged = _presumed_alike(known) if known.unlisted_weight else known
+    order = np.random.default_rng(random_state).permutation(len(annotated))
+    fold_of_item[annotated] = order % n_splits
+    truth = _with_certain_absences(known) if known.unlisted_weight else known
     for fold in range(n_splits):
         held = fold_of_item == fold
-        yield Fold(_without_items(known, held), _without_items(judged, ~held))
+        yield Fold(_without_items(known, held), _without_items(truth, ~held))
 
 
 def _without_items(known: PartialLabels, hidden: npt.NDArray[np.bool_]) -> PartialLabels:
@@ -177,8 +190,8 @@ def _without_items(known: PartialLabels, hidden: npt.NDArray[np.bool_]) -> Parti
     )
 
 
-def _presumed_alike(known: PartialLabels) -> PartialLabels:
-    """Return the same with what is unlisted absent for certain: a judge knows no half presence."""
+def _with_certain_absences(known: PartialLabels) -> PartialLabels:
+    """Return a copy in which unlisted entries are absent with weight 1."""
     entries = known.entries()
     truth = PartialLabels.from_entries(
         entries.rows,
@@ -190,29 +203,3 @@ def _presumed_alike(known: PartialLabels) -> PartialLabels:
         unlisted_weight=1.0,
     )
     return truth.with_hidden(*known.hidden_entries())
-
-
-def _learned_from(
-    known: PartialLabels, entries: Entries, kept: npt.NDArray[np.bool_]
-) -> PartialLabels:
-    training = keep_entries(known, entries, kept, known.unlisted_weight)
-    return training.with_hidden(*known.hidden_entries()) if known.unlisted_weight else training
-
-
-def _judged_by(
-    known: PartialLabels, entries: Entries, held: npt.NDArray[np.bool_]
-) -> PartialLabels:
-    presumed_absent = known.unlisted_weight > 0
-    truth = PartialLabels.from_entries(
-        entries.rows[held],
-        entries.columns[held],
-        entries.present[held],
-        shape=known.shape,
-        weights=None if presumed_absent else entries.weights[held],
-        labels=known.labels,
-        unlisted_weight=1.0 if presumed_absent else 0.0,
-    )
-    if not presumed_absent:
-        return truth
-    shown = truth.with_hidden(entries.rows[~held], entries.columns[~held])
-    return shown.with_hidden(*known.hidden_entries())

@@ -1,4 +1,4 @@
-"""The choice between the two stores, and whether two of them say the same."""
+"""How partial labels are held in memory: a dense or a sparse store of state codes and weights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-# §§ types
-# The words of the package: a state, the known entries, the counts.
-
 
 Codes = NDArray[np.int8]
 Positions = NDArray[np.int64]
@@ -22,14 +18,14 @@ _T = TypeVar("_T", bound=np.generic)
 
 
 class State(IntEnum):
-    """What is known of one (item, label)."""
+    """What is known about one (item, label)."""
 
     ABSENT = 0
     PRESENT = 1
     UNKNOWN = -1
 
 
-# A numpy array compared with an IntEnum member goes through Python objects: plain integers do not.
+# Plain integers, because comparing an array with an IntEnum member is slow.
 ABSENT, PRESENT, UNKNOWN = int(State.ABSENT), int(State.PRESENT), int(State.UNKNOWN)
 
 
@@ -44,7 +40,7 @@ class Entries:
     present : ndarray of bool
         True where the item has the label, False where it is known not to have it.
     weights : ndarray of float64
-        How much the entry counts, greater than 0.
+        Weight of the entry, greater than 0.
     """
 
     rows: Positions
@@ -54,7 +50,7 @@ class Entries:
 
 
 class Counts(NamedTuple):
-    """How many items have each label, have it not, or are unknown: one number per label."""
+    """Numbers of items at which each label is present, absent or unknown."""
 
     present: Positions
     absent: Positions
@@ -62,7 +58,7 @@ class Counts(NamedTuple):
 
 
 class FrameLike(Protocol):
-    """What a data frame must offer to be read; pandas need not be installed to ask."""
+    """A data frame, without importing pandas."""
 
     @property
     def index(self) -> Any:
@@ -73,22 +69,18 @@ class FrameLike(Protocol):
         """Names of the columns."""
 
     def to_numpy(self, *args: Any, **kwargs: Any) -> Any:
-        """Give the values as an array."""
+        """Return the values as an array."""
 
 
 def is_frame(value: object) -> TypeGuard[FrameLike]:
-    """Say whether `value` looks like a data frame."""
+    """Return whether `value` looks like a data frame."""
     return all(hasattr(value, name) for name in ("columns", "index", "to_numpy"))
 
 
 def frozen(array: NDArray[_T]) -> NDArray[_T]:
-    """Forbid writing into `array`, which must belong to the caller."""
+    """Make `array`, which must belong to the caller, read-only."""
     array.flags.writeable = False
     return array
-
-
-# §§ cells
-# Single cells in row-major order: the form in which stores are built, filtered and compared.
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,34 +108,36 @@ class Cells:
         return self.pick(np.argsort(keys, kind="stable"))
 
     def without_background(self, background: float) -> "Cells":
-        """Leave out what the background says already, and weights that say nothing."""
+        """Leave out cells that equal the background, and the weights if all are 1."""
         same = self.codes == (ABSENT if background else UNKNOWN)
         if background:
             same &= self.full_weights() == background
         cells = self.pick(~same) if same.any() else self
-        if cells.weights is not None and weigh_one(cells.codes, cells.weights):
+        if cells.weights is not None and all_weights_one(cells.codes, cells.weights):
             return Cells(cells.rows, cells.columns, cells.codes, None)
         return cells
 
     def full_weights(self) -> Floats:
-        """Return the weights with nothing left out: 1 where none was given, 0 where unknown."""
+        """Return the weight of every cell: 1 where none was given, 0 where unknown."""
         if self.weights is not None:
             return self.weights
         return np.asarray(self.codes != UNKNOWN, dtype=np.float64)
 
 
 def cell_keys(rows: Positions, columns: Positions, n_labels: int) -> Positions:
-    """Return the number of each cell, counted row by row."""
+    """Return the number of each cell in row-major order."""
     return rows * np.int64(n_labels) + columns
 
 
-def weigh_one(codes: Codes, weights: Floats) -> bool:
-    """Say whether every known entry has weight 1 (an unknown one has weight 0)."""
+def cell_positions(keys: Positions, n_labels: int) -> tuple[Positions, Positions]:
+    """Return row and column of each numbered cell."""
+    rows, columns = np.divmod(keys, max(n_labels, 1))
+    return rows, columns
+
+
+def all_weights_one(codes: Codes, weights: Floats) -> bool:
+    """Return whether every known entry has weight 1 (and every unknown one 0)."""
     return bool(np.array_equal(weights, codes != UNKNOWN))
-
-
-# §§ dense
-# The dense store: a code for every cell.
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +157,7 @@ class Dense:
 
     @classmethod
     def from_cells(cls, cells: Cells, shape: tuple[int, int]) -> "Dense":
-        """Lay the cells out; all others are unknown."""
+        """Store the cells; all others are unknown."""
         codes = np.full(shape, UNKNOWN, dtype=np.int8)
         codes[cells.rows, cells.columns] = cells.codes
         if cells.weights is None:
@@ -190,9 +184,9 @@ class Dense:
 
     def block(self, start: int, stop: int) -> tuple[Codes, Floats | None]:
         """Return views of some rows."""
-        # A view is frozen anew, because a copied or unpickled store forgets that it was.
+        # Views are frozen again, because a copied or unpickled store is writeable.
         codes = frozen(self.codes[start:stop])
-        if self.weights is None or weigh_one(codes, self.weights[start:stop]):
+        if self.weights is None or all_weights_one(codes, self.weights[start:stop]):
             return codes, None
         return codes, frozen(self.weights[start:stop])
 
@@ -222,10 +216,6 @@ class Dense:
         return Counts(present, absent, self.shape[0] - present - absent)
 
 
-# §§ sparse
-# The sparse store: only the cells that differ from a background, row by row.
-
-
 @dataclass(frozen=True, eq=False)
 class Sparse:
     """Compressed rows of cells over a background.
@@ -250,7 +240,7 @@ class Sparse:
 
     @classmethod
     def from_cells(cls, cells: Cells, shape: tuple[int, int], background: float) -> "Sparse":
-        """Store sorted cells, leaving out those that the background says already."""
+        """Store sorted cells, except those that equal the background."""
         cells = cells.without_background(background)
         weights = None if cells.weights is None else cells.weights.astype(np.float64)
         return cls(
@@ -293,7 +283,7 @@ class Sparse:
             weights[rows, columns] = self.codes[stored] != UNKNOWN
         else:
             weights[rows, columns] = self.weights[stored]
-        return frozen(codes), None if weigh_one(codes, weights) else frozen(weights)
+        return frozen(codes), None if all_weights_one(codes, weights) else frozen(weights)
 
     def take(self, rows: Positions) -> "Sparse":
         """Return the store of these rows."""
@@ -349,7 +339,7 @@ def _pointers(lengths: Positions) -> Positions:
 
 
 def _with_unknown(cells: Cells, hidden: Positions, n_labels: int) -> Cells:
-    rows, columns = np.divmod(hidden, max(n_labels, 1))
+    rows, columns = cell_positions(hidden, n_labels)
     unknown = np.full(len(hidden), UNKNOWN, dtype=np.int8)
     return Cells(
         np.concatenate([cells.rows, rows]),
@@ -360,21 +350,18 @@ def _with_unknown(cells: Cells, hidden: Positions, n_labels: int) -> Cells:
 
 
 def _sorted_once(keys: Positions) -> Positions:
-    """Return the keys sorted, each once; most come so, and looking is much cheaper than sorting."""
+    """Return the keys sorted, each once; they mostly are already, which is cheap to check."""
     return keys if bool((keys[1:] > keys[:-1]).all()) else np.unique(keys)
-
-
-# §§ main store
 
 
 Store = Dense | Sparse
 
-# Rows compared at a time are chosen so that a block stays around this many cells.
+# Stores are compared in blocks of about this many cells.
 _BLOCK_CELLS = 4_000_000
 
 
 def store_cells(cells: Cells, shape: tuple[int, int], background: float) -> Store:
-    """Keep sorted cells in the smaller store; over an absent background always sparse."""
+    """Put sorted cells in the smaller store; over an absent background always the sparse one."""
     cells = cells.without_background(background)
     if background or _sparse_is_smaller(len(cells.rows), shape, cells.weights is not None):
         return Sparse.from_cells(cells, shape, background)
@@ -382,8 +369,8 @@ def store_cells(cells: Cells, shape: tuple[int, int], background: float) -> Stor
 
 
 def store_table(codes: Codes, weights: Floats | None) -> Store:
-    """Keep a whole table, which now belongs to the store, in the smaller store."""
-    if weights is not None and weigh_one(codes, weights):
+    """Put a whole table, which then belongs to the store, in the smaller store."""
+    if weights is not None and all_weights_one(codes, weights):
         weights = None
     dense = Dense(codes, weights)
     n_known = int(np.count_nonzero(codes != UNKNOWN))
@@ -399,7 +386,7 @@ def _sparse_is_smaller(n_stored: int, shape: tuple[int, int], weighted: bool) ->
 
 
 def same_content(one: Store, other: Store) -> bool:
-    """Say whether both give every cell the same state and weight."""
+    """Return whether every cell has the same state and weight in both."""
     if one.shape != other.shape or not all(map(np.array_equal, one.counts(), other.counts())):
         return False
     if isinstance(one, Sparse) and isinstance(other, Sparse) and one.background == other.background:

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.decomposition import PCA
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels.parsing import Names
+from tagloom.labels.names import Names
 from tagloom.labels.partial import PartialLabels
 from tagloom.labels.storage import PRESENT, UNKNOWN, Codes, Dense, Sparse, Store
 from tagloom.models import APGGraph, LeastSquares, SavableLearner, SemanticDiffusion, Trial, Tuning

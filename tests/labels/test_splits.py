@@ -23,7 +23,7 @@ rates = st.sampled_from([0.1, 0.3, 0.5, 1.0])
 
 
 def assert_part_of(part, whole):
-    """Nothing was invented: what is known in `part` is the same in `whole`."""
+    """Assert that what is known in `part` is the same in `whole`."""
     known = ~np.isnan(part)
     np.testing.assert_array_equal(part[known], whole[known])
 
@@ -33,8 +33,8 @@ def test_per_class_keeps_a_rounded_up_share_of_each_state(truth, rate, seed):
     hidden = hide_per_class(PartialLabels.from_array(truth), rate, seed).to_array()
     assert_part_of(hidden, truth)
     for state in (0.0, 1.0):
-        before, after = (truth == state).sum(axis=0), (hidden == state).sum(axis=0)
-        np.testing.assert_array_equal(after, np.ceil(rate * before - 1e-9))
+        n_before, n_after = (truth == state).sum(axis=0), (hidden == state).sum(axis=0)
+        np.testing.assert_array_equal(n_after, np.ceil(rate * n_before - 1e-9))
 
 
 @given(truths, rates, st.integers(0, 5))
@@ -76,7 +76,7 @@ def test_rate_must_be_a_share(rate):
         hide_per_class(PartialLabels.from_array([[1]]), rate)
 
 
-def test_what_unlisted_means_must_be_said():
+def test_unlisted_has_no_default():
     with pytest.raises(InvalidInputError, match="It was not given"):
         keep_presences(PartialLabels.from_array([[1]]), 0.5)
 
@@ -86,11 +86,11 @@ def test_what_unlisted_means_must_be_said():
 def test_folds_hold_out_each_known_entry_once(split, truth, n_splits, seed):
     times_held = np.zeros(truth.shape, dtype=int)
     for training, held_out in split(PartialLabels.from_array(truth), n_splits, seed):
-        learned, judged = training.to_array(), held_out.to_array()
-        assert_part_of(learned, truth)
-        assert_part_of(judged, truth)
-        assert not (~np.isnan(learned) & ~np.isnan(judged)).any()
-        times_held += ~np.isnan(judged)
+        trained, evaluated = training.to_array(), held_out.to_array()
+        assert_part_of(trained, truth)
+        assert_part_of(evaluated, truth)
+        assert not (~np.isnan(trained) & ~np.isnan(evaluated)).any()
+        times_held += ~np.isnan(evaluated)
     np.testing.assert_array_equal(times_held, ~np.isnan(truth))
 
 
@@ -110,7 +110,7 @@ def test_folds_of_tag_lists_forget_presences(truth, n_splits, seed):
         shown = training.states() == 1
         np.testing.assert_array_equal(forgotten | shown, present)
         assert not (forgotten & shown).any()
-        # A forgotten tag looks like any other unlisted tag, and shown tags are not judged.
+        # A forgotten tag looks like any other unlisted tag, and shown tags are not evaluated.
         np.testing.assert_array_equal(training.weights()[forgotten], 0.2)
         np.testing.assert_array_equal(held_out.states()[shown], -1)
         np.testing.assert_array_equal(held_out.states()[~present], 0)
@@ -120,10 +120,10 @@ def test_folds_of_tag_lists_forget_presences(truth, n_splits, seed):
 def test_a_held_out_item_is_a_new_one(truth, n_splits, seed, unlisted):
     listed = keep_presences(PartialLabels.from_array(truth), 1.0, unlisted=unlisted)
     for training, held_out in split_items(listed, n_splits, seed):
-        learned = (training.states() != -1).any(axis=1)
-        judged = (held_out.states() != -1).any(axis=1)
-        assert not (learned & judged).any()
-        expected = np.where(judged[:, None], listed.states(), -1)
+        trained = (training.states() != -1).any(axis=1)
+        evaluated = (held_out.states() != -1).any(axis=1)
+        assert not (trained & evaluated).any()
+        expected = np.where(evaluated[:, None], listed.states(), -1)
         np.testing.assert_array_equal(held_out.states(), expected)
         assert set(held_out.weights().ravel()) <= {0.0, 1.0}
         assert training.unlisted_weight == listed.unlisted_weight

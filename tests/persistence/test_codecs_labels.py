@@ -36,7 +36,7 @@ def some_labels(draw):
 
 @settings(deadline=None)
 @given(some_labels())
-def test_nothing_is_lost(known):
+def test_round_trip(known):
     back = deserialize_labels(serialize_labels(known))
     assert back == known
     assert (back.labels, back.items) == (known.labels, known.items)

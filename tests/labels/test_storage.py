@@ -1,4 +1,4 @@
-"""Every way in, every way out and every change, against a dense picture made by plain numpy."""
+"""Every constructor, conversion and change in every store, against plain numpy arrays."""
 
 from dataclasses import dataclass
 
@@ -15,15 +15,15 @@ from tagloom.labels.storage import Dense, Sparse
 
 
 @dataclass
-class Picture:
-    """What the test means: code and weight of every cell, made without the package's stores."""
+class Reference:
+    """The code and weight of every cell as plain arrays."""
 
     codes: np.ndarray
     weights: np.ndarray
     background: float
 
     def build(self):
-        """Give the cells that differ from the background, in a shuffled order."""
+        """Return labels of the cells that differ from the background, in a shuffled order."""
         listed = self.codes != -1
         if self.background:
             listed &= (self.codes == 1) | (self.weights != self.background)
@@ -41,7 +41,7 @@ class Picture:
         return made.with_hidden(*np.nonzero(self.codes == -1)) if self.background else made
 
     def forms(self):
-        """Give the same content in every store that can hold it."""
+        """Yield the same content in every store that can hold it."""
         made = self.build()
         yield made
         if not self.background:
@@ -51,13 +51,13 @@ class Picture:
 
 
 @st.composite
-def pictures(draw, backgrounds=(0.0, 0.0, 0.5, 1.0)):
+def references(draw, backgrounds=(0.0, 0.0, 0.5, 1.0)):
     shape = draw(st.tuples(st.integers(0, 5), st.integers(0, 30)))
     states = draw(st.sampled_from([(-1, 0, 1), (0, 1)]))
     codes = draw(hnp.arrays(np.int8, shape, elements=st.sampled_from(states)))
     palette = draw(st.sampled_from([(1.0,), (0.25, 0.5, 1.0, 3.0)]))
     weights = draw(hnp.arrays(np.float64, shape, elements=st.sampled_from(palette)))
-    return Picture(codes, np.where(codes == -1, 0.0, weights), draw(st.sampled_from(backgrounds)))
+    return Reference(codes, np.where(codes == -1, 0.0, weights), draw(st.sampled_from(backgrounds)))
 
 
 def assert_shows(known, codes, weights):
@@ -70,25 +70,25 @@ def assert_in_order(entries):
     assert np.all(np.diff(keys) > 0)
 
 
-@given(pictures())
-def test_states_and_weights_are_those_that_were_given(picture):
-    for known in picture.forms():
-        assert_shows(known, picture.codes, picture.weights)
-        assert known == picture.build()
+@given(references())
+def test_states_and_weights_are_those_that_were_given(reference):
+    for known in reference.forms():
+        assert_shows(known, reference.codes, reference.weights)
+        assert known == reference.build()
 
 
-@given(pictures())
-def test_array_round_trip(picture):
-    for known in picture.forms():
+@given(references())
+def test_array_round_trip(reference):
+    for known in reference.forms():
         again = PartialLabels.from_array(known.to_array(), weights=known.weights())
-        assert_shows(again, picture.codes, picture.weights)
+        assert_shows(again, reference.codes, reference.weights)
         assert again == known
         assert known == again
 
 
-@given(pictures())
-def test_frame_round_trip(picture):
-    for known in picture.forms():
+@given(references())
+def test_frame_round_trip(reference):
+    for known in reference.forms():
         frame = known.to_frame()
         again = PartialLabels.from_frame(
             frame, weights=pd.DataFrame(known.weights(), frame.index, frame.columns)
@@ -96,22 +96,22 @@ def test_frame_round_trip(picture):
         assert again == known
 
 
-@given(pictures(), st.sampled_from(["csr", "csc", "coo", "lil"]))
-def test_sparse_round_trip(picture, form):
-    for known in picture.forms():
+@given(references(), st.sampled_from(["csr", "csc", "coo", "lil"]))
+def test_sparse_round_trip(reference, form):
+    for known in reference.forms():
         present, mask = known.to_sparse()
         weights = sparse.csr_array(known.weights())
         again = PartialLabels.from_sparse(
             present.asformat(form), mask.asformat(form), weights=weights.asformat(form)
         )
-        assert_shows(again, picture.codes, picture.weights)
+        assert_shows(again, reference.codes, reference.weights)
         dense = PartialLabels.from_sparse(present, mask.toarray(), weights=known.weights())
         assert dense == again == known
 
 
-@given(pictures())
-def test_entries_round_trip(picture):
-    for known in picture.forms():
+@given(references())
+def test_entries_round_trip(reference):
+    for known in reference.forms():
         entries = known.entries()
         again = PartialLabels.from_entries(
             entries.rows,
@@ -121,7 +121,7 @@ def test_entries_round_trip(picture):
             weights=entries.weights,
             unlisted_weight=known.unlisted_weight,
         ).with_hidden(*known.hidden_entries())
-        assert_shows(again, picture.codes, picture.weights)
+        assert_shows(again, reference.codes, reference.weights)
         assert_in_order(entries)
 
 
@@ -145,9 +145,9 @@ def test_tags_round_trip(tags, unlisted, named):
             assert known.states()[row, column] == (1 if label in one else other)
 
 
-@given(pictures(), st.data())
-def test_take_commutes_with_the_picture(picture, data):
-    n_items = len(picture.codes)
+@given(references(), st.data())
+def test_take_is_that_of_the_reference(reference, data):
+    n_items = len(reference.codes)
     positions = st.integers(-n_items, max(n_items - 1, -n_items))
     chosen = data.draw(
         st.one_of(
@@ -158,44 +158,44 @@ def test_take_commutes_with_the_picture(picture, data):
             hnp.arrays(bool, n_items),
         )
     )
-    for known in picture.forms():
+    for known in reference.forms():
         taken = known.take(chosen)
-        assert_shows(taken, picture.codes[chosen], picture.weights[chosen])
+        assert_shows(taken, reference.codes[chosen], reference.weights[chosen])
         assert taken.unlisted_weight == known.unlisted_weight
 
 
-@given(pictures(), st.data())
-def test_select_commutes_with_the_picture(picture, data):
-    chosen = data.draw(st.permutations(range(picture.codes.shape[1])))
+@given(references(), st.data())
+def test_select_is_that_of_the_reference(reference, data):
+    chosen = data.draw(st.permutations(range(reference.codes.shape[1])))
     chosen = chosen[: data.draw(st.integers(0, len(chosen)))]
-    for known in picture.forms():
+    for known in reference.forms():
         selected = known.select(chosen)
-        assert_shows(selected, picture.codes[:, chosen], picture.weights[:, chosen])
+        assert_shows(selected, reference.codes[:, chosen], reference.weights[:, chosen])
         assert selected.labels == tuple(chosen)
         assert_in_order(selected.entries())
 
 
-@given(pictures(), st.data())
-def test_with_hidden_commutes_with_the_picture(picture, data):
-    hidden = data.draw(hnp.arrays(bool, picture.codes.shape))
+@given(references(), st.data())
+def test_with_hidden_is_that_of_the_reference(reference, data):
+    hidden = data.draw(hnp.arrays(bool, reference.codes.shape))
     rows, columns = np.nonzero(hidden)
-    for known in picture.forms():
-        before = known.states()
-        after = known.with_hidden(np.r_[rows, rows], np.r_[columns, columns])
+    for known in reference.forms():
+        snapshot = known.states()
+        changed = known.with_hidden(np.r_[rows, rows], np.r_[columns, columns])
         assert_shows(
-            after, np.where(hidden, -1, picture.codes), np.where(hidden, 0, picture.weights)
+            changed, np.where(hidden, -1, reference.codes), np.where(hidden, 0, reference.weights)
         )
-        np.testing.assert_array_equal(known.states(), before)
-        assert_in_order(after.entries())
+        np.testing.assert_array_equal(known.states(), snapshot)
+        assert_in_order(changed.entries())
 
 
-@given(pictures(), st.integers(1, 4))
-def test_blocks_put_together_are_the_whole(picture, step):
-    for known in picture.forms():
+@given(references(), st.integers(1, 4))
+def test_blocks_are_parts_of_the_reference(reference, step):
+    for known in reference.forms():
         for start in range(0, known.n_items, step):
             codes, weights = known.block(start, start + step)
-            np.testing.assert_array_equal(codes, picture.codes[start : start + step])
-            expected = picture.weights[start : start + step]
+            np.testing.assert_array_equal(codes, reference.codes[start : start + step])
+            expected = reference.weights[start : start + step]
             if weights is None:
                 assert set(np.unique(expected)) <= {0.0, 1.0}
                 np.testing.assert_array_equal(expected, codes != -1)
@@ -204,43 +204,43 @@ def test_blocks_put_together_are_the_whole(picture, step):
                 assert not np.array_equal(weights, codes != -1)
 
 
-@given(pictures())
-def test_counts_agree_with_the_picture(picture):
-    for known in picture.forms():
+@given(references())
+def test_counts_agree_with_the_reference(reference):
+    for known in reference.forms():
         for count, code in zip(known.counts(), (1, 0, -1), strict=True):
-            np.testing.assert_array_equal(count, (picture.codes == code).sum(axis=0))
-        assert known.n_present == (picture.codes == 1).sum()
-        assert known.n_absent == (picture.codes == 0).sum()
-        assert known.n_known == (picture.codes != -1).sum()
-        assert known.is_complete == bool((picture.codes != -1).all())
+            np.testing.assert_array_equal(count, (reference.codes == code).sum(axis=0))
+        assert known.n_present == (reference.codes == 1).sum()
+        assert known.n_absent == (reference.codes == 0).sum()
+        assert known.n_known == (reference.codes != -1).sum()
+        assert known.is_complete == bool((reference.codes != -1).all())
 
 
-@given(pictures(), st.data())
-def test_a_single_change_makes_unequal(picture, data):
-    if not picture.codes.size:
+@given(references(), st.data())
+def test_a_single_change_makes_unequal(reference, data):
+    if not reference.codes.size:
         return
-    row = data.draw(st.integers(0, picture.codes.shape[0] - 1))
-    column = data.draw(st.integers(0, picture.codes.shape[1] - 1))
-    codes, weights = picture.codes.copy(), picture.weights.copy()
+    row = data.draw(st.integers(0, reference.codes.shape[0] - 1))
+    column = data.draw(st.integers(0, reference.codes.shape[1] - 1))
+    codes, weights = reference.codes.copy(), reference.weights.copy()
     codes[row, column] = data.draw(st.sampled_from(sorted({-1, 0, 1} - {codes[row, column]})))
     weights[row, column] = 0.0 if codes[row, column] == -1 else 1.0
-    for background in (0.0, 0.5, picture.background):
-        other = Picture(codes, weights, background).build()
-        for known in picture.forms():
+    for background in (0.0, 0.5, reference.background):
+        other = Reference(codes, weights, background).build()
+        for known in reference.forms():
             assert known != other
-    if picture.codes[row, column] != -1:
-        heavier = picture.weights.copy()
+    if reference.codes[row, column] != -1:
+        heavier = reference.weights.copy()
         heavier[row, column] += 1
-        other = Picture(picture.codes, heavier, picture.background).build()
-        assert all(known != other for known in picture.forms())
+        other = Reference(reference.codes, heavier, reference.background).build()
+        assert all(known != other for known in reference.forms())
 
 
 @pytest.mark.parametrize("background", [0.3, 1.0])
 def test_the_same_content_over_another_background_is_equal(background):
     codes = np.array([[1, 0, -1], [0, 0, 0]], dtype=np.int8)
     weights = np.where(codes == -1, 0, background)
-    over_absent = Picture(codes, weights, background).build()
-    over_unknown = Picture(codes, weights, 0.0).build()
+    over_absent = Reference(codes, weights, background).build()
+    over_unknown = Reference(codes, weights, 0.0).build()
     assert over_absent.is_sparse
     assert not over_unknown.is_sparse
     assert over_absent == over_unknown
