@@ -4,6 +4,8 @@ import pytest
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.tagger import align
+from tagloom.tagger.inputs import append_features, encode_pictures
+from tagloom.vision import EfficientNetLite, Features
 
 
 def test_rows_follow_the_pictures():
@@ -41,3 +43,23 @@ def test_names_that_never_match_are_an_error_that_shows_both_sides():
     known = PartialLabels.from_array([[1]], items=["/abs/a.jpg"])
     with pytest.raises(InvalidInputError, match=r"'/abs/a.jpg'; pictures are 'a.jpg'"):
         align(known, ["a.jpg"])
+
+
+def test_pictures_are_appended_once_and_keep_their_features():
+    first = Features(["a", "b"], [[1.0], [2.0]], [[0.5], [0.5]], ["x"])
+    second = Features(["b", "c"], [[9.0], [3.0]], [[0.1], [0.2]], ["x"])
+    both = append_features(first, second)
+    assert both.items == ["a", "b", "c"]
+    np.testing.assert_array_equal(both.visual, [[1.0], [2.0], [3.0]])
+    other = Features(["c"], [[3.0]], [[0.2]], ["y"])
+    with pytest.raises(InvalidInputError, match="encoded by another encoder"):
+        append_features(first, other)
+
+
+def test_features_need_no_encoder_but_remember_which_was_named():
+    features = Features(["a"], [[1.0]], [[0.5]], ["x"])
+    assert encode_pictures(features, None) == (features, None, None)
+    lite0 = EfficientNetLite()
+    assert encode_pictures(features, lite0).encoder == lite0.metadata()
+    fitted = {"name": "another"}
+    assert encode_pictures(features, lite0, fitted_with=fitted).encoder is fitted

@@ -78,8 +78,8 @@ def test_a_misnamed_picture_is_read_and_noted(tmp_path, cache, toy, picture_byte
     summary = embed(tmp_path, toy, cache=cache).summary
     assert summary.embedded == ["a.jpg", "b.txt"]
     assert [one.reason for one in summary.mislabelled] == [
-        "its ending says JPEG, its content is PNG",
-        "its ending says no picture, its content is GIF",
+        "it is named like JPEG, its content is PNG",
+        "it is not named like a picture, its content is GIF",
     ]
 
 

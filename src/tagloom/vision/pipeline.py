@@ -396,5 +396,6 @@ def summarize(found: Found, outcomes: Iterable[Outcome], *, seconds: float) -> E
 def _note_wrong_suffix(summary: EmbeddingSummary, outcome: Outcome) -> None:
     named = named_format(outcome.item)
     if outcome.format is not None and named != outcome.format:
-        note = f"its ending says {named or 'no picture'}, its content is {outcome.format}"
+        name = f"named like {named}" if named else "not named like a picture"
+        note = f"it is {name}, its content is {outcome.format}"
         summary.mislabelled.append(Skipped(outcome.item, note))

@@ -1,8 +1,35 @@
+import numpy as np
 import pytest
 
 from tagloom.errors import InvalidInputError
-from tagloom.vision import CombinedEncoders, load_encoder
-from tagloom.vision.encoders.registry import rebuild_encoder
+from tagloom.vision import CombinedEncoders, Framing, load_encoder
+from tagloom.vision.encoders import registry
+from tagloom.vision.encoders.base import PretrainedEncoder, fingerprint
+from tagloom.vision.encoders.registry import rebuild_encoder, resolve_encoder
+
+
+class Grey(PretrainedEncoder):
+    """Stands for an encoder that is added later."""
+
+    family = "grey"
+    variants = ("grey4", "grey8")
+    width = 1
+    concepts = ("bright",)
+
+    def __init__(self, variant, *, view="centre"):
+        super().__init__(variant, view=view)
+        self.framing = Framing(int(variant[-1]), view=view)
+        self.side_needed = self.framing.size
+        self.identity = fingerprint({"grey": variant, "view": view})
+
+    def encode(self, prepared):
+        mean = np.float32([prepared.mean() / 255])
+        return mean, mean
+
+
+@pytest.fixture
+def grey(monkeypatch):
+    monkeypatch.setattr(registry, "PRETRAINED", (*registry.PRETRAINED, Grey))
 
 
 def test_names_become_encoders():
@@ -20,3 +47,27 @@ def test_combined_encoders_describe_their_members_and_need_all_of_them(make_toy)
     assert [member["name"] for member in metadata["members"]] == ["a", "b"]
     with pytest.raises(InvalidInputError, match="encoded by a with"):
         rebuild_encoder(metadata)
+
+
+@pytest.mark.usefixtures("grey")
+def test_a_new_family_is_loaded_by_name_and_rebuilt_from_metadata(make_toy):
+    encoder = load_encoder(["grey8"], view="whole")
+    assert (encoder.name, encoder.framing.size) == ("grey-grey8", 8)
+    assert rebuild_encoder(encoder.metadata()).identity == encoder.identity
+    both = CombinedEncoders([encoder, load_encoder(["grey4"])], visual="all")
+    assert rebuild_encoder(both.metadata()).identity == both.identity
+    with pytest.raises(InvalidInputError, match="Available: lite0, lite1, lite2, grey4, grey8"):
+        load_encoder(["grey2"])
+    with pytest.raises(InvalidInputError, match="Available: grey4, grey8"):
+        Grey("grey2")
+
+
+@pytest.mark.usefixtures("grey")
+def test_the_encoder_must_be_the_one_of_the_earlier_pictures(make_toy):
+    toy, metadata = make_toy(), Grey("grey4").metadata()
+    assert resolve_encoder(None, None) is None
+    assert resolve_encoder(toy, None) is toy
+    assert resolve_encoder(toy, toy.metadata()) is toy
+    assert resolve_encoder(None, metadata).identity == metadata["identity"]
+    with pytest.raises(InvalidInputError, match=r"encoded by grey-grey4 .* gives other numbers"):
+        resolve_encoder(toy, metadata)

@@ -202,33 +202,33 @@ def build_efficientnet(weights: Weights, *, size: int, depth: float, batch: int)
     and ``posteriors`` (batch, 1000), their softmax.
     """
     graph = _GraphWriter()
-    flow = graph.normalize("pictures", shift=127.0, scale=1 / 128)
-    flow = graph.relu6(graph.convolve(flow, *_folded(weights, "_conv_stem", "_bn0"), stride=2))
+    tensor = graph.normalize("pictures", shift=127.0, scale=1 / 128)
+    tensor = graph.relu6(graph.convolve(tensor, *_folded(weights, "_conv_stem", "_bn0"), stride=2))
     strides = block_strides(depth)
     present = {name.split(".")[1] for name in weights if name.startswith("_blocks.")}
     if len(present) != len(strides):
         raise ValueError(f"the weights hold {len(present)} blocks, expected {len(strides)}")
     for place, stride in enumerate(strides):
-        flow = _block(graph, weights, f"_blocks.{place}.", flow, stride)
-    flow = graph.relu6(graph.convolve(flow, *_folded(weights, "_conv_head", "_bn1")))
-    graph.classify(flow, weights["_fc.weight"], weights["_fc.bias"])
+        tensor = _block(graph, weights, f"_blocks.{place}.", tensor, stride)
+    tensor = graph.relu6(graph.convolve(tensor, *_folded(weights, "_conv_head", "_bn1")))
+    graph.classify(tensor, weights["_fc.weight"], weights["_fc.bias"])
     return graph.finish(batch, size, weights["_fc.weight"].shape)
 
 
-def _block(graph: "_GraphWriter", weights: Weights, prefix: str, flow: str, stride: int) -> str:
+def _block(graph: "_GraphWriter", weights: Weights, prefix: str, tensor: str, stride: int) -> str:
     """Add an inverted residual block: expand (not in the first), depthwise, project, add input."""
-    entry = flow
+    entry = tensor
     if f"{prefix}_expand_conv.weight" in weights:
-        flow = graph.relu6(
-            graph.convolve(flow, *_folded(weights, f"{prefix}_expand_conv", f"{prefix}_bn0"))
+        tensor = graph.relu6(
+            graph.convolve(tensor, *_folded(weights, f"{prefix}_expand_conv", f"{prefix}_bn0"))
         )
     kernel, bias = _folded(weights, f"{prefix}_depthwise_conv", f"{prefix}_bn1")
-    flow = graph.relu6(graph.convolve(flow, kernel, bias, stride=stride, groups=len(bias)))
+    tensor = graph.relu6(graph.convolve(tensor, kernel, bias, stride=stride, groups=len(bias)))
     kernel, bias = _folded(weights, f"{prefix}_project_conv", f"{prefix}_bn2")
-    flow = graph.convolve(flow, kernel, bias)
+    tensor = graph.convolve(tensor, kernel, bias)
     if stride == 1 and graph.channels[entry] == len(bias):
-        flow = graph.add("Add", [entry, flow], channels=len(bias))
-    return flow
+        tensor = graph.add("Add", [entry, tensor], channels=len(bias))
+    return tensor
 
 
 def _folded(weights: Weights, conv: str, norm: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -272,24 +272,24 @@ class _GraphWriter:
         self.constants.append(numpy_helper.from_array(array, name))
         return name
 
-    def normalize(self, flow: str, *, shift: float, scale: float) -> str:
+    def normalize(self, tensor: str, *, shift: float, scale: float) -> str:
         from onnx import TensorProto
 
-        flow = self.add("Cast", [flow], to=TensorProto.FLOAT)
-        flow = self.add("Sub", [flow, self.constant(shift)])
-        flow = self.add("Mul", [flow, self.constant(scale)])
-        return self.add("Transpose", [flow], perm=[0, 3, 1, 2], channels=3)
+        tensor = self.add("Cast", [tensor], to=TensorProto.FLOAT)
+        tensor = self.add("Sub", [tensor, self.constant(shift)])
+        tensor = self.add("Mul", [tensor, self.constant(scale)])
+        return self.add("Transpose", [tensor], perm=[0, 3, 1, 2], channels=3)
 
     def convolve(
         self,
-        flow: str,
+        tensor: str,
         kernel: NDArray[Any],
         bias: NDArray[Any],
         *,
         stride: int = 1,
         groups: int = 1,
     ) -> str:
-        inputs = [flow, self.constant(kernel), self.constant(bias)]
+        inputs = [tensor, self.constant(kernel), self.constant(bias)]
         # An odd pixel of padding goes below and to the right, as in training.
         return self.add(
             "Conv",
@@ -300,13 +300,13 @@ class _GraphWriter:
             auto_pad="SAME_UPPER",
         )
 
-    def relu6(self, flow: str) -> str:
+    def relu6(self, tensor: str) -> str:
         bounds = [self.constant(0.0), self.constant(6.0)]
-        return self.add("Clip", [flow, *bounds], channels=self.channels[flow])
+        return self.add("Clip", [tensor, *bounds], channels=self.channels[tensor])
 
-    def classify(self, flow: str, kernel: NDArray[Any], bias: NDArray[Any]) -> None:
-        flow = self.add("GlobalAveragePool", [flow])
-        visual = self.add("Flatten", [flow], axis=1, output="visual")
+    def classify(self, tensor: str, kernel: NDArray[Any], bias: NDArray[Any]) -> None:
+        tensor = self.add("GlobalAveragePool", [tensor])
+        visual = self.add("Flatten", [tensor], axis=1, output="visual")
         inputs = [visual, self.constant(kernel), self.constant(bias)]
         logits = self.add("Gemm", inputs, transB=1, output="logits")
         self.add("Softmax", [logits], axis=1, output="posteriors")
@@ -422,13 +422,13 @@ class _TensorUnpickler(pickle.Unpickler):
             return _view_as_tensor
         if module == "torch" and name in _STORAGE_TYPES:
             return _StorageType(name)
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is no tensor")
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is not a tensor")
 
     def persistent_load(self, pid: Any) -> NDArray[Any]:
         """Reserve memory for a storage; its numbers follow the pickle and are read later."""
         kind, storage_type, key, _location, count = pid[:5]
         if kind != "storage" or not isinstance(storage_type, _StorageType):
-            raise pickle.UnpicklingError(f"it refers to a {kind!r}, which is no storage")
+            raise pickle.UnpicklingError(f"it refers to a {kind!r}, which is not a storage")
         if not 0 <= count * storage_type.dtype.itemsize <= self._size:
             raise pickle.UnpicklingError(f"storage {key} claims {count} numbers, more than it has")
         if key not in self.storages:
