@@ -47,7 +47,7 @@ def test_of_both_names_the_longer_is_used_with_a_remark(folder):
     root = folder("1.jpg", "1.jpg.xmp", "1.xmp")
     reading = read_sidecars(root)
     assert said(reading) == {("1.jpg", "1.jpg.xmp")}
-    assert "1.xmp is there as well" in reading.warnings[0].what
+    assert "1.xmp exists as well" in reading.warnings[0].what
     plan = plan_sidecars(root, {"1.jpg": ["sea"]})
     assert [change.path for change in plan] == ["1.jpg.xmp"]
     assert plan.warnings

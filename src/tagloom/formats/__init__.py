@@ -1,21 +1,16 @@
-"""Tags as people have them: read from and written to the formats of other programs."""
+"""Read and write annotations in the formats of other programs."""
 
-from tagloom.formats.annotations import (
-    Annotation,
-    AnnotationBuilder,
-    Annotations,
-    InputWarning,
-    Reading,
-)
+from tagloom.formats.annotations import Annotation, Annotations
+from tagloom.formats.base import AnnotationBuilder, InputWarning, Reading
 from tagloom.formats.interchange.coco import read_coco, write_coco
 from tagloom.formats.interchange.fiftyone import read_fiftyone, write_fiftyone
 from tagloom.formats.interchange.label_studio import read_label_studio, write_label_studio
 from tagloom.formats.interchange.voc import read_voc, write_voc
-from tagloom.formats.matching import Matched, match
 from tagloom.formats.metadata.embedded import read_embedded
 from tagloom.formats.metadata.folders import read_folders
 from tagloom.formats.metadata.sidecar_writer import apply_sidecars, undo_sidecars
 from tagloom.formats.metadata.sidecars import plan_sidecars, read_sidecars
+from tagloom.formats.names import Matched, match
 from tagloom.formats.registry import read_tags
 from tagloom.formats.tables.jsonl import read_jsonl
 from tagloom.formats.tables.long import read_long_csv

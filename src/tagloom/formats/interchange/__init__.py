@@ -1,1 +1,1 @@
-"""Files that annotation programs exchange."""
+"""Files that annotation programs exchange: COCO, FiftyOne, Label Studio, PASCAL VOC."""

@@ -9,42 +9,244 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, AnnotationBuilder, Annotations, Reading
-from tagloom.formats.interchange.parsing import (
-    Place,
-    Tally,
-    head_of,
-    load_json,
-    read_xml,
-    save_json,
-)
-from tagloom.formats.matching import Names, refuse_unwritable, with_slashes
+from tagloom.formats.annotations import Annotation, Annotations
+from tagloom.formats.base import AnnotationBuilder, Format, Reading, WarningCounter
+from tagloom.formats.interchange.json import Place, load_json, read_head, save_json
+from tagloom.formats.names import PictureIndex, check_writable, with_slashes
+from tagloom.formats.xml import illegal_character, read_xml
 from tagloom.io import atomic_write
 from tagloom.validation import some_of
 
-# §§ label_studio_addresses
-# Addresses of pictures in Label Studio, and the names they stand for.
-
-
+_START = re.compile(r"\s*\[\s*\{")
+_FULL = re.compile(r'"(?:annotations|predictions|completions)"\s*:\s*\[')
+_TASK = re.compile(r'"data"\s*:\s*\{')
+_MIN = re.compile(r'"(?:annotation_id|annotator|lead_time|choices)"\s*:')
+_PRESENT = "tags"
+_ABSENT = "tags_absent"
+_SCORES = "scores"
+_TEXT_CONTROLS = frozenset({_PRESENT, _ABSENT, "choice", "choices"})
+_EXTENSIONS = frozenset(
+    (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".heic", ".heif", ".avif")
+)
 _LOCAL = "/data/local-files/"
 _UPLOADED = re.compile(r"/data/upload/(?:\d+/)?(?:[0-9a-fA-F]{8}-)?(.+)", re.DOTALL)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 
-def address_of(name: str, prefix: str) -> str:
-    """Return the address of a picture below the folder that Label Studio serves files from.
+def is_label_studio(path: Path) -> bool:
+    """Return whether the first bytes of a file look like tasks of Label Studio."""
+    head = read_head(path)
+    looks = (_FULL, _TASK, _MIN)
+    return bool(_START.match(head)) and any(look.search(head) for look in looks)
 
-    >>> address_of("a b&c.jpg", "photos")
-    '/data/local-files/?d=photos/a%20b%26c.jpg'
+
+def read_label_studio(
+    path: Path, pictures: Path | None = None, *, controls: Sequence[str] | None = None
+) -> Reading:
+    """Read an export of Label Studio, or tasks to be imported.
+
+    Choices in annotations are presences, those of the control `tags_absent` absences. Predictions
+    are a machine's suggestions, with the probability in `meta.scores`, else the score of the
+    result, else that of the prediction; without any they are left out. Skipped tasks
+    (`was_cancelled`) and results other than choices are left out with a warning.
+
+    Parameters
+    ----------
+    path
+        The file. A labelling configuration beside it, of the same name with the extension
+        `.config.xml`, adds the tags that are on no picture.
+    pictures
+        The folder with the pictures, to make names relative to it.
+    controls
+        The names of the controls whose choices are tags; by default all of them. JSON-MIN does
+        not mark which texts are choices: there, by default, those of `tags`, `choice`, `choices`.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file is not JSON, a value is of another type than expected, or a task has no
+        picture.
     """
-    joined = f"{prefix.rstrip('/')}/{name}" if prefix else name
-    return f"{_LOCAL}?d={quote(joined, safe='/')}"
+    whole = Place(load_json(path), path)
+    reader = _TaskReader(
+        AnnotationBuilder(),
+        PictureIndex.of_folder(pictures),
+        None if controls is None else set(controls),
+    )
+    forms = set()
+    for task in whole.items():
+        forms.add("JSON" if task.has("data") else "JSON-MIN")
+        reader.read(task)
+    config = _config_beside(path)
+    if config.is_file():
+        reader.read_config(config)
+    reader.counter.add_to(reader.builder)
+    return reader.builder.finish(
+        path,
+        "Label Studio",
+        lists_absences=reader.lists_absences,
+        form=" and ".join(sorted(forms)) or "no tasks",
+        controls=", ".join(sorted(reader.found)),
+    )
+
+
+FORMAT = Format(
+    "label-studio",
+    "Label Studio export",
+    'a list of tasks with "data" and "annotations" or "predictions"',
+    is_label_studio,
+    read_label_studio,
+)
+
+
+class _TaskReader:
+    """Reads tasks, in full or as JSON-MIN, into a builder."""
+
+    def __init__(
+        self, builder: AnnotationBuilder, index: PictureIndex, controls: set[str] | None
+    ) -> None:
+        self.builder = builder
+        self.index = index
+        self.controls = controls
+        self.counter = WarningCounter()
+        self.found: set[str] = set()
+        self._address: dict[str, str] = {}
+
+    @property
+    def lists_absences(self) -> bool:
+        """Whether the control for absences was found."""
+        return _ABSENT in self.found
+
+    def read(self, task: Place) -> None:
+        """Read one task."""
+        is_full = task.has("data")
+        image = self._image(task.field("data") if is_full else task)
+        if image is None:
+            return
+        self.builder.images.setdefault(image)
+        if not is_full:
+            self._read_min(task, image)
+            return
+        for annotation in self._in_full(task, "annotations"):
+            if annotation.value.get("was_cancelled"):
+                self.counter.add(annotation.where, "skipped by the annotator: left out")
+                continue
+            for result, choices in self._chosen(annotation):
+                for choice in choices:
+                    self._add(image, result, choice, None)
+        for prediction in self._in_full(task, "predictions"):
+            for result, choices in self._chosen(prediction):
+                self._suggest(image, prediction, result, choices)
+
+    def read_config(self, path: Path) -> None:
+        """Take the vocabulary from a labelling configuration."""
+        for control in read_xml(path).iter("Choices"):
+            name = control.get("name", "")
+            if self.controls is None or name in self.controls or name == _ABSENT:
+                self.found.add(name)
+                tags = (one.get("alias") or one.get("value") for one in control.iter("Choice"))
+                self.builder.tags.update(dict.fromkeys(filter(None, tags)))
+
+    def _in_full(self, task: Place, key: str) -> Iterator[Place]:
+        """Yield annotations or predictions; some exports list only their ids."""
+        for place in task.listed(key):
+            if isinstance(place.value, int) and not isinstance(place.value, bool):
+                self.counter.add(place.where, f"only the id of one of its {key}: left out")
+            elif not isinstance(place.value, dict):
+                place.refuse("an object")
+            else:
+                yield place
+
+    def _chosen(self, place: Place) -> Iterator[tuple[Place, list[Place]]]:
+        """Yield the results of type choices, with the choices."""
+        for result in place.listed("result"):
+            kind = result.field("type").value
+            if kind != "choices":
+                self.counter.add(result.where, "a result that is not of type choices: left out")
+                continue
+            control = result.field("from_name").text()
+            if self.controls is None or control in self.controls or control == _ABSENT:
+                self.found.add(control)
+                yield result, result.field("value").field("choices").items()
+
+    def _suggest(self, image: str, prediction: Place, result: Place, choices: list[Place]) -> None:
+        scores = _own_scores(result, len(choices))
+        if not scores:
+            given = next((one for one in (result, prediction) if one.has("score")), None)
+            if given is None:
+                self.counter.add(result.where, "a prediction without a score: left out")
+                return
+            scores = [given.field("score")] * len(choices)
+        for choice, score in zip(choices, scores, strict=True):
+            probability = score.probability()
+            if probability is None:
+                self.counter.add(score.where, "a score is not from 0 to 1: left out")
+            else:
+                self._add(image, result, choice, probability)
+
+    def _add(self, image: str, result: Place, choice: Place, confidence: float | None) -> None:
+        # A nested choice is exported as the path that leads to it.
+        place = choice.items()[-1] if isinstance(choice.value, list) and choice.value else choice
+        present = result.field("from_name").value != _ABSENT
+        self.builder.add(Annotation(image, place.text(), present, confidence), choice.where)
+
+    def _read_min(self, task: Place, image: str) -> None:
+        for key, place in task.fields():
+            is_object = isinstance(place.value, dict) and "choices" in place.value
+            if place.value is None or not self._is_wanted(key, is_object):
+                continue
+            self.found.add(key)
+            held = place.field("choices") if is_object else place
+            for one in held.items() if isinstance(held.value, list) else [held]:
+                self.builder.add(Annotation(image, one.text(), key != _ABSENT), one.where)
+
+    def _is_wanted(self, key: str, is_object: bool) -> bool:
+        if self.controls is None:
+            return is_object or key in _TEXT_CONTROLS
+        return key in self.controls or key == _ABSENT
+
+    def _image(self, data: Place) -> str | None:
+        place = _address_in(data)
+        name = name_at(place.text())
+        if name is None:
+            self.counter.add(place.where, "a picture without a name of its own: left out")
+            return None
+        image = self.index.at_end_of(name)
+        if self._address.setdefault(image, place.text()) != place.text():
+            self.counter.add(place.where, "another address has the same name as this: taken as one")
+        return image
+
+
+def _own_scores(result: Place, expected: int) -> list[Place]:
+    """Return the probability of each choice, as our writer stores them."""
+    meta = result.field("meta")
+    scores = meta.field(_SCORES) if meta.has(_SCORES) else None
+    if scores is None or not isinstance(scores.value, list) or len(scores.value) != expected:
+        return []
+    return scores.items()
+
+
+def _address_in(data: Place) -> Place:
+    """Return the picture's address: under `image`, or the only text that looks like one."""
+    if data.has("image"):
+        return data.field("image")
+    found = [place for _, place in data.fields() if _looks_like_picture(place.value)]
+    if len(found) != 1:
+        data.refuse("the address of one picture, under the key image")
+    return found[0]
+
+
+def _looks_like_picture(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    name = name_at(value)
+    return name is not None and PurePosixPath(name).suffix.lower() in _EXTENSIONS
 
 
 def name_at(address: str) -> str | None:
-    """Return the name of the picture at an address; None where it is embedded or has none.
+    """Return the name of the picture at an address; None where it is embedded or has no name.
 
-    Addresses are percent-decoded where they are URLs, names in buckets and plain paths are not.
+    URLs are percent-decoded; names in buckets and plain paths are not.
 
     >>> name_at("http://localhost:8080/data/local-files/?d=photos/IMG%201.jpg")
     'photos/IMG 1.jpg'
@@ -85,16 +287,6 @@ def _uploaded(path: str) -> str:
     return unquote(found[1]) if found and path.lstrip("/").startswith("data/upload/") else path
 
 
-# §§ label_studio_writing
-# Write tasks for Label Studio: what people said as annotations, suggestions as predictions.
-
-
-PRESENT = "tags"
-ABSENT = "tags_absent"
-SCORES = "scores"
-_UNSPEAKABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 def write_label_studio(
     annotations: Annotations,
     path: Path,
@@ -105,60 +297,70 @@ def write_label_studio(
 ) -> Path:
     """Write tasks to import into Label Studio; return the labelling configuration beside them.
 
-    Each picture is a task. What people said is an annotation, what a machine suggests a
-    prediction, which Label Studio shows until a person takes it. All tags of a picture are one
-    result, as its editor makes them: the score of the result is the mean of their probabilities,
-    which stand one by one in its `meta.scores`.
+    Each picture is a task. What people annotated is an annotation; what a machine suggests is a
+    prediction, which Label Studio shows until a person accepts it. All tags of a picture are one
+    result, as in its editor: the score of the result is the mean of their probabilities, which
+    are listed in its `meta.scores`.
 
-    One control of choices says only what is there. Where something is said to be absent, or with
-    `ask_absent`, the configuration has a second one, `tags_absent`, for what is not there.
+    One control of choices can only state presences. Where there are absences, or with
+    `ask_absent`, the configuration has a second one, `tags_absent`.
 
     Parameters
     ----------
     annotations
-        What is said.
+        The annotations.
     path
-        The file of tasks. The configuration takes its name with the ending `.config.xml`: Label
-        Studio refuses tags that are not in it.
+        The file of tasks. The configuration takes its name with the extension `.config.xml`:
+        Label Studio refuses tags that are not in it.
     prefix
-        Where the pictures lie below the folder that Label Studio serves local files from.
+        The folder of the pictures inside the one that Label Studio serves local files from.
     model_version
-        What made the suggestions, for those who see them.
+        What made the suggestions, to be shown with them.
     ask_absent
-        Let people say what is not there although nothing is yet.
+        Let people annotate absences although there are none yet.
     """
-    refuse_unwritable(annotations)
+    check_writable(annotations)
     _check_tags(annotations.tags)
     asks_absent = ask_absent or not bool(annotations.present.all())
     tasks = []
-    for image, said in annotations.by_image().items():
-        task: dict[str, Any] = {"data": {"image": address_of(image, prefix)}}
-        people = _results([one for one in said if one.confidence is None])
-        machine = _results([one for one in said if one.confidence is not None])
+    for image, own in annotations.by_image().items():
+        task: dict[str, Any] = {"data": {"image": _address_of(image, prefix)}}
+        people = _results([one for one in own if one.confidence is None])
+        machine = _results([one for one in own if one.confidence is not None])
         if people:
             task["annotations"] = [{"result": people}]
         if machine:
-            score = fmean(one.confidence for one in said if one.confidence is not None)
+            score = fmean(one.confidence for one in own if one.confidence is not None)
             task["predictions"] = [
                 {"model_version": model_version, "score": _within(score), "result": machine}
             ]
         tasks.append(task)
-    config = config_beside(path)
+    config = _config_beside(path)
     with atomic_write(config) as part:
         part.write_text(_config(annotations.tags, asks_absent), encoding="utf-8", newline="\n")
     save_json(tasks, path)
     return config
 
 
-def config_beside(path: Path) -> Path:
-    """Return where the labelling configuration of a file of tasks lies."""
+def _address_of(name: str, prefix: str) -> str:
+    """Return the address of a picture in the folder that Label Studio serves files from.
+
+    >>> _address_of("a b&c.jpg", "photos")
+    '/data/local-files/?d=photos/a%20b%26c.jpg'
+    """
+    joined = f"{prefix.rstrip('/')}/{name}" if prefix else name
+    return f"{_LOCAL}?d={quote(joined, safe='/')}"
+
+
+def _config_beside(path: Path) -> Path:
+    """Return the path of the labelling configuration of a file of tasks."""
     return path.with_suffix(".config.xml")
 
 
-def _results(said: list[Annotation]) -> list[dict[str, Any]]:
+def _results(annotations: list[Annotation]) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
-    for control, present in ((PRESENT, True), (ABSENT, False)):
-        chosen = [one for one in said if one.present == present]
+    for control, present in ((_PRESENT, True), (_ABSENT, False)):
+        chosen = [one for one in annotations if one.present == present]
         if chosen:
             results.append(_result(f"r{len(results) + 1}", control, chosen))
     return results
@@ -175,21 +377,21 @@ def _result(identity: str, control: str, chosen: list[Annotation]) -> dict[str, 
     scores = [one.confidence for one in chosen if one.confidence is not None]
     if scores:
         result["score"] = _within(fmean(scores))
-        result["meta"] = {SCORES: scores}
+        result["meta"] = {_SCORES: scores}
     return result
 
 
 def _within(score: float) -> float:
-    # Rounding may carry the mean of numbers up to 1 past it, which Label Studio refuses.
+    # Rounding may carry a mean past 1, which Label Studio refuses.
     return min(max(score, 0.0), 1.0)
 
 
 def _config(tags: Iterable[str], asks_absent: bool) -> str:
     listed = list(tags)
     lines = ["<View>", '  <Image name="image" value="$image"/>']
-    lines += _choices(PRESENT, listed)
+    lines += _choices(_PRESENT, listed)
     if asks_absent:
-        lines += ['  <Header value="Not in the picture"/>', *_choices(ABSENT, listed)]
+        lines += ['  <Header value="Not in the picture"/>', *_choices(_ABSENT, listed)]
     return "\n".join([*lines, "</View>", ""])
 
 
@@ -202,234 +404,14 @@ def _choices(control: str, tags: list[str]) -> list[str]:
 
 
 def _attribute(tag: str) -> str:
-    # XML turns line ends and tabs in attributes into blanks, unless they are spelt as numbers.
+    # XML turns line ends and tabs in attributes into blanks, unless they are escaped.
     return quoteattr(tag, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 
 
 def _check_tags(tags: Iterable[str]) -> None:
-    unspeakable = [tag for tag in tags if _UNSPEAKABLE.search(tag)]
-    if unspeakable:
+    unusable = [tag for tag in tags if illegal_character(tag) is not None]
+    if unusable:
         raise InvalidInputError(
             "Label Studio's configuration is XML, which cannot hold the control characters in "
-            f"these tags: {some_of(unspeakable)}. Rename them or choose another format."
+            f"these tags: {some_of(unusable)}. Rename them or choose another format."
         )
-
-
-# §§ label_studio_tasks
-# Read one task of Label Studio after the other.
-
-
-_TEXT_CONTROLS = frozenset({PRESENT, ABSENT, "choice", "choices"})
-_ENDINGS = frozenset(
-    (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".heic", ".heif", ".avif")
-)
-
-
-class TaskReader:
-    """Reads tasks in full or as JSON-MIN into a builder."""
-
-    def __init__(self, builder: AnnotationBuilder, names: Names, controls: set[str] | None) -> None:
-        self.builder = builder
-        self.names = names
-        self.controls = controls
-        self.tally = Tally()
-        self.met: set[str] = set()
-        self._address: dict[str, str] = {}
-
-    @property
-    def says_absent(self) -> bool:
-        """Whether the control for absences was met."""
-        return ABSENT in self.met
-
-    def read(self, task: Place) -> None:
-        """Read what is said in one task."""
-        is_full = task.has("data")
-        image = self._image(task.field("data") if is_full else task)
-        if image is None:
-            return
-        self.builder.images.setdefault(image)
-        if not is_full:
-            self._read_min(task, image)
-            return
-        for annotation in self._whole_ones(task, "annotations"):
-            if annotation.value.get("was_cancelled"):
-                self.tally.add(annotation.where, "skipped by the annotator: left out")
-                continue
-            for result, choices in self._chosen(annotation):
-                for choice in choices:
-                    self._add(image, result, choice, None)
-        for prediction in self._whole_ones(task, "predictions"):
-            for result, choices in self._chosen(prediction):
-                self._suggest(image, prediction, result, choices)
-
-    def read_config(self, path: Path) -> None:
-        """Take the vocabulary from a labelling configuration."""
-        for control in read_xml(path).iter("Choices"):
-            name = control.get("name", "")
-            if self.controls is None or name in self.controls or name == ABSENT:
-                self.met.add(name)
-                tags = (one.get("alias") or one.get("value") for one in control.iter("Choice"))
-                self.builder.tags.update(dict.fromkeys(filter(None, tags)))
-
-    def _whole_ones(self, task: Place, key: str) -> Iterator[Place]:
-        """Yield annotations or predictions; some exports list only their numbers."""
-        for place in task.listed(key):
-            if isinstance(place.value, int) and not isinstance(place.value, bool):
-                self.tally.add(place.where, f"only the number of one of its {key}: left out")
-            elif not isinstance(place.value, dict):
-                place.refuse("an object")
-            else:
-                yield place
-
-    def _chosen(self, place: Place) -> Iterator[tuple[Place, list[Place]]]:
-        """Yield the results that are choices, with what is chosen."""
-        for result in place.listed("result"):
-            kind = result.field("type").value
-            if kind != "choices":
-                self.tally.add(result.where, "a result that is not of type choices: left out")
-                continue
-            control = result.field("from_name").text()
-            if self.controls is None or control in self.controls or control == ABSENT:
-                self.met.add(control)
-                yield result, result.field("value").field("choices").items()
-
-    def _suggest(self, image: str, prediction: Place, result: Place, choices: list[Place]) -> None:
-        scores = _own_scores(result, len(choices))
-        if not scores:
-            given = next((one for one in (result, prediction) if one.has("score")), None)
-            if given is None:
-                self.tally.add(result.where, "a prediction without a score: left out")
-                return
-            scores = [given.field("score")] * len(choices)
-        for choice, score in zip(choices, scores, strict=True):
-            probability = score.probability()
-            if probability is None:
-                self.tally.add(score.where, "a score is not from 0 to 1: left out")
-            else:
-                self._add(image, result, choice, probability)
-
-    def _add(self, image: str, result: Place, choice: Place, confidence: float | None) -> None:
-        # A choice within choices is exported as the way that leads to it.
-        place = choice.items()[-1] if isinstance(choice.value, list) and choice.value else choice
-        present = result.field("from_name").value != ABSENT
-        self.builder.add(Annotation(image, place.text(), present, confidence), choice.where)
-
-    def _read_min(self, task: Place, image: str) -> None:
-        for key, place in task.fields():
-            is_object = isinstance(place.value, dict) and "choices" in place.value
-            if place.value is None or not self._is_wanted(key, is_object):
-                continue
-            self.met.add(key)
-            held = place.field("choices") if is_object else place
-            for one in held.items() if isinstance(held.value, list) else [held]:
-                self.builder.add(Annotation(image, one.text(), key != ABSENT), one.where)
-
-    def _is_wanted(self, key: str, is_object: bool) -> bool:
-        if self.controls is None:
-            return is_object or key in _TEXT_CONTROLS
-        return key in self.controls or key == ABSENT
-
-    def _image(self, data: Place) -> str | None:
-        place = _address_in(data)
-        name = name_at(place.text())
-        if name is None:
-            self.tally.add(place.where, "a picture without a name of its own: left out")
-            return None
-        image = self.names.of_path(name)
-        if self._address.setdefault(image, place.text()) != place.text():
-            self.tally.add(
-                place.where, "another address stands for the same name as this: taken as one"
-            )
-        return image
-
-
-def _own_scores(result: Place, expected: int) -> list[Place]:
-    """Return the probabilities of the choices one by one, as our writer gives them."""
-    meta = result.field("meta")
-    scores = meta.field(SCORES) if meta.has(SCORES) else None
-    if scores is None or not isinstance(scores.value, list) or len(scores.value) != expected:
-        return []
-    return scores.items()
-
-
-def _address_in(data: Place) -> Place:
-    """Return where the picture's address stands: under `image`, or alone with such an ending."""
-    if data.has("image"):
-        return data.field("image")
-    found = [place for _, place in data.fields() if _looks_like_picture(place.value)]
-    if len(found) != 1:
-        data.refuse("the address of one picture, under the key image")
-    return found[0]
-
-
-def _looks_like_picture(value: object) -> bool:
-    if not isinstance(value, str):
-        return False
-    name = name_at(value)
-    return name is not None and PurePosixPath(name).suffix.lower() in _ENDINGS
-
-
-# §§ main label_studio
-
-
-__all__ = ["is_label_studio", "read_label_studio", "write_label_studio"]
-
-_START = re.compile(r"\s*\[\s*\{")
-_FULL = re.compile(r'"(?:annotations|predictions|completions)"\s*:\s*\[')
-_TASK = re.compile(r'"data"\s*:\s*\{')
-_MIN = re.compile(r'"(?:annotation_id|annotator|lead_time|choices)"\s*:')
-
-
-def is_label_studio(path: Path) -> bool:
-    """Say whether the first bytes of a file look like tasks of Label Studio."""
-    head = head_of(path)
-    looks = (_FULL, _TASK, _MIN)
-    return bool(_START.match(head)) and any(look.search(head) for look in looks)
-
-
-def read_label_studio(
-    path: Path, pictures: Path | None = None, *, controls: Sequence[str] | None = None
-) -> Reading:
-    """Read an export of Label Studio, or tasks to be imported.
-
-    Choices in annotations are a person's presences, those of the control `tags_absent` absences;
-    predictions are a machine's, with the probability in `meta.scores`, else the score of the
-    result, else that of the prediction; without any they are left out. Skipped tasks
-    (`was_cancelled`) and results other than choices are counted and not read.
-
-    Parameters
-    ----------
-    path
-        The file. A labelling configuration beside it, of the same name with the ending
-        `.config.xml`, adds the tags that are on no picture.
-    pictures
-        The folder with the pictures, where names shall be relative to it.
-    controls
-        The names of the controls whose choices are tags; by default all of them. JSON-MIN does
-        not say which texts are choices: there, by default, those of `tags`, `choice`, `choices`.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file is no JSON, something in it is of another kind than expected, or a task has no
-        picture.
-    """
-    whole = Place(load_json(path), path)
-    reader = TaskReader(
-        AnnotationBuilder(), Names(pictures), None if controls is None else set(controls)
-    )
-    forms = set()
-    for task in whole.items():
-        forms.add("JSON" if task.has("data") else "JSON-MIN")
-        reader.read(task)
-    config = config_beside(path)
-    if config.is_file():
-        reader.read_config(config)
-    reader.tally.into(reader.builder)
-    return reader.builder.finish(
-        path,
-        "Label Studio",
-        lists_absences=reader.says_absent,
-        form=" and ".join(sorted(forms)) or "no tasks",
-        controls=", ".join(sorted(reader.met)),
-    )

@@ -1,1 +1,1 @@
-"""Metadata."""
+"""Keywords of photographs: XMP sidecars, XMP and IPTC in pictures, names of folders."""

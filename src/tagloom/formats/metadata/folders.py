@@ -1,20 +1,29 @@
-"""Folder names as tags."""
+"""Tags of a folder of pictures: keywords from all places at once, and the names of its folders."""
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from tagloom.formats.annotations import Annotation, AnnotationBuilder, InputWarning, Reading
+from tagloom.formats.annotations import Annotation
+from tagloom.formats.base import (
+    AnnotationBuilder,
+    Format,
+    InputWarning,
+    Reading,
+    normalize_name,
+)
+from tagloom.formats.metadata import embedded, sidecars
 from tagloom.formats.metadata.embedded import has_embedded, read_embedded
 from tagloom.formats.metadata.sidecars import chosen, has_sidecars, read_sidecars
-from tagloom.formats.metadata.xmp import clean, illegal_character
+from tagloom.formats.xml import illegal_character
 from tagloom.vision import find_pictures
 
-# §§ main folders
+TITLE = "folder names"
+KEYWORDS_TITLE = "XMP sidecars and keywords in pictures"
 
 
 def read_folders(folder: str | os.PathLike[str], pictures: Iterable[str] | None = None) -> Reading:
-    """Take every folder on the way to a picture as a tag of it.
+    """Take every folder on the path of a picture as a tag of it.
 
     "holiday/beach/IMG.jpg" has the tags "holiday" and "beach"; a picture at the top has none.
 
@@ -31,36 +40,25 @@ def read_folders(folder: str | os.PathLike[str], pictures: Iterable[str] | None 
     for image in chosen(found, pictures):
         builder.images.setdefault(image)
         for step in dict.fromkeys(image.split("/")[:-1]):
-            if illegal_character(step) is not None or not clean(step):
+            tag = normalize_name(step)
+            if illegal_character(step) is not None or not tag:
                 unusable.setdefault(step)
-            elif (image, clean(step)) not in builder.said:
-                builder.add(Annotation(image, clean(step)), image)
+            elif (image, tag) not in builder.entries:
+                builder.add(Annotation(image, tag), image)
     for step in unusable:
-        builder.note(repr(step), "the name of this folder cannot be a tag: left out")
-    return builder.finish(root, "folder names", lists_absences=False)
+        builder.warn(repr(step), "the name of this folder cannot be a tag: left out")
+    return builder.finish(root, TITLE, lists_absences=False)
 
 
 def has_folders(folder: str | os.PathLike[str]) -> bool:
-    """Tell whether a picture lies in a folder inside the folder."""
+    """Return whether a picture is in a folder inside the folder."""
     return any("/" in image for image in find_pictures(folder).pictures)
 
 
-# §§ keywords
-# A folder of pictures with keywords in several places.
+def read_keywords(folder: str | os.PathLike[str]) -> Reading:
+    """Read the keywords in sidecars and in pictures; a picture has those of both places.
 
-
-TITLE = "XMP sidecars and keywords in pictures"
-
-
-def has_both(folder: str | os.PathLike[str]) -> bool:
-    """Tell whether there are keywords beside the pictures of a folder and inside them."""
-    return has_sidecars(folder) and has_embedded(folder)
-
-
-def read_both(folder: str | os.PathLike[str]) -> Reading:
-    """Read the tags beside pictures and inside them; a picture has those of both places.
-
-    Neither place says that a tag is absent, so that they cannot contradict each other.
+    Neither place lists absences, so they cannot contradict each other.
     """
     builder = AnnotationBuilder()
     counts = {}
@@ -72,24 +70,41 @@ def read_both(folder: str | os.PathLike[str]) -> Reading:
         builder.images |= dict.fromkeys(reading.annotations.images)
         builder.warnings += reading.warnings
         for one in reading.annotations:
-            # Programs write the same keyword to both places: that is not said twice.
-            if (one.image, one.tag) not in builder.said:
+            # Programs write a keyword to both places: this does not count as a duplicate.
+            if (one.image, one.tag) not in builder.entries:
                 builder.add(one, one.image)
-    return builder.finish(Path(folder), TITLE, lists_absences=False, **counts)
+    return builder.finish(Path(folder), KEYWORDS_TITLE, lists_absences=False, **counts)
 
 
-def not_read_with_a_table(folder: Path, table: Path) -> list[InputWarning]:
-    """Warn of keywords of pictures that are passed over for a table in their folder."""
-    places = [
-        ("XMP sidecars", "xmp", has_sidecars),
-        ("keywords in pictures", "embedded", has_embedded),
-    ]
+def has_keywords(folder: str | os.PathLike[str]) -> bool:
+    """Return whether there are keywords both in sidecars and in pictures of a folder."""
+    return has_sidecars(folder) and has_embedded(folder)
+
+
+FORMAT = Format.of_folder(
+    "folders",
+    TITLE,
+    "a folder whose folders are named by what their pictures show",
+    has_folders,
+    read_folders,
+)
+KEYWORDS_FORMAT = Format.of_folder(
+    "keywords",
+    KEYWORDS_TITLE,
+    "a folder of pictures with keywords in both places",
+    has_keywords,
+    read_keywords,
+)
+
+
+def warn_of_keywords(folder: Path, table: Path) -> list[InputWarning]:
+    """Return warnings of keywords that are ignored because their folder has a table."""
     return [
         InputWarning(
             str(folder),
-            f"there are {what} as well: not read, since {table.name} is there. Read them with "
-            f"--format {key}, in a run of `tagloom update`",
+            f"there are {one.title} as well: not read, since {table.name} is there. Read them with "
+            f"--format {one.key}, in a run of `tagloom update`",
         )
-        for what, key, tells in places
-        if tells(folder)
+        for one in (sidecars.FORMAT, embedded.FORMAT)
+        if one.detect(folder)
     ]

@@ -1,4 +1,4 @@
-"""XMP sidecars of a folder: reading them, and planning what tags would change in them."""
+"""XMP sidecars of a folder of pictures: finding them, reading them, and planning changes."""
 
 import hashlib
 import os
@@ -10,196 +10,19 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, AnnotationBuilder, InputWarning, Reading
+from tagloom.formats.annotations import Annotation
+from tagloom.formats.base import AnnotationBuilder, Format, InputWarning, Reading
 from tagloom.formats.metadata.xmp import read_packet, writable
 from tagloom.formats.metadata.xmp_merge import merge_packet, new_packet
 from tagloom.vision import Found, find_pictures
 
-# §§ sidecar_places
-# Which sidecar belongs to which picture, and whether it may be written.
-
-
-LARGEST_SIDECAR = 16 * 2**20
-# A raw picture or a film keeps its notes in IMG.xmp too, beside an IMG.jpg of the same moment.
+TITLE = "XMP sidecars"
+_LARGEST_SIDECAR = 16 * 2**20
+# A raw picture or a film has its metadata in IMG.xmp too, beside an IMG.jpg of the same moment.
 _TWINS = re.compile(
     r"\.(3fr|arw|avi|cr[23w]|dng|erf|kdc|mef|mos|mov|mp4|mrw|nef|nrw|orf|pef|raf|raw|rw2|sr[2fw]|x3f)",
     re.IGNORECASE,
 )
-
-
-class Belonging(NamedTuple):
-    """The sidecar of a picture.
-
-    Attributes
-    ----------
-    existing : str or None
-        The sidecar that is there, relative to the folder.
-    to_write : str
-        The one to write: `existing`, or else the picture's name with ".xmp".
-    remark : str
-        What is odd about it; empty as a rule.
-    """
-
-    existing: str | None
-    to_write: str
-    remark: str
-
-
-class SidecarPlaces:
-    """Finds the sidecars of the pictures in a folder.
-
-    `IMG.jpg.xmp` goes before `IMG.xmp`; `IMG.xmp` counts only where no second picture, raw picture
-    or film is called `IMG`.
-    """
-
-    def __init__(self, found: Found) -> None:
-        self.pictures = frozenset(found.pictures)
-        self.sidecars: dict[str, str] = {}
-        for item in sorted(found.others, reverse=True):
-            if is_sidecar(item):
-                # In sorted order ".XMP" comes first; ".xmp", the usual, is to win.
-                self.sidecars.setdefault(item[:-4], item)
-        self._sharing: dict[str, list[str]] = defaultdict(list)
-        for item in found.pictures:
-            self._sharing[_stem(item)].append(item)
-        for item in found.others:
-            if _TWINS.fullmatch(PurePosixPath(item).suffix):
-                self._sharing[_stem(item)].append(item)
-
-    def of(self, image: str) -> Belonging:
-        """Return the sidecar of a picture."""
-        usual = f"{image}.xmp"
-        stem = _stem(image)
-        long = self.sidecars.get(image)
-        short = self.sidecars.get(stem) if stem != image else None
-        sharing = [other for other in self._sharing.get(stem, ()) if other != image]
-        if long and short and not sharing:
-            return Belonging(long, long, f"{short} is there as well: only {long} is used")
-        if long or not short:
-            return Belonging(long, long or usual, "")
-        if sharing:
-            remark = f"{short} may belong to {sharing[0]} as well: it is not used, {usual} would be"
-            return Belonging(None, usual, remark)
-        return Belonging(short, short, "")
-
-    def orphans(self) -> list[str]:
-        """Return the sidecars that belong to no picture."""
-        stems = {_stem(image) for image in self.pictures}
-        return sorted(
-            item
-            for named, item in self.sidecars.items()
-            if named not in self.pictures and named not in stems
-        )
-
-
-def is_sidecar(item: str) -> bool:
-    """Tell whether a file is a sidecar by its name."""
-    name = item.rpartition("/")[2].lower()
-    return name.endswith(".xmp") and name != ".xmp"
-
-
-def _stem(item: str) -> str:
-    return item.removesuffix(PurePosixPath(item).suffix)
-
-
-def why_outside(folder: Path, item: str) -> str:
-    """Say why a relative path may not be written in a folder; empty if it may."""
-    steps = item.split("/")
-    if "\0" in item or any(step in ("", ".", "..") for step in steps) or Path(item).is_absolute():
-        return "it is no plain path inside the folder"
-    if os.sep != "/" and os.sep in item:
-        return "steps of a path are separated by forward slashes"
-    if not is_sidecar(item):
-        return "it is no sidecar by its name"
-    target = folder / item
-    if not target.parent.resolve().is_relative_to(folder.resolve()):
-        return "a link leads out of the folder"
-    if target.is_symlink():
-        return "it is a link; links are neither followed nor replaced"
-    if target.exists() and not target.is_file():
-        return "it is not a regular file"
-    return ""
-
-
-def sidecar_bytes(path: Path) -> bytes | None:
-    """Return what a sidecar holds, None if it is not there; refuse what is too large to be one."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(LARGEST_SIDECAR + 1)
-    except FileNotFoundError:
-        return None
-    if len(data) > LARGEST_SIDECAR:
-        raise InvalidInputError(
-            f"{path} is larger than {LARGEST_SIDECAR // 2**20} MiB, which no sidecar should be."
-        )
-    return data
-
-
-def chosen(found: Found, pictures: Iterable[str] | None) -> list[str]:
-    """Return the pictures that were asked for, all if none were named."""
-    return list(found.pictures if pictures is None else dict.fromkeys(pictures))
-
-
-# §§ main sidecars
-
-
-@dataclass(frozen=True)
-class SidecarChange:
-    """What would become of one sidecar.
-
-    Attributes
-    ----------
-    image, path : str
-        The picture and its sidecar, relative to the folder.
-    tags : tuple of str
-        All that were asked for.
-    added : tuple of str
-        Those that no field has yet. May be empty: then tags that stand in one field only are
-        written to the others.
-    before : str or None
-        The SHA-256 of the sidecar as it is, None if it would be created.
-    """
-
-    image: str
-    path: str
-    tags: tuple[str, ...]
-    added: tuple[str, ...]
-    before: str | None
-
-    def merged(self, data: bytes | None) -> bytes:
-        """Return the sidecar with the tags, given what it holds now."""
-        return new_packet(self.tags) if data is None else merge_packet(data, self.tags, self.path)
-
-
-@dataclass(frozen=True)
-class SidecarPlan:
-    """What would be written, and what not; iterates over its changes.
-
-    Attributes
-    ----------
-    folder : Path
-    changes : list of SidecarChange
-    refused : list of InputWarning
-        Pictures whose tags would not be written, and why.
-    warnings : list of InputWarning
-    """
-
-    folder: Path
-    changes: list[SidecarChange] = field(default_factory=list)
-    refused: list[InputWarning] = field(default_factory=list)
-    warnings: list[InputWarning] = field(default_factory=list)
-
-    def __iter__(self) -> Iterator[SidecarChange]:
-        return iter(self.changes)
-
-    def __len__(self) -> int:
-        return len(self.changes)
-
-
-def has_sidecars(folder: str | os.PathLike[str]) -> bool:
-    """Tell whether a picture in the folder has a sidecar."""
-    places = SidecarPlaces(find_pictures(folder))
-    return any(places.of(image).existing for image in places.pictures)
 
 
 def read_sidecars(folder: str | os.PathLike[str], pictures: Iterable[str] | None = None) -> Reading:
@@ -218,14 +41,29 @@ def read_sidecars(folder: str | os.PathLike[str], pictures: Iterable[str] | None
     for image in chosen(found, pictures):
         builder.images.setdefault(image)
         belonging = places.of(image)
-        if belonging.remark:
-            builder.note(image, belonging.remark)
+        if belonging.warning:
+            builder.warn(image, belonging.warning)
         if belonging.existing:
             _read_one(root, image, belonging.existing, builder)
     if pictures is None:
         for item in places.orphans():
-            builder.note(item, "no picture belongs to this sidecar: not read")
-    return builder.finish(root, "XMP sidecars", lists_absences=False)
+            builder.warn(item, "no picture belongs to this sidecar: not read")
+    return builder.finish(root, TITLE, lists_absences=False)
+
+
+def has_sidecars(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a picture in the folder has a sidecar."""
+    places = SidecarPlaces(find_pictures(folder))
+    return any(places.of(image).existing for image in places.pictures)
+
+
+FORMAT = Format.of_folder(
+    "xmp",
+    TITLE,
+    "a folder of pictures with files such as a.jpg.xmp beside them",
+    has_sidecars,
+    read_sidecars,
+)
 
 
 def _read_one(root: Path, image: str, item: str, builder: AnnotationBuilder) -> None:
@@ -233,20 +71,155 @@ def _read_one(root: Path, image: str, item: str, builder: AnnotationBuilder) -> 
         data = sidecar_bytes(root / item)
         tags = [] if data is None else read_packet(data, item).tags()
     except (OSError, InvalidInputError) as problem:
-        builder.note(item, f"not read: {problem}")
+        builder.warn(item, f"not read: {problem}")
         return
     for tag in tags:
         builder.add(Annotation(image, tag), item)
 
 
+def chosen(found: Found, pictures: Iterable[str] | None) -> list[str]:
+    """Return the given pictures, all if none are given."""
+    return list(found.pictures if pictures is None else dict.fromkeys(pictures))
+
+
+class Belonging(NamedTuple):
+    """The sidecar of a picture.
+
+    Attributes
+    ----------
+    existing : str or None
+        The sidecar in the folder, relative to it.
+    to_write : str
+        The one to write: `existing`, or else the picture's name with ".xmp".
+    warning : str
+        What is unusual about it; empty as a rule.
+    """
+
+    existing: str | None
+    to_write: str
+    warning: str
+
+
+class SidecarPlaces:
+    """Finds the sidecars of the pictures in a folder.
+
+    `IMG.jpg.xmp` takes precedence over `IMG.xmp`; `IMG.xmp` is used only where no second picture,
+    raw picture or film is called `IMG`.
+    """
+
+    def __init__(self, found: Found) -> None:
+        self.pictures = frozenset(found.pictures)
+        self.sidecars: dict[str, str] = {}
+        for item in sorted(found.others, reverse=True):
+            if is_sidecar(item):
+                # In reverse order ".xmp", the usual, comes before ".XMP".
+                self.sidecars.setdefault(item[:-4], item)
+        self._sharing: dict[str, list[str]] = defaultdict(list)
+        for item in found.pictures:
+            self._sharing[_stem(item)].append(item)
+        for item in found.others:
+            if _TWINS.fullmatch(PurePosixPath(item).suffix):
+                self._sharing[_stem(item)].append(item)
+
+    def of(self, image: str) -> Belonging:
+        """Return the sidecar of a picture."""
+        usual = f"{image}.xmp"
+        stem = _stem(image)
+        long = self.sidecars.get(image)
+        short = self.sidecars.get(stem) if stem != image else None
+        sharing = [other for other in self._sharing.get(stem, ()) if other != image]
+        if long and short and not sharing:
+            return Belonging(long, long, f"{short} exists as well: only {long} is used")
+        if long or not short:
+            return Belonging(long, long or usual, "")
+        if sharing:
+            warning = (
+                f"{short} may belong to {sharing[0]} as well: it is not used, {usual} would be"
+            )
+            return Belonging(None, usual, warning)
+        return Belonging(short, short, "")
+
+    def orphans(self) -> list[str]:
+        """Return the sidecars that belong to no picture."""
+        stems = {_stem(image) for image in self.pictures}
+        return sorted(
+            item
+            for named, item in self.sidecars.items()
+            if named not in self.pictures and named not in stems
+        )
+
+
+def is_sidecar(item: str) -> bool:
+    """Return whether a file is a sidecar by its name."""
+    name = item.rpartition("/")[2].lower()
+    return name.endswith(".xmp") and name != ".xmp"
+
+
+def _stem(item: str) -> str:
+    return item.removesuffix(PurePosixPath(item).suffix)
+
+
+@dataclass(frozen=True)
+class SidecarChange:
+    """A planned change of one sidecar.
+
+    Attributes
+    ----------
+    image, path : str
+        The picture and its sidecar, relative to the folder.
+    tags : tuple of str
+        All tags to add.
+    added : tuple of str
+        Those that no field has yet. May be empty: then tags of one field are copied to the
+        others.
+    before : str or None
+        The SHA-256 of the sidecar now, None if it will be created.
+    """
+
+    image: str
+    path: str
+    tags: tuple[str, ...]
+    added: tuple[str, ...]
+    before: str | None
+
+    def merged(self, data: bytes | None) -> bytes:
+        """Return the sidecar with the tags added, given its bytes now."""
+        return new_packet(self.tags) if data is None else merge_packet(data, self.tags, self.path)
+
+
+@dataclass(frozen=True)
+class SidecarPlan:
+    """What will be written and what not; iterates over its changes.
+
+    Attributes
+    ----------
+    folder : Path
+    changes : list of SidecarChange
+    refused : list of InputWarning
+        Pictures whose tags will not be written, and why.
+    warnings : list of InputWarning
+    """
+
+    folder: Path
+    changes: list[SidecarChange] = field(default_factory=list)
+    refused: list[InputWarning] = field(default_factory=list)
+    warnings: list[InputWarning] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[SidecarChange]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+
 def plan_sidecars(folder: str | os.PathLike[str], tags: Mapping[str, Sequence[str]]) -> SidecarPlan:
-    """Say what adding tags to pictures would change; nothing is written.
+    """Return what adding tags to pictures would change; nothing is written.
 
     Parameters
     ----------
     folder : path
     tags : mapping of str to sequence of str
-        For pictures, named relative to the folder, the tags to add.
+        The tags to add to each picture, named relative to the folder.
     """
     root = Path(folder)
     places = SidecarPlaces(find_pictures(root))
@@ -270,8 +243,8 @@ def _plan_one(plan: SidecarPlan, places: SidecarPlaces, image: str, wanted: Sequ
     if reason:
         plan.refused.append(InputWarning(belonging.to_write, f"not written: {reason}"))
         return
-    if belonging.remark:
-        plan.warnings.append(InputWarning(image, belonging.remark))
+    if belonging.warning:
+        plan.warnings.append(InputWarning(image, belonging.warning))
     try:
         change = _change(plan.folder, image, belonging.to_write, wanted)
     except (OSError, InvalidInputError) as problem:
@@ -292,6 +265,39 @@ def _change(root: Path, image: str, item: str, wanted: Sequence[str]) -> Sidecar
     return None if change.merged(data) == data else change
 
 
+def why_outside(folder: Path, item: str) -> str:
+    """Return why a relative path must not be written in a folder; empty if it may be."""
+    steps = item.split("/")
+    if "\0" in item or any(step in ("", ".", "..") for step in steps) or Path(item).is_absolute():
+        return "it is not a plain path inside the folder"
+    if os.sep != "/" and os.sep in item:
+        return "steps of a path are separated by forward slashes"
+    if not is_sidecar(item):
+        return "its name is not that of a sidecar"
+    target = folder / item
+    if not target.parent.resolve().is_relative_to(folder.resolve()):
+        return "a link leads out of the folder"
+    if target.is_symlink():
+        return "it is a link; links are neither followed nor replaced"
+    if target.exists() and not target.is_file():
+        return "it is not a regular file"
+    return ""
+
+
+def sidecar_bytes(path: Path) -> bytes | None:
+    """Return the bytes of a sidecar, None if there is none; refuse what is too large to be one."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_LARGEST_SIDECAR + 1)
+    except FileNotFoundError:
+        return None
+    if len(data) > _LARGEST_SIDECAR:
+        raise InvalidInputError(
+            f"{path} is larger than {_LARGEST_SIDECAR // 2**20} MiB, which no sidecar should be."
+        )
+    return data
+
+
 def sha256_of(data: bytes | None) -> str | None:
-    """Return the SHA-256 of a file's bytes, None where there is no file."""
+    """Return the SHA-256 of a file's bytes; None where there is no file."""
     return None if data is None else hashlib.sha256(data).hexdigest()

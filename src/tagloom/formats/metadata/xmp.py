@@ -1,21 +1,30 @@
-"""The keywords of one XMP packet."""
+"""The keywords of one XMP packet (ISO 16684-1), with the position of each element in its bytes.
+
+The parser is our own because tags are added without changing any other byte of a packet: a tree
+that is written out again would lose the layout, prefixes and encoding that other programs chose.
+"""
 
 import codecs
 import re
-import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.parsers import expat
 
 from tagloom.errors import InvalidInputError
+from tagloom.formats.base import normalize_name
+from tagloom.formats.xml import illegal_character, malformed
 
-# §§ xmp_text
-# The text of XMP packets: its encoding, what a tag may hold, how it is escaped.
-
-
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+XMPMETA = ("adobe:ns:meta/ xmpmeta", "adobe:ns:meta/ xapmeta")
+CONTAINERS = tuple(f"{RDF} {kind}" for kind in ("Bag", "Seq", "Alt"))
+ITEM = f"{RDF} li"
+# xmpmeta, RDF, Description, field, list, item, Description, value: nothing is deeper by the book.
+_DEEPEST = 8
+_MOST_ELEMENTS = 100_000
+# Possessive, so that a tag of many megabytes causes no backtracking.
+_START_TAG = re.compile(rb"<([^\s/>]++)(?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+>")
 _DECLARED = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPES = {
     "&": "&amp;",
     "<": "&lt;",
@@ -27,8 +36,297 @@ _ESCAPES = {
 }
 
 
+class Field(NamedTuple):
+    """A property that holds keywords.
+
+    Attributes
+    ----------
+    prefix, namespace, local : str
+        Its usual prefix and its name.
+    container : str
+        The kind of list that its owner writes.
+    separator : str
+        What separates the steps of a path; empty where keywords have no path.
+    """
+
+    prefix: str
+    namespace: str
+    local: str
+    container: str
+    separator: str
+
+    @property
+    def name(self) -> str:
+        """Return namespace and local name, as elements have them."""
+        return f"{self.namespace} {self.local}"
+
+
+FIELDS = (
+    Field("dc", "http://purl.org/dc/elements/1.1/", "subject", "Bag", ""),
+    Field("digiKam", "http://www.digikam.org/ns/1.0/", "TagsList", "Seq", "/"),
+    Field("lr", "http://ns.adobe.com/lightroom/1.0/", "hierarchicalSubject", "Bag", "|"),
+)
+_FIELD_NAMES = {field.name for field in FIELDS}
+
+
+@dataclass(slots=True)
+class Element:
+    """An element and its bytes: `data[start:end]`, with the content `data[inner:inner_end]`.
+
+    Attributes
+    ----------
+    name : str
+        Namespace and local name, separated by a blank.
+    written : str
+        The name as it is written, with its prefix.
+    attributes : dict
+        Names like `name`, values.
+    scope : dict
+        Every prefix that is declared here ("" is the default) and its namespace.
+    text : str
+        The text directly inside, without that of the children.
+    """
+
+    name: str
+    written: str
+    attributes: dict[str, str]
+    scope: dict[str, str]
+    start: int
+    inner: int
+    inner_end: int = -1
+    end: int = -1
+    text: str = ""
+    children: list["Element"] = field(default_factory=list)
+
+    def closes_itself(self, data: bytes) -> bool:
+        """Return whether it is written `<a/>`."""
+        return data[self.inner - 2 : self.inner] == b"/>"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a field is: an element, or an attribute of the description `element`."""
+
+    element: Element
+    is_attribute: bool
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A packet that was read.
+
+    Attributes
+    ----------
+    root : Element
+    descriptions : tuple of Element
+        Those of the picture, not of something inside a field.
+    places : dict
+        Where each of `FIELDS` is; by the book once at most.
+    """
+
+    root: Element
+    descriptions: tuple[Element, ...]
+    places: dict[Field, tuple[Place, ...]]
+
+    def entries(self, field: Field) -> list[str]:
+        """Return the entries of a field, unchanged and in their order."""
+        return [value for place in self.places[field] for value in place.values]
+
+    def tags(self) -> list[str]:
+        """Return the tags of all fields, each once; a path gives its last step."""
+        flat = {normalize_name(entry) for entry in self.entries(FIELDS[0])}
+        read = (tag_of(entry, field, flat) for field in FIELDS for entry in self.entries(field))
+        return list(dict.fromkeys(tag for tag in read if tag))
+
+
+def tag_of(entry: str, field: Field, flat: Iterable[str]) -> str:
+    """Return the tag that an entry of a field stands for.
+
+    A path stands for its last step. An entry that is one of the `flat` keywords is not a path:
+    "black/white" may be a keyword. Empty for an entry without a tag.
+
+    >>> tag_of("Scene/beach", FIELDS[1], ["beach"]), tag_of("b/w", FIELDS[1], ["b/w"])
+    ('beach', 'b/w')
+    """
+    whole = normalize_name(entry)
+    if not field.separator or whole in flat:
+        return whole
+    steps = [step for step in map(normalize_name, whole.split(field.separator)) if step]
+    return steps[-1] if steps else ""
+
+
+def read_packet(data: bytes, where: str) -> Packet:
+    """Read a packet; errors name `where`, line and column."""
+    # Programs that embed a packet may pad it with zeros.
+    return parsed_packet(packet_text(data, where).body.rstrip(b"\0"), where)
+
+
+def parsed_packet(body: bytes, where: str) -> Packet:
+    """Read a packet that has been converted to UTF-8."""
+    root = _parse_tree(body, where, _may_hold_keywords)
+    descriptions = tuple(
+        child
+        for rdf in rdf_elements(root)
+        for child in rdf.children
+        if child.name == f"{RDF} Description"
+    )
+    places = {field: tuple(_places(field, descriptions)) for field in FIELDS}
+    return Packet(root, descriptions, places)
+
+
+def rdf_elements(root: Element) -> list[Element]:
+    """Return `rdf:RDF`, which is the root or a child of `x:xmpmeta`."""
+    around = [root] if root.name not in XMPMETA else root.children
+    return [element for element in around if element.name == f"{RDF} RDF"]
+
+
+def _may_hold_keywords(elements: list[Element]) -> bool:
+    """Return whether to look into an element; other fields may have a dc:subject of their own."""
+    if len(elements) > _DEEPEST:
+        return False
+    under_description = len(elements) > 1 and elements[-2].name == f"{RDF} Description"
+    in_field = any(element.name in _FIELD_NAMES for element in elements)
+    return in_field or not under_description
+
+
+def _places(field: Field, descriptions: tuple[Element, ...]) -> Iterable[Place]:
+    for description in descriptions:
+        if field.name in description.attributes:
+            yield Place(description, True, (description.attributes[field.name],))
+        for child in description.children:
+            if child.name == field.name:
+                yield Place(child, False, tuple(_values(child)))
+
+
+def _values(element: Element) -> list[str]:
+    """Return the items of a list, or the only value of a field without a list."""
+    containers = [child for child in element.children if child.name in CONTAINERS]
+    if not containers:
+        value = _value(element)
+        return [value] if value.strip() else []
+    return [
+        _value(item) for container in containers for item in container.children if item.name == ITEM
+    ]
+
+
+def _value(element: Element) -> str:
+    """Return the text of an item; that of a qualified item is in `rdf:value`."""
+    if f"{RDF} value" in element.attributes:
+        return element.attributes[f"{RDF} value"]
+    for child in element.children:
+        if child.name == f"{RDF} value":
+            return child.text
+        if child.name == f"{RDF} Description":
+            return _value(child)
+    return element.text
+
+
+def _parse_tree(data: bytes, where: str, interesting: Callable[[list[Element]], bool]) -> Element:
+    """Return the root of well-formed UTF-8 XML; refuse document types and entities.
+
+    `interesting` is asked with the open elements, outermost first, whether to look into the last.
+    """
+    parser = expat.ParserCreate("utf-8", namespace_separator=" ")
+    parser.buffer_text = True
+    builder = _Builder(data, where, parser, interesting)
+    parser.StartNamespaceDeclHandler = builder.on_namespace
+    parser.StartElementHandler = builder.on_start
+    parser.EndElementHandler = builder.on_end
+    parser.CharacterDataHandler = builder.on_text
+    parser.StartDoctypeDeclHandler = builder.on_doctype
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as problem:
+        raise malformed(where, problem, "an XMP packet") from problem
+    assert builder.root is not None  # expat has refused a document without one
+    return builder.root
+
+
+class _Builder:
+    """Builds the tree from expat's events; skips the content of elements without interest."""
+
+    def __init__(
+        self,
+        data: bytes,
+        where: str,
+        parser: expat.XMLParserType,
+        interesting: Callable[[list[Element]], bool],
+    ) -> None:
+        self.data, self.where, self.parser = data, where, parser
+        self.interesting = interesting
+        self.open: list[Element] = []
+        self.texts: list[list[str]] = []
+        self.root: Element | None = None
+        self.skipped = 0
+        self.kept = 0
+        self.declared: dict[str, str] = {}
+
+    def on_namespace(self, prefix: str | None, namespace: str | None) -> None:
+        self.declared[prefix or ""] = namespace or ""
+
+    def on_start(self, name: str, attributes: dict[str, str]) -> None:
+        declared, self.declared = self.declared, {}
+        if self.skipped:
+            self.skipped += 1
+            return
+        outer = self.open[-1].scope if self.open else {}
+        start = self.parser.CurrentByteIndex
+        tag = _START_TAG.match(self.data, start)
+        if tag is None:
+            raise InvalidInputError(f"{self.where}: no start tag could be read at byte {start}.")
+        element = Element(
+            name,
+            tag[1].decode("utf-8"),
+            attributes,
+            {**outer, **declared} if declared else outer,
+            start,
+            tag.end(),
+        )
+        self._attach(element)
+
+    def _attach(self, element: Element) -> None:
+        self.kept += 1
+        if self.kept > _MOST_ELEMENTS:
+            raise InvalidInputError(
+                f"{self.where} holds more than {_MOST_ELEMENTS} elements where keywords are "
+                "expected; it is not read."
+            )
+        if self.open:
+            self.open[-1].children.append(element)
+        else:
+            self.root = element
+        self.open.append(element)
+        self.texts.append([])
+        if not self.interesting(self.open):
+            self.skipped = 1
+
+    def on_end(self, _: str) -> None:
+        if self.skipped:
+            self.skipped -= 1
+            if self.skipped:
+                return
+        element = self.open.pop()
+        element.text = "".join(self.texts.pop())
+        if element.closes_itself(self.data):
+            element.inner_end = element.end = element.inner
+        else:
+            element.inner_end = self.parser.CurrentByteIndex
+            element.end = self.data.index(b">", element.inner_end) + 1
+
+    def on_text(self, text: str) -> None:
+        if self.open and not self.skipped:
+            self.texts[-1].append(text)
+
+    def on_doctype(self, *_: object) -> None:
+        raise InvalidInputError(
+            f"{self.where}, line {self.parser.CurrentLineNumber}: a DOCTYPE. XMP has none, and it "
+            "is not read: remove it."
+        )
+
+
 class PacketText(NamedTuple):
-    """A packet as UTF-8, and what leads back to the bytes it was.
+    """A packet as UTF-8, with the encoding of the original.
 
     Attributes
     ----------
@@ -52,7 +350,7 @@ class PacketText(NamedTuple):
 
 
 def packet_text(data: bytes, where: str) -> PacketText:
-    """Decode a packet of UTF-8 or UTF-16, with or without a byte order mark; refuse all else."""
+    """Decode a packet in UTF-8 or UTF-16, with or without a byte order mark; refuse all else."""
     codec, mark = _encoding(data, where)
     try:
         body = data[len(mark) :].decode(codec).encode("utf-8")
@@ -66,14 +364,14 @@ def packet_text(data: bytes, where: str) -> PacketText:
     name = declared[1].decode("ascii") if declared else "utf-8"
     if not name.lower().replace("-", "").startswith(("utf8", "utf16")):
         raise InvalidInputError(
-            f"{where}, line 1: the encoding is said to be {name}. "
+            f"{where}, line 1: the declared encoding is {name}. "
             "Expected UTF-8 or UTF-16; save the file as one of these."
         )
     return PacketText(body, codec, mark)
 
 
 def _encoding(data: bytes, where: str) -> tuple[str, bytes]:
-    # The mark of UTF-32 begins with that of UTF-16.
+    # The byte order mark of UTF-32 begins with that of UTF-16.
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, b"<\0\0\0", b"\0\0\0<")):
         raise InvalidInputError(
             f"{where} is UTF-32. Expected UTF-8 or UTF-16; save the file as one of these."
@@ -89,353 +387,24 @@ def _encoding(data: bytes, where: str) -> tuple[str, bytes]:
     return unmarked.get(data[:2], "utf-8"), b""
 
 
-def clean(text: str) -> str:
-    """Return the form in which tags are compared: composed (NFC), no blanks at either end.
-
-    Letters keep their case: "Nice" and "nice" are two tags.
-
-    >>> clean(" cafe\u0301 ") == "café"
-    True
-    """
-    return unicodedata.normalize("NFC", text).strip()
-
-
-def illegal_character(text: str) -> str | None:
-    """Return the first character that no XML can hold, None if there is none."""
-    found = _ILLEGAL.search(text)
-    return found[0] if found else None
-
-
 def writable(tag: str) -> str:
-    """Return the clean form of a tag that is to be written; refuse what XML cannot hold."""
+    """Return the normalised form of a tag to write; refuse what XML cannot hold."""
     illegal = illegal_character(tag)
     if illegal is not None:
         raise InvalidInputError(
             f"The tag {tag!r} holds the character {illegal!r}, which XML cannot hold. "
             "Rename the tag."
         )
-    cleaned = clean(tag)
-    if not cleaned:
+    normalized = normalize_name(tag)
+    if not normalized:
         raise InvalidInputError(f"The tag {tag!r} is empty. A tag needs at least one character.")
-    return cleaned
+    return normalized
 
 
 def escaped(text: str) -> str:
-    """Return text as it may stand between two XML tags.
+    """Return text escaped for XML.
 
     >>> escaped("rock & roll")
     'rock &amp; roll'
     """
     return "".join(_ESCAPES.get(character, character) for character in text)
-
-
-# §§ xmp_tree
-# The elements of an XMP packet, with the bytes at which each begins and ends.
-
-
-MOST_ELEMENTS = 100_000
-# Possessive, so that a tag of many megabytes leaves no trail to go back on.
-_START_TAG = re.compile(rb"<([^\s/>]++)(?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+>")
-
-
-@dataclass(slots=True)
-class Element:
-    """An element and where it stands: `data[start:end]`, its content `data[inner:inner_end]`.
-
-    Attributes
-    ----------
-    name : str
-        Namespace and local name, separated by a blank.
-    written : str
-        The name as it is written, with its prefix.
-    attributes : dict
-        Names like `name`, values.
-    scope : dict
-        Every prefix that holds here ("" the default) and its namespace.
-    text : str
-        What is written directly inside, without the text of the children.
-    """
-
-    name: str
-    written: str
-    attributes: dict[str, str]
-    scope: dict[str, str]
-    start: int
-    inner: int
-    inner_end: int = -1
-    end: int = -1
-    text: str = ""
-    children: list["Element"] = field(default_factory=list)
-
-    def closes_itself(self, data: bytes) -> bool:
-        """Tell whether it is written `<a/>`."""
-        return data[self.inner - 2 : self.inner] == b"/>"
-
-
-class _Builder:
-    """Takes expat's events; what lies inside elements that are of no interest is passed over."""
-
-    def __init__(
-        self,
-        data: bytes,
-        where: str,
-        parser: expat.XMLParserType,
-        interesting: Callable[[list[Element]], bool],
-    ) -> None:
-        self.data, self.where, self.parser = data, where, parser
-        self.interesting = interesting
-        self.open: list[Element] = []
-        self.texts: list[list[str]] = []
-        self.root: Element | None = None
-        self.passed_over = 0
-        self.kept = 0
-        self.declared: dict[str, str] = {}
-
-    def on_namespace(self, prefix: str | None, namespace: str | None) -> None:
-        self.declared[prefix or ""] = namespace or ""
-
-    def on_start(self, name: str, attributes: dict[str, str]) -> None:
-        declared, self.declared = self.declared, {}
-        if self.passed_over:
-            self.passed_over += 1
-            return
-        outer = self.open[-1].scope if self.open else {}
-        start = self.parser.CurrentByteIndex
-        tag = _START_TAG.match(self.data, start)
-        if tag is None:
-            raise InvalidInputError(f"{self.where}: no start tag could be read at byte {start}.")
-        element = Element(
-            name,
-            tag[1].decode("utf-8"),
-            attributes,
-            {**outer, **declared} if declared else outer,
-            start,
-            tag.end(),
-        )
-        self._attach(element)
-
-    def _attach(self, element: Element) -> None:
-        self.kept += 1
-        if self.kept > MOST_ELEMENTS:
-            raise InvalidInputError(
-                f"{self.where} holds more than {MOST_ELEMENTS} elements where keywords are "
-                "expected; it is not read."
-            )
-        if self.open:
-            self.open[-1].children.append(element)
-        else:
-            self.root = element
-        self.open.append(element)
-        self.texts.append([])
-        if not self.interesting(self.open):
-            self.passed_over = 1
-
-    def on_end(self, _: str) -> None:
-        if self.passed_over:
-            self.passed_over -= 1
-            if self.passed_over:
-                return
-        element = self.open.pop()
-        element.text = "".join(self.texts.pop())
-        if element.closes_itself(self.data):
-            element.inner_end = element.end = element.inner
-        else:
-            element.inner_end = self.parser.CurrentByteIndex
-            element.end = self.data.index(b">", element.inner_end) + 1
-
-    def on_text(self, text: str) -> None:
-        if self.open and not self.passed_over:
-            self.texts[-1].append(text)
-
-    def on_doctype(self, *_: object) -> None:
-        raise InvalidInputError(
-            f"{self.where}, line {self.parser.CurrentLineNumber}: a DOCTYPE. XMP has none, and it "
-            "is not read: remove it."
-        )
-
-
-def parse_tree(data: bytes, where: str, interesting: Callable[[list[Element]], bool]) -> Element:
-    """Return the root of well-formed UTF-8 XML; refuse document types and entities.
-
-    `interesting` is asked with the open elements, outermost first, whether to look into the last.
-    """
-    parser = expat.ParserCreate("utf-8", namespace_separator=" ")
-    parser.buffer_text = True
-    builder = _Builder(data, where, parser, interesting)
-    parser.StartNamespaceDeclHandler = builder.on_namespace
-    parser.StartElementHandler = builder.on_start
-    parser.EndElementHandler = builder.on_end
-    parser.CharacterDataHandler = builder.on_text
-    parser.StartDoctypeDeclHandler = builder.on_doctype
-    try:
-        parser.Parse(data, True)
-    except expat.ExpatError as problem:
-        raise InvalidInputError(
-            f"{where}, line {problem.lineno}, column {problem.offset + 1}: malformed XML, "
-            f"{expat.ErrorString(problem.code)}. Expected an XMP packet."
-        ) from problem
-    assert builder.root is not None  # expat has refused a document without one
-    return builder.root
-
-
-# §§ main xmp
-
-
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-XMPMETA = ("adobe:ns:meta/ xmpmeta", "adobe:ns:meta/ xapmeta")
-CONTAINERS = tuple(f"{RDF} {kind}" for kind in ("Bag", "Seq", "Alt"))
-ITEM = f"{RDF} li"
-
-
-class Field(NamedTuple):
-    """A property that holds keywords.
-
-    Attributes
-    ----------
-    prefix, namespace, local : str
-        Its usual prefix and its name.
-    container : str
-        The kind of list that its owner writes.
-    separator : str
-        What stands between the steps of a path; empty where keywords have no path.
-    """
-
-    prefix: str
-    namespace: str
-    local: str
-    container: str
-    separator: str
-
-    @property
-    def name(self) -> str:
-        """Return namespace and local name, as elements have them."""
-        return f"{self.namespace} {self.local}"
-
-
-FIELDS = (
-    Field("dc", "http://purl.org/dc/elements/1.1/", "subject", "Bag", ""),
-    Field("digiKam", "http://www.digikam.org/ns/1.0/", "TagsList", "Seq", "/"),
-    Field("lr", "http://ns.adobe.com/lightroom/1.0/", "hierarchicalSubject", "Bag", "|"),
-)
-# xmpmeta, RDF, Description, field, list, item, Description, value: nothing is deeper by the book.
-_DEEPEST = 8
-_FIELD_NAMES = {field.name for field in FIELDS}
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a field stands: an element, or an attribute of the description `element`."""
-
-    element: Element
-    is_attribute: bool
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Packet:
-    """A packet that was read.
-
-    Attributes
-    ----------
-    root : Element
-    descriptions : tuple of Element
-        Those that speak of the picture, not of something inside a field.
-    places : dict
-        For each of `FIELDS` where it stands; by the book once at most.
-    """
-
-    root: Element
-    descriptions: tuple[Element, ...]
-    places: dict[Field, tuple[Place, ...]]
-
-    def entries(self, field: Field) -> list[str]:
-        """Return what a field holds, as it stands, in its order."""
-        return [value for place in self.places[field] for value in place.values]
-
-    def tags(self) -> list[str]:
-        """Return the tags of all fields, each once; of a path its last step."""
-        flat = {clean(entry) for entry in self.entries(FIELDS[0])}
-        read = (tag_of(entry, field, flat) for field in FIELDS for entry in self.entries(field))
-        return list(dict.fromkeys(tag for tag in read if tag))
-
-
-def tag_of(entry: str, field: Field, flat: Iterable[str]) -> str:
-    """Return the tag that an entry of a field stands for.
-
-    A path stands for its last step. But what stands among the `flat` keywords as it is, is no path:
-    "black/white" may be a keyword. Empty where the entry says nothing.
-
-    >>> tag_of("Scene/beach", FIELDS[1], ["beach"]), tag_of("b/w", FIELDS[1], ["b/w"])
-    ('beach', 'b/w')
-    """
-    whole = clean(entry)
-    if not field.separator or whole in flat:
-        return whole
-    steps = [step for step in map(clean, whole.split(field.separator)) if step]
-    return steps[-1] if steps else ""
-
-
-def read_packet(data: bytes, where: str) -> Packet:
-    """Read a packet: `InvalidInputError` with `where`, line and column for what is no XML."""
-    # Writers that embed a packet may fill the room that was set aside for it with zeros.
-    return parsed_packet(packet_text(data, where).body.rstrip(b"\0"), where)
-
-
-def parsed_packet(body: bytes, where: str) -> Packet:
-    """Read a packet that has been brought to UTF-8."""
-    root = parse_tree(body, where, _may_hold_keywords)
-    descriptions = tuple(
-        child
-        for rdf in rdf_elements(root)
-        for child in rdf.children
-        if child.name == f"{RDF} Description"
-    )
-    places = {field: tuple(_places(field, descriptions)) for field in FIELDS}
-    return Packet(root, descriptions, places)
-
-
-def rdf_elements(root: Element) -> list[Element]:
-    """Return `rdf:RDF`, which is the root or a child of `x:xmpmeta`."""
-    around = [root] if root.name not in XMPMETA else root.children
-    return [element for element in around if element.name == f"{RDF} RDF"]
-
-
-def _may_hold_keywords(elements: list[Element]) -> bool:
-    """Pass over other fields: they may be large, and have a dc:subject of their own."""
-    if len(elements) > _DEEPEST:
-        return False
-    under_description = len(elements) > 1 and elements[-2].name == f"{RDF} Description"
-    in_field = any(element.name in _FIELD_NAMES for element in elements)
-    return in_field or not under_description
-
-
-def _places(field: Field, descriptions: tuple[Element, ...]) -> Iterable[Place]:
-    for description in descriptions:
-        if field.name in description.attributes:
-            yield Place(description, True, (description.attributes[field.name],))
-        for child in description.children:
-            if child.name == field.name:
-                yield Place(child, False, tuple(_values(child)))
-
-
-def _values(element: Element) -> list[str]:
-    """Return the items of a list, or the one value of a field that has no list."""
-    containers = [child for child in element.children if child.name in CONTAINERS]
-    if not containers:
-        value = _value(element)
-        return [value] if value.strip() else []
-    return [
-        _value(item) for container in containers for item in container.children if item.name == ITEM
-    ]
-
-
-def _value(element: Element) -> str:
-    """Return the text of an item, which may be qualified and then stands in `rdf:value`."""
-    if f"{RDF} value" in element.attributes:
-        return element.attributes[f"{RDF} value"]
-    for child in element.children:
-        if child.name == f"{RDF} value":
-            return child.text
-        if child.name == f"{RDF} Description":
-            return _value(child)
-    return element.text

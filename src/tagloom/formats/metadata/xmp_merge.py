@@ -1,10 +1,11 @@
-"""Add tags to an XMP packet; every byte that is not part of the keywords stays as it was."""
+"""Add tags to an XMP packet; every byte that is not part of the keywords stays unchanged."""
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tagloom.errors import InvalidInputError
+from tagloom.formats.base import normalize_name
 from tagloom.formats.metadata.xmp import (
     CONTAINERS,
     FIELDS,
@@ -15,123 +16,15 @@ from tagloom.formats.metadata.xmp import (
     Field,
     Packet,
     Place,
-    clean,
     escaped,
     packet_text,
     parsed_packet,
     rdf_elements,
+    tag_of,
     writable,
 )
-from tagloom.formats.metadata.xmp import tag_of as read_as
-
-# §§ xmp_splice
-# Changes to the text of a packet that leave every other byte where it was.
-
 
 _BLANK_BEFORE = re.compile(rb">([ \t\r\n]*)\Z")
-
-
-class Edit(NamedTuple):
-    """Replace `data[start:end]` by `text`."""
-
-    start: int
-    end: int
-    text: str
-
-
-def spliced(data: bytes, edits: Iterable[Edit]) -> bytes:
-    """Return the data with all edits made; they may touch, but not overlap."""
-    pieces, at = [], 0
-    for edit in sorted(edits, key=lambda edit: edit.start):
-        pieces += [data[at : edit.start], edit.text.encode("utf-8")]
-        at = edit.end
-    return b"".join([*pieces, data[at:]])
-
-
-def content(data: bytes, element: Element, at: int, text: str) -> Edit:
-    """Put text inside an element, at `at` or, where it is written `<a/>`, by opening it."""
-    if element.closes_itself(data):
-        return Edit(element.end - 2, element.end, f">{text}</{element.written}>")
-    return Edit(at, at, text)
-
-
-def blank_before(data: bytes, position: int) -> str:
-    """Return the white space between a tag and the tag before it: how the file is indented."""
-    found = _BLANK_BEFORE.search(data[max(0, position - 200) : position])
-    return found[1].decode("ascii") if found else ""
-
-
-def qualified(scope: dict[str, str], namespace: str, local: str, prefix: str) -> tuple[str, str]:
-    """Return a name as it is to be written in a scope, and the declaration that it needs there."""
-    held = [known for known, meant in scope.items() if meant == namespace]
-    if held:
-        chosen = prefix if prefix in held else max(held)
-        return (f"{chosen}:{local}" if chosen else local), ""
-    return f"{prefix}:{local}", f' xmlns:{prefix}="{namespace}"'
-
-
-def new_list(scope: dict[str, str], kind: str, entries: Sequence[str], indent: str) -> str:
-    """Return a whole list of entries, indented like the lines around it."""
-    list_name, declaration = qualified(scope, RDF, kind, "rdf")
-    item_name = list_name.removesuffix(kind) + "li"
-    step = f"{indent} " if indent else ""
-    items = "".join(
-        f"{step and step + ' '}<{item_name}>{escaped(entry)}</{item_name}>" for entry in entries
-    )
-    return f"{step}<{list_name}{declaration}>{items}{step}</{list_name}>{indent}"
-
-
-def new_field(scope: dict[str, str], field: Field, entries: Sequence[str], indent: str) -> str:
-    """Return a field that is not there yet."""
-    name, declaration = qualified(scope, field.namespace, field.local, field.prefix)
-    inside = new_list(scope, field.container, entries, indent)
-    return f"{indent}<{name}{declaration}>{inside}</{name}>"
-
-
-def longer_field(
-    data: bytes, place: Place, field: Field, entries: Sequence[str], where: str
-) -> list[Edit]:
-    """Return the edits that add entries to a field which stands as an element."""
-    element = place.element
-    lists = [child for child in element.children if child.name in CONTAINERS]
-    if lists:
-        return [_longer_list(data, lists[0], entries)]
-    if element.children or any(name.startswith(f"{RDF} ") for name in element.attributes):
-        raise InvalidInputError(
-            f"{where}: {element.written} stands in a form to which nothing can be added. "
-            "Expected rdf:Bag, rdf:Seq or plain text in it; add a keyword with the program that "
-            "wrote the file, or remove the field."
-        )
-    indent = blank_before(data, element.start)
-    whole = new_list(element.scope, field.container, [*place.values, *entries], indent)
-    if element.closes_itself(data):
-        return [content(data, element, element.end, whole)]
-    return [Edit(element.inner, element.inner_end, whole)]
-
-
-def _longer_list(data: bytes, element: Element, entries: Sequence[str]) -> Edit:
-    stem, colon, _ = element.written.rpartition(":")
-    name = f"{stem}{colon}li"
-    items = [child for child in element.children if child.name == ITEM]
-    lead = blank_before(data, items[-1].start) if items else ""
-    text = "".join(f"{lead}<{name}>{escaped(entry)}</{name}>" for entry in entries)
-    return content(data, element, items[-1].end if items else element.inner, text)
-
-
-def without_attribute(data: bytes, element: Element, field: Field) -> Edit:
-    """Take out the attribute form of a field, with the white space before it."""
-    tag = data[element.start : element.inner]
-    prefixes = {known for known, meant in element.scope.items() if meant == field.namespace}
-    for found in re.finditer(rb"\s+([^\s=\"'<>]+)\s*=\s*(?:\"[^\"]*\"|'[^']*')", tag):
-        prefix, _, local = found[1].decode("utf-8").rpartition(":")
-        if local == field.local and prefix in prefixes:
-            return Edit(element.start + found.start(), element.start + found.end(), "")
-    raise AssertionError(f"{field.local} is an attribute of {element.written}")
-
-
-# §§ main xmp_merge
-
-
 _EMPTY = (
     '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>\n'
     '<x:xmpmeta xmlns:x="adobe:ns:meta/">\n'
@@ -144,23 +37,23 @@ _EMPTY = (
 
 
 def new_packet(tags: Iterable[str]) -> bytes:
-    """Return a packet that holds these tags in all three fields, and nothing else."""
+    """Return a packet with these tags in all three fields, and nothing else."""
     return merge_packet(_EMPTY, tags, "a new packet")
 
 
 def merge_packet(data: bytes, tags: Iterable[str], where: str) -> bytes:
     """Add tags to a packet.
 
-    Afterwards each of the three fields holds all tags, those of the packet and the new ones, for
-    programs read one or another of them. A path that is there ("Scene/beach") is kept, stands for
-    its last step, and is carried over to a field that lacks it. No tags: the same bytes.
+    Afterwards each of the three fields holds all tags, those of the packet and the new ones, since
+    programs read one or another of them. An existing path ("Scene/beach") is kept, stands for its
+    last step, and is copied to a field that lacks it. Without tags the bytes are the same.
 
     Parameters
     ----------
     data : bytes
         UTF-8 or UTF-16.
     tags : iterable of str
-        Compared as `clean` has them; a character that XML cannot hold is refused.
+        Compared after `normalize_name`; a character that XML cannot hold is refused.
     where : str
         What messages call the packet.
     """
@@ -172,15 +65,15 @@ def merge_packet(data: bytes, tags: Iterable[str], where: str) -> bytes:
     edits = _edits(text.body, packet, wanted, where)
     if not edits:
         return data
-    merged = spliced(text.body, edits)
+    merged = _spliced(text.body, edits)
     _check(parsed_packet(merged, where), {*packet.tags(), *wanted}, where)
     return text.restored(merged)
 
 
 def _check(packet: Packet, expected: set[str], where: str) -> None:
-    """Hold the merge to its promise before anything is written."""
+    """Check that every field holds all tags before anything is written."""
     for field in FIELDS:
-        held = {read_as(entry, field, expected) for entry in packet.entries(field)} - {""}
+        held = {tag_of(entry, field, expected) for entry in packet.entries(field)} - {""}
         if held != expected:
             raise InvalidInputError(
                 f"{where}: {field.prefix}:{field.local} would hold {sorted(held)} after merging, "
@@ -189,18 +82,26 @@ def _check(packet: Packet, expected: set[str], where: str) -> None:
             )
 
 
-def _edits(data: bytes, packet: Packet, wanted: Sequence[str], where: str) -> list[Edit]:
+class _Edit(NamedTuple):
+    """Replace `data[start:end]` by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def _edits(data: bytes, packet: Packet, wanted: Sequence[str], where: str) -> list[_Edit]:
     missing = _missing(packet, wanted)
-    edits: list[Edit] = []
+    edits: list[_Edit] = []
     absent: dict[Field, list[str]] = {}
     for field, entries in missing.items():
         elements = [place for place in packet.places[field] if not place.is_attribute]
         if elements:
-            edits += longer_field(data, elements[0], field, entries, where)
+            edits += _longer_field(data, elements[0], field, entries, where)
             continue
         # A property may not be both attribute and element: the attribute becomes an element.
         attributes = packet.places[field]
-        edits += [without_attribute(data, place.element, field) for place in attributes]
+        edits += [_without_attribute(data, place.element, field) for place in attributes]
         absent[field] = [*packet.entries(field), *entries]
     if absent:
         edits.append(_new_fields(data, packet, absent, where))
@@ -208,21 +109,21 @@ def _edits(data: bytes, packet: Packet, wanted: Sequence[str], where: str) -> li
 
 
 def _missing(packet: Packet, wanted: Sequence[str]) -> dict[Field, list[str]]:
-    """Return what each field lacks, as it is to be written there."""
+    """Return the entries that each field lacks."""
     everything = list(dict.fromkeys([*packet.tags(), *wanted]))
     flat = set(everything)
     paths = [
-        [clean(step) for step in entry.split(field.separator)]
+        [normalize_name(step) for step in entry.split(field.separator)]
         for field in FIELDS[1:]
         for entry in packet.entries(field)
-        if clean(entry) not in flat
+        if normalize_name(entry) not in flat
     ]
-    # A path that ends in the tag says more about it than one that passes through it.
+    # Prefer a path that ends in the tag to one that passes through it.
     starts = {step: path[: at + 1] for path in paths for at, step in enumerate(path)}
     starts |= {path[-1]: path for path in paths}
     missing = {}
     for field in FIELDS:
-        held = {read_as(entry, field, flat) for entry in packet.entries(field)}
+        held = {tag_of(entry, field, flat) for entry in packet.entries(field)}
         lacking = [tag for tag in everything if tag not in held]
         if lacking:
             missing[field] = [_entry(tag, field, starts.get(tag, []), flat) for tag in lacking]
@@ -230,34 +131,34 @@ def _missing(packet: Packet, wanted: Sequence[str]) -> dict[Field, list[str]]:
 
 
 def _entry(tag: str, field: Field, path: list[str], flat: set[str]) -> str:
-    """Return the path of a tag where the field has paths and would read it as this tag."""
+    """Return the path of a tag if the field has paths and reads it as this tag; else the tag."""
     if field.separator and not any(field.separator in step for step in path):
         entry = field.separator.join(path)
-        if read_as(entry, field, flat) == tag:
+        if tag_of(entry, field, flat) == tag:
             return entry
     return tag
 
 
-def _new_fields(data: bytes, packet: Packet, absent: dict[Field, list[str]], where: str) -> Edit:
+def _new_fields(data: bytes, packet: Packet, absent: dict[Field, list[str]], where: str) -> _Edit:
     if not packet.descriptions:
         return _new_description(data, packet.root, absent, where)
     home = _home(packet)
     if home.children:
-        indent = blank_before(data, home.children[-1].start)
+        indent = _blank_before(data, home.children[-1].start)
         at = home.children[-1].end
     else:
-        indent = f"{blank_before(data, home.start) or _line_end(data)} "
+        indent = f"{_blank_before(data, home.start) or _line_end(data)} "
         at = home.inner
     text = "".join(
-        new_field(home.scope, field, entries, indent) for field, entries in absent.items()
+        _new_field(home.scope, field, entries, indent) for field, entries in absent.items()
     )
     if home.closes_itself(data):
         text += indent[:-1]
-    return content(data, home, at, text)
+    return _insert(data, home, at, text)
 
 
 def _home(packet: Packet) -> Element:
-    """Return the description that holds keywords already, else the first."""
+    """Return the first description with keywords, else the first."""
     for description in packet.descriptions:
         names = {*description.attributes, *(child.name for child in description.children)}
         if any(field.name in names for field in FIELDS):
@@ -267,25 +168,25 @@ def _home(packet: Packet) -> Element:
 
 def _new_description(
     data: bytes, root: Element, absent: dict[Field, list[str]], where: str
-) -> Edit:
-    """Return a description where there is none, with the rdf:RDF around it if that is not there."""
+) -> _Edit:
+    """Return a new description, inside a new rdf:RDF where there is none."""
     around = next(iter(rdf_elements(root)), root)
     if around is root and root.name not in (*XMPMETA, f"{RDF} RDF"):
         raise InvalidInputError(
             f"{where}, line 1: the first element is {root.written}. Expected x:xmpmeta or rdf:RDF: "
             "this is not an XMP packet."
         )
-    name, declaration = qualified(around.scope, RDF, "Description", "rdf")
+    name, declaration = _qualified(around.scope, RDF, "Description", "rdf")
     scope = {**around.scope, name.rpartition(":")[0]: RDF}
     end = _line_end(data)
     fields = "".join(
-        new_field(scope, field, entries, f"{end}   ") for field, entries in absent.items()
+        _new_field(scope, field, entries, f"{end}   ") for field, entries in absent.items()
     )
     prefix = name.removesuffix("Description")
     text = f"{end}  <{name}{declaration} {_about(prefix, scope)}>{fields}{end}  </{name}>{end}"
     if around.name in XMPMETA:
         text = f'{end} <rdf:RDF xmlns:rdf="{RDF}">{text} </rdf:RDF>{end}'
-    return content(data, around, around.inner, text)
+    return _insert(data, around, around.inner, text)
 
 
 def _about(prefix: str, scope: dict[str, str]) -> str:
@@ -298,3 +199,93 @@ def _about(prefix: str, scope: dict[str, str]) -> str:
 
 def _line_end(data: bytes) -> str:
     return "\r\n" if b"\r\n" in data else "\n"
+
+
+def _new_field(scope: dict[str, str], field: Field, entries: Sequence[str], indent: str) -> str:
+    """Return a new field."""
+    name, declaration = _qualified(scope, field.namespace, field.local, field.prefix)
+    inside = _new_list(scope, field.container, entries, indent)
+    return f"{indent}<{name}{declaration}>{inside}</{name}>"
+
+
+def _new_list(scope: dict[str, str], kind: str, entries: Sequence[str], indent: str) -> str:
+    """Return a list of entries, indented like the lines around it."""
+    list_name, declaration = _qualified(scope, RDF, kind, "rdf")
+    item_name = list_name.removesuffix(kind) + "li"
+    step = f"{indent} " if indent else ""
+    items = "".join(
+        f"{step and step + ' '}<{item_name}>{escaped(entry)}</{item_name}>" for entry in entries
+    )
+    return f"{step}<{list_name}{declaration}>{items}{step}</{list_name}>{indent}"
+
+
+def _longer_field(
+    data: bytes, place: Place, field: Field, entries: Sequence[str], where: str
+) -> list[_Edit]:
+    """Return the edits that add entries to a field that is an element."""
+    element = place.element
+    lists = [child for child in element.children if child.name in CONTAINERS]
+    if lists:
+        return [_longer_list(data, lists[0], entries)]
+    if element.children or any(name.startswith(f"{RDF} ") for name in element.attributes):
+        raise InvalidInputError(
+            f"{where}: {element.written} has a form to which nothing can be added. "
+            "Expected rdf:Bag, rdf:Seq or plain text in it; add a keyword with the program that "
+            "wrote the file, or remove the field."
+        )
+    indent = _blank_before(data, element.start)
+    whole = _new_list(element.scope, field.container, [*place.values, *entries], indent)
+    if element.closes_itself(data):
+        return [_insert(data, element, element.end, whole)]
+    return [_Edit(element.inner, element.inner_end, whole)]
+
+
+def _longer_list(data: bytes, element: Element, entries: Sequence[str]) -> _Edit:
+    stem, colon, _ = element.written.rpartition(":")
+    name = f"{stem}{colon}li"
+    items = [child for child in element.children if child.name == ITEM]
+    lead = _blank_before(data, items[-1].start) if items else ""
+    text = "".join(f"{lead}<{name}>{escaped(entry)}</{name}>" for entry in entries)
+    return _insert(data, element, items[-1].end if items else element.inner, text)
+
+
+def _without_attribute(data: bytes, element: Element, field: Field) -> _Edit:
+    """Remove the attribute form of a field, with the white space before it."""
+    tag = data[element.start : element.inner]
+    prefixes = {known for known, meant in element.scope.items() if meant == field.namespace}
+    for found in re.finditer(rb"\s+([^\s=\"'<>]+)\s*=\s*(?:\"[^\"]*\"|'[^']*')", tag):
+        prefix, _, local = found[1].decode("utf-8").rpartition(":")
+        if local == field.local and prefix in prefixes:
+            return _Edit(element.start + found.start(), element.start + found.end(), "")
+    raise AssertionError(f"{field.local} is an attribute of {element.written}")
+
+
+def _insert(data: bytes, element: Element, at: int, text: str) -> _Edit:
+    """Insert text in an element, at `at` or, where it is written `<a/>`, by opening it."""
+    if element.closes_itself(data):
+        return _Edit(element.end - 2, element.end, f">{text}</{element.written}>")
+    return _Edit(at, at, text)
+
+
+def _blank_before(data: bytes, position: int) -> str:
+    """Return the white space between a tag and the tag before it: the indentation."""
+    found = _BLANK_BEFORE.search(data[max(0, position - 200) : position])
+    return found[1].decode("ascii") if found else ""
+
+
+def _qualified(scope: dict[str, str], namespace: str, local: str, prefix: str) -> tuple[str, str]:
+    """Return a name as written in a scope, and the declaration that it needs there."""
+    held = [known for known, meant in scope.items() if meant == namespace]
+    if held:
+        chosen = prefix if prefix in held else max(held)
+        return (f"{chosen}:{local}" if chosen else local), ""
+    return f"{prefix}:{local}", f' xmlns:{prefix}="{namespace}"'
+
+
+def _spliced(data: bytes, edits: Iterable[_Edit]) -> bytes:
+    """Return the data with all edits made; edits must not overlap."""
+    pieces, at = [], 0
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        pieces += [data[at : edit.start], edit.text.encode("utf-8")]
+        at = edit.end
+    return b"".join([*pieces, data[at:]])

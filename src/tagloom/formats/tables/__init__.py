@@ -1,1 +1,1 @@
-"""Tables."""
+"""Tables of tags: CSV in four forms, and JSON lines."""

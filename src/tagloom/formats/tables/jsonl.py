@@ -6,105 +6,127 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import (
-    Annotation,
+from tagloom.formats.annotations import Annotation
+from tagloom.formats.base import (
     AnnotationBuilder,
     Reading,
-    Spellings,
-    tidy_picture,
+    TagNames,
+    WarningCounter,
+    normalize_picture,
 )
-from tagloom.formats.tables.csv import NO_PICTURE, NO_TAG, PICTURE, TAG, TAGS, Counts, plain
-from tagloom.formats.tables.text import read_text
+from tagloom.formats.tables.columns import NO_PICTURE, NO_TAG, PICTURE, TAG, TAGS, plain
+from tagloom.formats.tables.forms import table_format
+from tagloom.formats.text import Text, read_text
 
 TITLE = "JSON lines"
 ABSENT, UNKNOWN, VOCABULARY = "absent", "unknown", "vocabulary"
-SUGGESTED, NOT_SUGGESTED = "suggested", "suggested_absent"
+SUGGESTED, SUGGESTED_ABSENT = "suggested", "suggested_absent"
 _PRESENT = (*TAGS, *TAG)
 _EXAMPLE = '{"file_name": "a.jpg", "tags": ["sea"]}'
+_EXTENSIONS = (".jsonl", ".ndjson")
 
 
 def read_jsonl(path: str | Path) -> Reading:
     """Read lines such as `{"file_name": "a.jpg", "tags": ["sea"]}`.
 
-    `absent` may list tags that the picture has not, `unknown` tags that are left open, and
-    `vocabulary` tags that need be on no picture; `suggested` gives a machine's probability for
-    each tag, `suggested_absent` that for its absence. Other keys are not used, and remarked on.
+    `absent` may list tags that the picture does not have, `unknown` tags that are undecided, and
+    `vocabulary` tags that need not be on any picture; `suggested` gives a machine's probability
+    for each tag, `suggested_absent` that of its absence. Other keys are ignored with a warning.
     """
     text = read_text(Path(path))
-    builder, counts, spellings = AnnotationBuilder(), Counts(), Spellings()
-    text.note_guess(builder)
-    says_absent = False
+    builder, counter, names = AnnotationBuilder(), WarningCounter(), TagNames()
+    text.warn_of_guess(builder)
+    lists_absences = False
     for number, line in enumerate(text.lines(), 1):
         if not line or line.isspace():
             continue
         where = f"{text.path}, line {number}"
         given = _object(line, where)
-        says_absent = says_absent or ABSENT in given
-        _gather(given, where, builder, counts, spellings)
-    spellings.note(builder, str(text.path))
-    counts.note(builder)
-    return builder.finish(text.path, TITLE, lists_absences=says_absent, encoding=text.encoding)
+        lists_absences = lists_absences or ABSENT in given
+        _add_object(given, where, builder, counter, names)
+    names.add_to(builder, str(text.path))
+    counter.add_to(builder)
+    return builder.finish(text.path, TITLE, lists_absences=lists_absences, encoding=text.encoding)
 
 
-def picture_key(given: dict[str, Any]) -> str | None:
+def _is_jsonl(text: Text) -> bool:
+    """Return whether the first line is a JSON object that names a picture."""
+    first = next(line for line in text.lines() if line.strip())
+    try:
+        return _picture_key(_parse(first)) is not None
+    except (ValueError, RecursionError):
+        # The reader reports a broken line with its place, which helps more than no format at all.
+        return text.path.suffix.lower() in _EXTENSIONS
+
+
+FORMAT = table_format(
+    "jsonl",
+    TITLE,
+    'lines such as {"file_name": "a.jpg", "tags": ["sea"]}',
+    _is_jsonl,
+    read_jsonl,
+)
+
+
+def _picture_key(given: dict[str, Any]) -> str | None:
     """Return the key under which an object names its picture."""
     return next((key for key in given if plain(key) in PICTURE), None)
 
 
-def parsed_object(line: str) -> dict[str, Any]:
-    """Return the JSON object that a line is; `ValueError` if it is none."""
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        return _parse(line)
+    except json.JSONDecodeError as problem:
+        raise InvalidInputError(
+            f"{where}, column {problem.colno}: expected a JSON object such as {_EXAMPLE} on a "
+            f"line of its own, found otherwise ({problem.msg}). Correct or remove the line."
+        ) from problem
+    except (ValueError, RecursionError) as problem:
+        raise InvalidInputError(
+            f"{where}, column 1: expected a JSON object such as {_EXAMPLE} on a line of its own; "
+            f"{problem}. Correct or remove the line."
+        ) from problem
+
+
+def _parse(line: str) -> dict[str, Any]:
+    """Return the JSON object of a line; `ValueError` if there is none."""
     given = _DECODER.decode(line)
     if not isinstance(given, dict):
         raise ValueError(f"it is {type(given).__name__}, not an object")
     return given
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     given = dict(pairs)
     if len(given) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {repeated!r} is twice in one object")
     return given
 
 
 # Made once: json.loads would make a new one for every line.
-_DECODER = json.JSONDecoder(object_pairs_hook=_once)
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeated_keys)
 
 
-def _object(line: str, where: str) -> dict[str, Any]:
-    try:
-        return parsed_object(line)
-    except json.JSONDecodeError as problem:
-        raise InvalidInputError(
-            f"{where}, column {problem.colno}: expected a JSON object such as {_EXAMPLE} on a "
-            f"line of its own, found otherwise ({problem.msg}). Mend or remove the line."
-        ) from problem
-    except (ValueError, RecursionError) as problem:
-        raise InvalidInputError(
-            f"{where}, column 1: expected a JSON object such as {_EXAMPLE} on a line of its own; "
-            f"{problem}. Mend or remove the line."
-        ) from problem
-
-
-def _gather(
+def _add_object(
     given: dict[str, Any],
     where: str,
     builder: AnnotationBuilder,
-    counts: Counts,
-    spellings: Spellings,
+    counter: WarningCounter,
+    names: TagNames,
 ) -> None:
-    key = picture_key(given)
-    image = "" if key is None else tidy_picture(_text(given[key], f"{where}, key {key!r}"))
+    key = _picture_key(given)
+    image = "" if key is None else normalize_picture(_text(given[key], f"{where}, key {key!r}"))
     if image:
         builder.images.setdefault(image)
     elif set(given) != {VOCABULARY}:
-        counts.add(NO_PICTURE, where)
+        counter.add(where, NO_PICTURE)
         return
-    for used, written, present, confidence in _said(given, key, where, counts):
-        tag = spellings.tidy(written)
+    for used, written, present, confidence in _entries(given, key, where, counter):
+        tag = names.normalize(written)
         if not tag:
-            counts.add(NO_TAG, where)
+            counter.add(where, NO_TAG)
         elif used == VOCABULARY:
             builder.tags.setdefault(tag)
         elif used == UNKNOWN:
@@ -113,20 +135,20 @@ def _gather(
             builder.add(Annotation(image, tag, present, confidence), where)
 
 
-def _said(
-    given: dict[str, Any], picture: str | None, where: str, counts: Counts
+def _entries(
+    given: dict[str, Any], picture: str | None, where: str, counter: WarningCounter
 ) -> Iterator[tuple[str, str, bool, float | None]]:
     """Yield key, tag, presence and confidence."""
     for key, value in given.items():
         name, place = plain(key), f"{where}, key {key!r}"
-        if name in {SUGGESTED, NOT_SUGGESTED}:
+        if name in {SUGGESTED, SUGGESTED_ABSENT}:
             for tag, probability in _probabilities(value, place).items():
                 yield name, tag, name == SUGGESTED, probability
         elif name in _PRESENT or name in {ABSENT, UNKNOWN, VOCABULARY}:
             for tag in _tags(value, place):
                 yield name, tag, name in _PRESENT, None
         elif key != picture:
-            counts.add(f"lines have a key {key!r}, which says nothing of tags: not used", where)
+            counter.add(where, f"the key {key!r} is not about tags: not used")
 
 
 def _text(value: Any, place: str) -> str:

@@ -1,102 +1,76 @@
-"""Long CSV: one row for each picture and tag, with present, absent or a machine's probability."""
+"""Long CSV: one row for each picture and tag, with a state or a machine's probability."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import (
-    Annotation,
+from tagloom.formats.annotations import Annotation
+from tagloom.formats.base import (
     AnnotationBuilder,
     Reading,
-    Spellings,
-    tidy_picture,
+    TagNames,
+    WarningCounter,
+    normalize_picture,
 )
-from tagloom.formats.tables.csv import (
+from tagloom.formats.tables.columns import (
     NO_PICTURE,
     NO_TAG,
     PROBABILITY,
     STATE,
     TAG,
     UNCERTAIN,
-    UNCERTAIN_CELLS,
-    UNKNOWN,
-    Counts,
-    State,
-    Table,
-    bad_probability,
+    UNCERTAIN_CELL,
+    CellState,
     bad_state,
-    picture_place,
-    place_of,
+    find_column,
+    find_picture_column,
     plain,
     probability_of,
     state_of,
 )
+from tagloom.formats.tables.csv import Table
+from tagloom.formats.tables.forms import has_form, table_format
+from tagloom.labels import State
 
-# §§ own_tables
-# Tables of ours that come back: suggestions and questions to which a person has answered.
-#
-# There a probability stands in nearly every row, also in those that a person has decided: the state
-# alone says who speaks.
-
-
-KNOWN = "known"
-SUGGESTED = "suggested"
-DOUBTFUL_KNOWN = "doubtful-known"
-DOUBTFUL_ABSENT = "doubtful-absent"
-_WORDS: dict[str, State] = {KNOWN: True, DOUBTFUL_KNOWN: True, DOUBTFUL_ABSENT: False}
-_COLUMNS = {"image", "tag", "probability", "state"}
+TITLE = "long CSV"
+_SUGGESTED = "suggested"
+_OWN_STATES: dict[str, CellState] = {
+    "known": State.PRESENT,
+    "doubtful-known": State.PRESENT,
+    "doubtful-absent": State.ABSENT,
+}
+_OWN_COLUMNS = {"image", "tag", "probability", "state"}
 _ONLY_OURS = {"rank", "worth"}
 
 
-def is_ours(header: Sequence[str]) -> bool:
-    """Say whether a header is that of our suggestions or questions.
+def read_long_csv(path: str | Path) -> Reading:
+    """Read a table such as `image,tag,state` or Open Images' `ImageID,LabelName,Confidence`.
 
-    >>> is_ours(["image", "tag", "probability", "rank", "state"]), is_ours(["image", "tag", "rank"])
-    (True, False)
+    States are 1, 0, present, absent, yes, no, true, false; an empty cell is unknown, and so is -1.
+    A state between 0 and 1, or a number in the column `probability`, is a machine's. Without a
+    column of states every row is a presence. The tables that `tagloom complete` writes are known
+    by their columns: there the state alone tells a person's annotation from a suggestion.
     """
-    names = set(map(plain, header))
-    return names >= _COLUMNS and bool(names & _ONLY_OURS)
+    table = Table.read(Path(path))
+    builder = AnnotationBuilder()
+    columns = add_long(table, builder)
+    details = table.details(**vars(columns))
+    return builder.finish(table.path, TITLE, lists_absences=columns.state is not None, **details)
 
 
-def own_places(header: Sequence[str]) -> set[int]:
-    """Return the places of columns that only our tables have, and that say nothing of tags."""
-    if not is_ours(header):
-        return set()
-    return {place for place, name in enumerate(header) if plain(name) in _ONLY_OURS}
-
-
-def answered(state: str, probability: str, where: str) -> tuple[State, float | None]:
-    """Return what a row says, and our confidence where no person says it.
-
-    A suggestion that nobody has decided, and a question without an answer, are ours.
-
-    >>> answered("known", "0.8799", "line 2"), answered("suggested", "0.8799", "line 3")
-    ((True, None), (True, 0.8799))
-    """
-    word = state.strip().lower()
-    said = _WORDS.get(word, state_of(word))
-    if word == SUGGESTED or said == UNKNOWN:
-        confidence = probability_of(probability)
-        return (UNKNOWN, None) if confidence is None else (True, confidence)
-    if said is None:
-        raise InvalidInputError(
-            f"{where}: expected known (or present, yes, 1) where the tag is right, absent (or no, "
-            f"0) where it is wrong, {SUGGESTED} or nothing where it is open; found {state!r}. "
-            "Change the cell."
-        )
-    return said, None
-
-
-# §§ main table_long
-
-
-TITLE = "long CSV"
+FORMAT = table_format(
+    "long-csv",
+    TITLE,
+    "a table with the columns image, tag and, if it lists absences, state",
+    has_form("long"),
+    read_long_csv,
+)
 
 
 @dataclass(frozen=True)
 class LongColumns:
-    """Places of the columns; a table without `state` lists presences only."""
+    """Positions of the columns; a table without `state` lists presences only."""
 
     picture: int
     tag: int
@@ -106,16 +80,16 @@ class LongColumns:
     @classmethod
     def of(cls, table: Table) -> "LongColumns":
         """Find the columns by their names."""
-        tag = place_of(table.header, TAG)
+        tag = find_column(table.header, TAG)
         if tag is None:
             raise InvalidInputError(
                 f"{table.head}: expected a column 'tag' or 'label', found "
-                f"{', '.join(map(repr, table.header))}. Name the column of tags, or say that the "
-                "table has another form."
+                f"{', '.join(map(repr, table.header))}. Rename the column of tags, or choose "
+                "another form of table."
             )
-        state = place_of(table.header, STATE, [tag])
-        probability = place_of(table.header, PROBABILITY, [tag, *_given(state)])
-        picture = picture_place(table.header, [tag, *_given(state), *_given(probability)])
+        state = find_column(table.header, STATE, [tag])
+        probability = find_column(table.header, PROBABILITY, [tag, *_given(state)])
+        picture = find_picture_column(table.header, [tag, *_given(state), *_given(probability)])
         if picture in {tag, state, probability}:
             raise InvalidInputError(
                 f"{table.head}: expected a column 'image' beside the tags, found "
@@ -125,106 +99,145 @@ class LongColumns:
 
     @property
     def used(self) -> set[int]:
-        """All places."""
+        """All positions."""
         return {self.picture, self.tag, *_given(self.state), *_given(self.probability)}
 
 
-def read_long_csv(path: str | Path) -> Reading:
-    """Read a table such as `image,tag,state` or Open Images' `ImageID,LabelName,Confidence`.
-
-    States are 1, 0, present, absent, yes, no, true, false; nothing is unknown, and so is -1. A
-    state between 0 and 1, or a number in the column `probability`, is a machine's. Without a
-    column of states every row says that the tag is present. Our own suggestions and questions are
-    known by their columns: there the state says who speaks, whatever the probability.
-    """
-    table = Table.read(Path(path))
-    builder = AnnotationBuilder()
-    columns = gather_long(table, builder)
-    details = table.details(**vars(columns))
-    return builder.finish(table.path, TITLE, lists_absences=columns.state is not None, **details)
+def _given(place: int | None) -> list[int]:
+    return [] if place is None else [place]
 
 
-def gather_long(
-    table: Table, builder: AnnotationBuilder, apart: frozenset[int] = frozenset()
+def add_long(
+    table: Table, builder: AnnotationBuilder, excluded: frozenset[int] = frozenset()
 ) -> LongColumns:
-    """Collect what a table says; columns that are neither used nor `apart` are remarked on."""
+    """Add the annotations of a table; warn of columns that are neither used nor `excluded`."""
     columns = LongColumns.of(table)
-    counts, spellings = Counts(), Spellings()
-    table.text.note_guess(builder)
-    unused = sorted(set(range(len(table.header))) - columns.used - apart - own_places(table.header))
-    table.note_unused(builder, [place for place in unused if not table.is_blank(place)])
-    for where, one, state in _said(table, columns, spellings):
+    counter, names = WarningCounter(), TagNames()
+    table.text.warn_of_guess(builder)
+    used = columns.used | excluded | _own_places(table.header)
+    unused = sorted(set(range(len(table.header))) - used)
+    table.warn_of_unused(builder, [place for place in unused if not table.is_blank(place)])
+    for where, one, state in _rows(table, columns, names):
         if not one.image or not one.tag:
-            _take_half(builder, one, state, counts, where)
-        elif state in {UNKNOWN, UNCERTAIN}:
+            _add_name(builder, one, state, counter, where)
+        elif state in {State.UNKNOWN, UNCERTAIN}:
             builder.leave_undecided(one.image, one.tag)
             if state == UNCERTAIN:
-                counts.add(UNCERTAIN_CELLS, where)
+                counter.add(where, UNCERTAIN_CELL)
         else:
             builder.add(one, where)
-    spellings.note(builder, str(table.path))
-    counts.note(builder)
+    names.add_to(builder, str(table.path))
+    counter.add_to(builder)
     return columns
 
 
-def _said(
-    table: Table, columns: LongColumns, spellings: Spellings
-) -> Iterator[tuple[str, Annotation, State]]:
-    name = str(table.path)
+def _rows(
+    table: Table, columns: LongColumns, names: TagNames
+) -> Iterator[tuple[str, Annotation, CellState]]:
+    """Yield the place, the annotation and the state of each row."""
+    path = str(table.path)
     state_in = _own_state if is_ours(table.header) else _state
     for row, (cells, line) in enumerate(zip(table.rows, table.lines, strict=True)):
         state, confidence = state_in(table, row, columns)
-        image, tag = tidy_picture(cells[columns.picture]), spellings.tidy(cells[columns.tag])
-        yield f"{name}, line {line}", Annotation(image, tag, state is True, confidence), state
+        image, tag = normalize_picture(cells[columns.picture]), names.normalize(cells[columns.tag])
+        one = Annotation(image, tag, state == State.PRESENT, confidence)
+        yield f"{path}, line {line}", one, state
 
 
-def _own_state(table: Table, row: int, columns: LongColumns) -> tuple[State, float | None]:
-    state, probability = (
-        "" if place is None else table.rows[row][place]
-        for place in (columns.state, columns.probability)
-    )
-    return answered(state, probability, table.where(row, columns.state))
-
-
-def _state(table: Table, row: int, columns: LongColumns) -> tuple[State, float | None]:
+def _state(table: Table, row: int, columns: LongColumns) -> tuple[CellState, float | None]:
     """Return the state of a row and a machine's confidence in it."""
     cells = table.rows[row]
     probability = "" if columns.probability is None else cells[columns.probability].strip()
-    state: State | None = True if columns.state is None else state_of(cells[columns.state])
+    state = State.PRESENT if columns.state is None else state_of(cells[columns.state])
     if probability:
         confidence = probability_of(probability)
         if confidence is None:
-            raise bad_probability(table.where(row, columns.probability), probability)
-        # A machine that gives its probability and no state speaks of a presence.
-        state = True if state == UNKNOWN else state
+            raise InvalidInputError(
+                f"{table.where(row, columns.probability)}: expected a machine's probability from "
+                f"0 to 1, or nothing for a person's annotation; found {probability!r}. Change the "
+                "cell or leave it blank."
+            )
+        # A probability without a state is that of a presence.
+        state = State.PRESENT if state == State.UNKNOWN else state
         return _checked(table, row, columns, state), confidence
     if state is None and columns.state is not None:
         confidence = probability_of(cells[columns.state])
         if confidence is not None:
             certain = confidence in {0.0, 1.0}
-            return confidence > 0, None if certain else confidence
+            present = State.PRESENT if confidence > 0 else State.ABSENT
+            return present, None if certain else confidence
     return _checked(table, row, columns, state), None
 
 
-def _checked(table: Table, row: int, columns: LongColumns, state: State | None) -> State:
+def _checked(table: Table, row: int, columns: LongColumns, state: CellState | None) -> CellState:
     if state is None and columns.state is not None:
         place = columns.state
         also = ", or a machine's probability between 0 and 1"
         raise bad_state(table.where(row, place), table.rows[row][place], also)
-    return UNKNOWN if state is None else state
+    return State.UNKNOWN if state is None else state
 
 
-def _take_half(
-    builder: AnnotationBuilder, one: Annotation, state: State, counts: Counts, where: str
+def _add_name(
+    builder: AnnotationBuilder,
+    one: Annotation,
+    state: CellState,
+    counter: WarningCounter,
+    where: str,
 ) -> None:
-    """Take a row that lacks picture or tag: alone, it only names one."""
+    """Add the picture or the tag of a row that lacks the other."""
     if one.image:
         builder.images.setdefault(one.image)
     if one.tag:
         builder.tags.setdefault(one.tag)
-    if state != UNKNOWN:
-        counts.add(NO_TAG if one.image else NO_PICTURE, where)
+    if state != State.UNKNOWN:
+        counter.add(where, NO_TAG if one.image else NO_PICTURE)
 
 
-def _given(place: int | None) -> list[int]:
-    return [] if place is None else [place]
+def is_ours(header: Sequence[str]) -> bool:
+    """Return whether a table is one that `tagloom complete` wrote for people to answer in.
+
+    There a probability is in nearly every row, also in those that a person has decided: only the
+    state tells whether a person has.
+
+    >>> is_ours(["image", "tag", "probability", "rank", "state"]), is_ours(["image", "tag", "rank"])
+    (True, False)
+    """
+    names = set(map(plain, header))
+    return names >= _OWN_COLUMNS and bool(names & _ONLY_OURS)
+
+
+def _own_places(header: Sequence[str]) -> set[int]:
+    """Return the columns that only our tables have and that are not about tags."""
+    if not is_ours(header):
+        return set()
+    return {place for place, name in enumerate(header) if plain(name) in _ONLY_OURS}
+
+
+def _own_state(table: Table, row: int, columns: LongColumns) -> tuple[CellState, float | None]:
+    state, probability = (
+        "" if place is None else table.rows[row][place]
+        for place in (columns.state, columns.probability)
+    )
+    return answer_of(state, probability, table.where(row, columns.state))
+
+
+def answer_of(state: str, probability: str, where: str) -> tuple[CellState, float | None]:
+    """Return the state of a row of ours, and our confidence where nobody has decided.
+
+    >>> answer_of("known", "0.8799", "line 2") == (State.PRESENT, None)
+    True
+    >>> answer_of("suggested", "0.8799", "line 3") == (State.PRESENT, 0.8799)
+    True
+    """
+    word = state.strip().lower()
+    answer = _OWN_STATES.get(word, state_of(word))
+    if word == _SUGGESTED or answer == State.UNKNOWN:
+        confidence = probability_of(probability)
+        return (State.UNKNOWN, None) if confidence is None else (State.PRESENT, confidence)
+    if answer is None:
+        raise InvalidInputError(
+            f"{where}: expected known (or present, yes, 1) where the tag is right, absent (or no, "
+            f"0) where it is wrong, {_SUGGESTED} or nothing where it is undecided; found "
+            f"{state!r}. Change the cell."
+        )
+    return answer, None

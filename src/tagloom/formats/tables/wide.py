@@ -3,23 +3,23 @@
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, AnnotationBuilder, Reading, tidy_picture
-from tagloom.formats.tables.csv import (
+from tagloom.formats.annotations import Annotation
+from tagloom.formats.base import AnnotationBuilder, Reading, WarningCounter, normalize_picture
+from tagloom.formats.tables.columns import (
     NO_PICTURE,
     PICTURE,
     SPLIT,
     STATES,
     UNCERTAIN,
-    UNCERTAIN_CELLS,
-    UNKNOWN,
-    Counts,
-    State,
-    Table,
+    UNCERTAIN_CELL,
     bad_state,
-    picture_place,
+    find_picture_column,
     plain,
     state_of,
 )
+from tagloom.formats.tables.csv import Table
+from tagloom.formats.tables.forms import has_form, table_format
+from tagloom.labels import State
 
 TITLE = "wide CSV"
 
@@ -32,69 +32,72 @@ def read_wide_csv(path: str | Path) -> Reading:
     """
     table = Table.read(Path(path))
     builder = AnnotationBuilder()
-    picture = gather_wide(table, builder)
+    picture = add_wide(table, builder)
     details = table.details(picture=picture)
     return builder.finish(table.path, TITLE, lists_absences=True, **details)
 
 
-def gather_wide(
-    table: Table, builder: AnnotationBuilder, apart: frozenset[int] = frozenset()
+FORMAT = table_format(
+    "wide-csv",
+    TITLE,
+    "a table with a column image and a column of 1, 0 or nothing for each tag",
+    has_form("wide"),
+    read_wide_csv,
+)
+
+
+def add_wide(
+    table: Table, builder: AnnotationBuilder, excluded: frozenset[int] = frozenset()
 ) -> int:
-    """Collect what a table says; return the place of the column of pictures."""
-    picture = picture_place(table.header, apart)
-    table.text.note_guess(builder)
-    columns, unused = _tag_columns(table, {picture, *apart})
-    table.note_unused(builder, unused)
-    counts = Counts()
+    """Add the annotations of a table; return the column of pictures."""
+    picture = find_picture_column(table.header, excluded)
+    table.text.warn_of_guess(builder)
+    columns, unused = _tag_columns(table, {picture, *excluded})
+    table.warn_of_unused(builder, unused)
+    counter = WarningCounter()
     tags = [(column, table.header[column]) for column in columns]
     builder.tags.update(dict.fromkeys(tag for _, tag in tags))
     for row, cells in enumerate(table.rows):
-        where = table.where(row)
-        image = tidy_picture(cells[picture])
-        if not image:
-            counts.add(NO_PICTURE, where)
-            continue
-        builder.images.setdefault(image)
-        _gather_row(table, row, image, tags, builder, counts)
-    counts.note(builder)
+        image = normalize_picture(cells[picture])
+        if image:
+            builder.images.setdefault(image)
+            _add_row(table, row, image, tags, builder, counter)
+        else:
+            counter.add(table.where(row), NO_PICTURE)
+    counter.add_to(builder)
     return picture
 
 
-def _gather_row(
+def _add_row(
     table: Table,
     row: int,
     image: str,
     tags: list[tuple[int, str]],
     builder: AnnotationBuilder,
-    counts: Counts,
+    counter: WarningCounter,
 ) -> None:
     cells, where = table.rows[row], table.where(row)
     for column, tag in tags:
         cell = cells[column]
         state = STATES.get(cell)
         if state is None:
-            state = _state(table, row, column, cell)
-        if state is True or state is False:
-            builder.add(Annotation(image, tag, state), where)
-        elif state == UNCERTAIN:
+            state = state_of(cell)
+        if state is None:
+            raise bad_state(table.where(row, column), cell)
+        if state is UNCERTAIN:
             builder.leave_undecided(image, tag)
-            counts.add(UNCERTAIN_CELLS, where)
+            counter.add(where, UNCERTAIN_CELL)
+        elif state is not State.UNKNOWN:
+            builder.add(Annotation(image, tag, state is State.PRESENT), where)
 
 
-def _state(table: Table, row: int, column: int, cell: str) -> State:
-    state = state_of(cell)
-    if state is None:
-        raise bad_state(table.where(row, column), cell)
-    return state
-
-
-def _tag_columns(table: Table, apart: set[int]) -> tuple[list[int], list[int]]:
-    """Return the columns of tags, and those that say nothing of tags."""
+def _tag_columns(table: Table, excluded: set[int]) -> tuple[list[int], list[int]]:
+    """Return the columns of tags, and the columns that are not about tags."""
     columns: list[int] = []
     unused: list[int] = []
     unnamed: list[int] = []
     for place, name in enumerate(table.header):
-        if place in apart:
+        if place in excluded:
             continue
         if not name and not table.is_blank(place):
             unnamed.append(place)
@@ -113,21 +116,21 @@ def _tag_columns(table: Table, apart: set[int]) -> tuple[list[int], list[int]]:
 
 
 def _holds_states(table: Table, place: int) -> bool:
-    """Say whether a cell of the column is a state that says something, or none says otherwise."""
+    """Return whether a cell of the column is a known state, or all of them are unknown."""
     blank = True
     for cells in table.rows:
         state = state_of(cells[place])
-        if state is not None and state != UNKNOWN:
+        if state is not None and state != State.UNKNOWN:
             return True
         blank = blank and state is not None
     return blank
 
 
 def _check_unnamed(table: Table, unnamed: list[int]) -> None:
-    """Let pass the numbers of the rows, which some programs write in front without a name."""
+    """Accept an unnamed first column: some programs write row numbers there."""
     named = any(plain(name) in PICTURE for name in table.header)
     if unnamed and not (named and unnamed == [0]):
         raise InvalidInputError(
             f"{table.head}, column {unnamed[0] + 1}: columns need different names, found "
-            "an empty name. Name the column or take it out."
+            "an empty name. Name the column or remove it."
         )

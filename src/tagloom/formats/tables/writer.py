@@ -1,4 +1,4 @@
-"""Write tables and JSON lines that any program can read, and that read back as they were."""
+"""Write tables and JSON lines that any program can read, and that read back unchanged."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Any
 from tagloom.errors import InvalidInputError
 from tagloom.formats.annotations import Annotation, Annotations
 from tagloom.formats.tables import jsonl
-from tagloom.formats.tables.csv import PICTURE, plain
+from tagloom.formats.tables.columns import PICTURE, plain
 from tagloom.io import atomic_write
 
 Target = str | os.PathLike[str]
@@ -19,23 +19,24 @@ _BETWEEN_TAGS = ";"
 
 
 def write_long_csv(annotations: Annotations, path: Target) -> int:
-    """Write `image,tag,state,probability`; everything can be said.
+    """Write `image,tag,state,probability`, which holds everything.
 
-    A row without state leaves picture and tag open, a row without tag names a picture of which
-    nothing is said, and a row without picture a tag that is on none. `probability` is blank where
-    a person said it.
+    A row without state is undecided, a row without tag names a picture without annotations, and a
+    row without picture a tag that is on no picture. `probability` is blank for a person's
+    annotation.
 
     Returns
     -------
     int
         How many annotations the form cannot hold: 0.
     """
-    said = list(annotations)
-    rows = [[one.image, one.tag, str(int(one.present)), _number(one.confidence)] for one in said]
+    rows = [
+        [one.image, one.tag, str(int(one.present)), _number(one.confidence)] for one in annotations
+    ]
     rows += [[image, tag, "", ""] for image, tag in sorted(annotations.undecided)]
-    silent = set(annotations.images) - {row[0] for row in rows}
+    untagged = set(annotations.images) - {row[0] for row in rows}
     unused = set(annotations.tags) - {row[1] for row in rows}
-    rows += [[image, "", "", ""] for image in sorted(silent)]
+    rows += [[image, "", "", ""] for image in sorted(untagged)]
     rows += [["", tag, "", ""] for tag in sorted(unused)]
     _write_rows(annotations, path, ["image", "tag", "state", "probability"], rows)
     return 0
@@ -44,8 +45,8 @@ def write_long_csv(annotations: Annotations, path: Target) -> int:
 def write_wide_csv(annotations: Annotations, path: Target) -> int:
     """Write a row for each picture and a column for each tag, with 1, 0 or nothing.
 
-    What is left open on purpose is -1, which readers take for uncertain. What a machine suggests
-    cannot be said and is left out. There must be a tag.
+    Undecided tags are -1, which readers take for uncertain. Suggestions of a machine are left out:
+    the form cannot hold them. There must be a tag.
 
     Returns
     -------
@@ -70,11 +71,11 @@ def write_wide_csv(annotations: Annotations, path: Target) -> int:
 
 
 def write_tag_list_csv(annotations: Annotations, path: Target) -> int:
-    """Write `file_name,tags` with the tags that people say are present.
+    """Write `file_name,tags` with the tags that people annotated as present.
 
-    Absences, suggestions of machines, what is left open and tags that are on no picture cannot be
-    said and are left out. Tags stand apart by `;`, or in lists in brackets where a tag holds a
-    separator itself.
+    Absences, suggestions of a machine, undecided tags and tags that are on no picture are left
+    out: the form cannot hold them. Tags are separated by `;`, or written as lists in brackets
+    where a tag holds a separator itself.
 
     Returns
     -------
@@ -82,8 +83,8 @@ def write_tag_list_csv(annotations: Annotations, path: Target) -> int:
         How many annotations were left out.
     """
     table = {
-        image: [one.tag for one in said if _is_certain(one)]
-        for image, said in annotations.by_image().items()
+        image: [one.tag for one in own if one.present and one.confidence is None]
+        for image, own in annotations.by_image().items()
     }
     tags = {tag for listed in table.values() for tag in listed}
     needs_lists = any(set(tag) & _SPECIAL or tag.startswith("[") for tag in tags)
@@ -93,9 +94,9 @@ def write_tag_list_csv(annotations: Annotations, path: Target) -> int:
 
 
 def write_jsonl(annotations: Annotations, path: Target) -> int:
-    """Write an object for each picture; everything can be said.
+    """Write an object for each picture, which holds everything.
 
-    Beside `file_name` and `tags` there are `absent`, `unknown` (left open), `suggested` and
+    Beside `file_name` and `tags` there are `absent`, `unknown` (undecided), `suggested` and
     `suggested_absent` where there is something to list, and `vocabulary` for tags on no picture.
 
     Returns
@@ -104,34 +105,34 @@ def write_jsonl(annotations: Annotations, path: Target) -> int:
         How many annotations the form cannot hold: 0.
     """
     _check_names(annotations, os.fspath(path))
-    by_image = {image: _object(image, said) for image, said in annotations.by_image().items()}
+    by_image = {image: _object(image, own) for image, own in annotations.by_image().items()}
     for image, tag in sorted(annotations.undecided):
         by_image[image].setdefault(jsonl.UNKNOWN, []).append(tag)
     lines = list(by_image.values())
     used = {one.tag for one in annotations} | {tag for _, tag in annotations.undecided}
     unused = sorted(set(annotations.tags) - used)
     if unused:
-        # Readers of other programs expect a picture on every line: where there is one, it says it.
+        # Other programs expect a picture on every line, so the first one carries the vocabulary.
         lines = lines or [{}]
         lines[0][jsonl.VOCABULARY] = unused
     _write(path, [f"{_json(line)}\n" for line in lines])
     return 0
 
 
-def _object(image: str, said: Iterable[Annotation]) -> dict[str, Any]:
+def _object(image: str, annotations: Iterable[Annotation]) -> dict[str, Any]:
     line: dict[str, Any] = {"file_name": image, "tags": []}
-    for one in said:
+    for one in annotations:
         if one.confidence is None:
             line.setdefault("tags" if one.present else jsonl.ABSENT, []).append(one.tag)
         else:
-            key = jsonl.SUGGESTED if one.present else jsonl.NOT_SUGGESTED
+            key = jsonl.SUGGESTED if one.present else jsonl.SUGGESTED_ABSENT
             line.setdefault(key, {})[one.tag] = one.confidence
     return line
 
 
 def _json(given: Any) -> str:
     text = json.dumps(given, ensure_ascii=False)
-    # Names of files need not be Unicode; what UTF-8 cannot write, JSON can.
+    # Names of files need not be Unicode; what UTF-8 cannot hold, escapes can.
     return text if _is_unicode(text) else json.dumps(given)
 
 
@@ -141,10 +142,6 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _is_certain(one: Annotation) -> bool:
-    return one.present and one.confidence is None
 
 
 def _joined(tags: Sequence[str], in_brackets: bool) -> str:
@@ -158,7 +155,7 @@ def _number(confidence: float | None) -> str:
 
 
 def _picture_title(tags: Iterable[str]) -> str:
-    """Return a name for the column of pictures that no tag has."""
+    """Return a name for the column of pictures that is not a tag."""
     taken = {plain(tag) for tag in tags}
     free = next((name for name in PICTURE if name not in taken), None)
     if free is None:
@@ -174,8 +171,7 @@ def _write_rows(
 ) -> None:
     place = os.fspath(path)
     _check_names(annotations, place)
-    # Where the header needs quotation marks at all, all of it gets them: a half quoted header
-    # could be read with another separator.
+    # Quote all of the header or none: a half-quoted header could be read with another separator.
     marked = any(_SPECIAL & set(name) for name in header)
     first = ",".join(_quoted(name) if marked else _cell(name) for name in header)
     lines = [first, *(",".join(map(_cell, row)) for row in rows)]

@@ -1,4 +1,4 @@
-"""Text files as people have them: any usual encoding, any end of line."""
+"""Text files: any usual encoding and line end, with places for messages."""
 
 import codecs
 import re
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import AnnotationBuilder
+from tagloom.formats.base import AnnotationBuilder
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8", "UTF-8 with a byte order mark"),
@@ -28,7 +28,7 @@ class Text:
     ----------
     path : Path
     content : str
-        Without byte order mark; line ends as they stand, for they may be part of a quoted cell.
+        Without byte order mark; line ends as in the file, since they may be part of a quoted cell.
     encoding : str
         In words for people.
     """
@@ -38,7 +38,7 @@ class Text:
     encoding: str
 
     def place(self, position: int) -> str:
-        """Say where a character stands."""
+        """Return file, line and column of a character."""
         before = self.content[:position]
         ends = list(_LINE_END.finditer(before))
         start = ends[-1].end() if ends else 0
@@ -48,10 +48,10 @@ class Text:
         """Return the lines without their ends."""
         return _LINE_END.split(self.content)
 
-    def note_guess(self, builder: AnnotationBuilder) -> None:
+    def warn_of_guess(self, builder: AnnotationBuilder) -> None:
         """Warn that the encoding was guessed, if it was."""
         if self.encoding == GUESSED:
-            builder.note(
+            builder.warn(
                 str(self.path),
                 f"the text is not UTF-8: it was read as {GUESSED}. Look at letters with accents, "
                 "and save the file as UTF-8 if they are wrong",
@@ -72,8 +72,8 @@ def read_text(path: Path) -> Text:
     return text
 
 
-def first_text(path: Path) -> Text | None:
-    """Return the first whole lines of a text file for a cheap look; None if it is none."""
+def read_head(path: Path) -> Text | None:
+    """Return the first whole lines of a text file for a quick look; None if it is not text."""
     try:
         with path.open("rb") as stream:
             data = stream.read(_HEAD + 1)
@@ -87,15 +87,6 @@ def first_text(path: Path) -> Text | None:
         whole = max(content.rfind("\n"), content.rfind("\r")) + 1
         content = content[:whole] or content
     return Text(path, content, text.encoding)
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return what is in a file."""
-    try:
-        return path.read_bytes()
-    except OSError as problem:
-        cause = problem.strerror or type(problem).__name__
-        raise InvalidInputError(f"{path} cannot be read: {cause}.") from problem
 
 
 def _decoded(path: Path, data: bytes, *, final: bool) -> Text:
@@ -131,3 +122,30 @@ def _binary(place: str, found: str) -> InvalidInputError:
         f"{place}: expected text, found {found}. This is a file of another kind (a picture, a "
         "spreadsheet), or UTF-16 without its byte order mark: export it as CSV in UTF-8."
     )
+
+
+def read_utf8(path: Path) -> str:
+    """Return the text of a UTF-8 file without its byte order mark; refuse other encodings."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = problem.object[: problem.start].count(b"\n") + 1
+        raise InvalidInputError(
+            f"{path}, line {line}: expected text in UTF-8, found the byte "
+            f"{problem.object[problem.start]:#04x}. Save the file as UTF-8."
+        ) from problem
+
+
+def numbered_lines(path: Path) -> list[tuple[int, str]]:
+    """Return the lines of a UTF-8 file that are not blank, stripped, with their numbers from 1."""
+    lines = _LINE_END.split(read_utf8(path))
+    return [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file."""
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        cause = problem.strerror or type(problem).__name__
+        raise InvalidInputError(f"{path} cannot be read: {cause}.") from problem

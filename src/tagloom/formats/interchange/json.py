@@ -1,18 +1,13 @@
-"""JSON from strangers: what is wrong is said with the file and the place inside it."""
+"""JSON files from untrusted sources; errors name the file and the place inside it."""
 
 import json
 import math
 from collections import Counter
 from pathlib import Path
 from typing import Any, NoReturn
-from xml.etree import ElementTree
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import AnnotationBuilder, InputWarning
 from tagloom.io import atomic_write
-
-# §§ main json
-
 
 _HEAD = 16_384
 _KINDS = {
@@ -29,15 +24,15 @@ _KINDS = {
 def load_json(path: Path) -> Any:
     """Return what a JSON file holds; the same key twice in one object is refused."""
     try:
-        return json.loads(path.read_bytes(), object_pairs_hook=_once_each)
+        return json.loads(path.read_bytes(), object_pairs_hook=_without_repeated_keys)
     except json.JSONDecodeError as problem:
         raise InvalidInputError(
-            f"{path}, line {problem.lineno}, column {problem.colno}: expected JSON, found what is "
-            f"none ({problem.msg}). Export the file again."
+            f"{path}, line {problem.lineno}, column {problem.colno}: expected JSON, found "
+            f"something else ({problem.msg}). Export the file again."
         ) from problem
     except _RepeatedKeyError as problem:
         raise InvalidInputError(
-            f"{path}: the key {problem.args[0]!r} stands twice in one object, so that one of its "
+            f"{path}: the key {problem.args[0]!r} is twice in one object, so that one of its "
             "values would be lost. Keep one of them."
         ) from problem
     except RecursionError as problem:
@@ -54,14 +49,14 @@ def load_json(path: Path) -> Any:
 
 
 def save_json(content: Any, path: Path) -> None:
-    """Write JSON whole or not at all; plain ASCII, for some readers take the system's encoding."""
+    """Write JSON atomically, in ASCII: some programs read with the system's encoding."""
     with atomic_write(path) as part, part.open("w", encoding="ascii", newline="\n") as stream:
         json.dump(content, stream, indent=1, allow_nan=False)
         stream.write("\n")
 
 
-def head_of(path: Path) -> str:
-    """Return the beginning of a file for a cheap look at it; empty where there is none."""
+def read_head(path: Path) -> str:
+    """Return the beginning of a file for a quick look; empty if it cannot be read."""
     try:
         with path.open("rb") as stream:
             return stream.read(_HEAD).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "ignore")
@@ -70,7 +65,7 @@ def head_of(path: Path) -> str:
 
 
 class Place:
-    """A value inside a JSON file, which knows where it stands.
+    """A value in a JSON file that knows its place.
 
     >>> Place([{"id": "x"}], Path("a.json")).items()[0].field("id").where
     'a.json: [0].id'
@@ -88,7 +83,7 @@ class Place:
 
     @property
     def inside(self) -> str:
-        """The place inside the file, spelt out only when it is asked for: most never are."""
+        """The place inside the file; built on demand, since few are ever needed."""
         above = "" if self._above is None else self._above.inside
         step = f"[{self._step}]" if isinstance(self._step, int) else self._step
         return f"{above}{step}".removeprefix(".")
@@ -99,24 +94,24 @@ class Place:
         return f"{self.path}: {self.inside or 'the whole file'}"
 
     def refuse(self, expected: str) -> NoReturn:
-        """Say what was expected here and what was found."""
+        """Raise the error with what was expected and what was found here."""
         raise InvalidInputError(
             f"{self.where}: expected {expected}, found {_shown(self.value)}. Correct the file or "
             "export it again."
         )
 
     def has(self, key: str) -> bool:
-        """Say whether this is an object in which the key has a value other than null."""
+        """Return whether this is an object with a value other than null under the key."""
         return isinstance(self.value, dict) and self.value.get(key) is not None
 
     def field(self, key: str) -> "Place":
-        """Return what an object has under a key; None where it has nothing."""
+        """Return the value of an object under a key; None where it is missing."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
         return Place(self.value.get(key), self.path, self, f".{key}")
 
     def fields(self) -> list[tuple[str, "Place"]]:
-        """Return the keys of an object with what they hold."""
+        """Return the keys and values of an object."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
         return [
@@ -141,13 +136,13 @@ class Place:
         return _encodable(self.value, self)
 
     def identity(self) -> int | str:
-        """Return an integer or a text, by which other places refer to this one."""
+        """Return an integer or a text by which other places refer to this one."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | str):
             self.refuse("an integer or a text as id")
         return self.value
 
     def probability(self) -> float | None:
-        """Return a number in [0, 1]; None where a number is none such; refuse anything else."""
+        """Return a number in [0, 1], None for any other number; refuse anything else."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             self.refuse("a number from 0 to 1")
         fits = math.isfinite(self.value) if isinstance(self.value, float) else True
@@ -158,7 +153,7 @@ class _RepeatedKeyError(Exception):
     pass
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
         raise _RepeatedKeyError(Counter(key for key, _ in pairs).most_common(1)[0][0])
@@ -166,7 +161,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _encodable(text: str, place: Place) -> str:
-    # JSON can spell half of a surrogate pair, which no file name and no UTF-8 file can hold.
+    # JSON can escape half of a surrogate pair, which UTF-8 cannot hold.
     if not text.isascii():
         try:
             text.encode()
@@ -180,69 +175,3 @@ def _shown(value: Any) -> str:
         return _KINDS[type(value)]
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
-
-
-# §§ plain_xml
-# XML from strangers, read as a tree; entities can be neither declared nor expanded.
-
-
-class _NoDoctype(ElementTree.TreeBuilder):
-    """Builds a tree, unless entities might be declared: they expand without bound or read files."""
-
-    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        raise _DoctypeError
-
-
-class _DoctypeError(Exception):
-    pass
-
-
-def read_xml(path: Path) -> ElementTree.Element:
-    """Return the root of an XML file that declares no document type."""
-    parser = ElementTree.XMLParser(target=_NoDoctype())
-    try:
-        parser.feed(path.read_bytes())
-        return parser.close()
-    except _DoctypeError as problem:
-        raise InvalidInputError(
-            f"{path} declares a document type, through which entities could be expanded. Remove "
-            "the DOCTYPE."
-        ) from problem
-    except ElementTree.ParseError as problem:
-        raise InvalidInputError(f"{path}: expected XML, found {problem}.") from problem
-    except OSError as problem:
-        raise InvalidInputError(f"{path} cannot be read: {problem.strerror}.") from problem
-    except (ValueError, LookupError) as problem:
-        raise InvalidInputError(f"{path} cannot be read as XML: {problem}.") from problem
-
-
-# §§ tally
-# Count what is odd by kind: a thousand dangling ids get one remark, not a thousand.
-
-
-class Tally:
-    """Counts warnings of one kind, and keeps the first place of each."""
-
-    def __init__(self) -> None:
-        self._count: Counter[str] = Counter()
-        self._first: dict[str, str] = {}
-
-    def add(self, where: str, what: str) -> None:
-        """Count one more of this kind."""
-        self._count[what] += 1
-        self._first.setdefault(what, where)
-
-    def warnings(self) -> list[InputWarning]:
-        """Return one remark for each kind, with how often it was met."""
-        return [
-            InputWarning(_places(self._first[what], count), what)
-            for what, count in self._count.items()
-        ]
-
-    def into(self, builder: AnnotationBuilder) -> None:
-        """Hand all warnings over."""
-        builder.warnings.extend(self.warnings())
-
-
-def _places(first: str, count: int) -> str:
-    return first if count == 1 else f"{first} and {count - 1:,} more"
