@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagloom.datasets.mulan import read_arff
+from tagloom.datasets.arff import read_arff
 from tagloom.errors import InvalidInputError
 
 NAMES = st.text(
@@ -138,10 +138,10 @@ HEADER = "@relation r\n@attribute 'first one' numeric\n@attribute y {0,1}\n@data
         (HEADER + "inf,0\n", "must be a finite number"),
         (HEADER + "1_0,0\n", "must be a finite number"),
         (HEADER + "{0 1\n", "line 5, column 4: the sparse row is never closed"),
-        (HEADER + "{2 1}\n", "column 2: expected the place of an attribute from 0 to 1"),
+        (HEADER + "{2 1}\n", "column 2: expected the number of an attribute from 0 to 1"),
         (
             HEADER + "{0 1, 0 2}\n",
-            "column 7: expected the place of an attribute from 0 to 1, each once",
+            "column 7: expected the number of an attribute from 0 to 1, each once",
         ),
         (HEADER + "{0}\n", "column 3: expected a value, found the end of the line"),
         (
@@ -153,7 +153,7 @@ HEADER = "@relation r\n@attribute 'first one' numeric\n@attribute y {0,1}\n@data
         ("@relation r\n@attribute x real\n@attribute x real\n@data\n", "two attributes above"),
         ("@relation r\n@attribute x real\n1\n", "line 3, column 1: expected @relation"),
         ("@relation r\n@attribute x real\n", "no line @data"),
-        ("@relation r\n@data\n", "no attribute stands before"),
+        ("@relation r\n@data\n", "there is no attribute before"),
         ("", "no line @data"),
     ],
 )

@@ -90,7 +90,7 @@ def test_descriptors_instead_of_pictures(tmp_path):
         [7, 8, 3.5],
     ]
     assert dataset.features.posteriors.shape == (4, 0)
-    with pytest.raises(InvalidInputError, match=r"espgame_train_Hsv with one of the endings"):
+    with pytest.raises(InvalidInputError, match=r"espgame_train_Hsv with one of the extensions"):
         load_espgame(tmp_path, features="Hsv", check_counts=False)
 
 

@@ -62,7 +62,7 @@ def test_to_labels_takes_the_word_of_people_only():
 
 
 def test_nonsense_is_refused():
-    with pytest.raises(InvalidInputError, match="may be said once"):
+    with pytest.raises(InvalidInputError, match="may be annotated once"):
         Annotations.of([Annotation("a", "x"), Annotation("a", "x", False)])
     for confidence in (1.5, -0.1, float("nan")):
         with pytest.raises(InvalidInputError, match=r"in \[0, 1\]"):

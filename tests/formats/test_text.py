@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import read_tags
-from tagloom.formats.annotations import AnnotationBuilder
-from tagloom.formats.tables.text import first_text, read_text
+from tagloom.formats.base import AnnotationBuilder
+from tagloom.formats.text import read_head, read_text
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0")).filter(
     lambda text: text.strip() and not text.startswith("\ufeff")
@@ -28,9 +28,9 @@ def test_any_text_in_any_encoding(tmp_path_factory, mark, codec, content):
     path = tmp_path_factory.mktemp("any") / "x.txt"
     path.write_bytes(mark + content.encode(codec))
     assert read_text(path).content == content
-    assert first_text(path).content == content
+    assert read_head(path).content == content
     builder = AnnotationBuilder()
-    read_text(path).note_guess(builder)
+    read_text(path).warn_of_guess(builder)
     assert builder.warnings == []
 
 
@@ -80,11 +80,11 @@ def test_what_is_no_text_is_refused_with_its_place(tmp_path, data, problem):
 def test_missing_files_are_named(tmp_path):
     with pytest.raises(InvalidInputError, match="cannot be read: No such file"):
         read_text(tmp_path / "none.csv")
-    assert first_text(tmp_path / "none.csv") is None
+    assert read_head(tmp_path / "none.csv") is None
 
 
 def test_a_cheap_look_ends_with_a_whole_line(tmp_path):
     path = tmp_path / "x.txt"
     path.write_bytes("é,b\n".encode() * 40_000)
-    assert set(first_text(path).lines()) == {"é,b", ""}
-    assert len(first_text(path).content) < 70_000
+    assert set(read_head(path).lines()) == {"é,b", ""}
+    assert len(read_head(path).content) < 70_000

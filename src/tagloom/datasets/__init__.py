@@ -1,8 +1,8 @@
-"""Data sets: loaders and generated ones."""
+"""Data sets for experiments: loaders of published ones, and generated scenes."""
 
 from tagloom.datasets.base import Dataset
 from tagloom.datasets.corel5k import load_corel5k
-from tagloom.datasets.folder_csv import load_folder
+from tagloom.datasets.folder import load_folder
 from tagloom.datasets.lear import load_espgame, load_iaprtc12, load_lear
 from tagloom.datasets.mirflickr import load_mirflickr25k
 from tagloom.datasets.mulan import load_mulan

@@ -1,4 +1,4 @@
-"""Corel5k: photographs of stock collections, with one to five words each."""
+"""Corel5k: stock photographs with one to five words each (Duygulu et al. 2002)."""
 
 import os
 from collections.abc import Sequence
@@ -8,18 +8,10 @@ from typing import Literal
 import numpy as np
 from scipy.special import softmax
 
-from tagloom.datasets.base import (
-    Dataset,
-    Layout,
-    Size,
-    in_order,
-    located,
-    numbered_lines,
-    of_expected_size,
-    read_npz,
-    whole_number,
-)
+from tagloom.datasets.base import Dataset, Size, check_size
+from tagloom.datasets.files import Layout, find_items, parse_integer, read_npz, select_features
 from tagloom.errors import InvalidInputError
+from tagloom.formats.text import numbered_lines
 from tagloom.labels import PartialLabels
 from tagloom.validation import check_choice
 from tagloom.vision import Features, imagenet_classes
@@ -49,7 +41,7 @@ def load_corel5k(
         The folder that holds `images`, `words`, `training_label` and `test_label`.
     features
         "stored": those in `efficientnet_lite0.npz`, with `pooled` as visual descriptors and the
-        softmax of `logits` as posteriors. None: those of the pictures, once they are looked at.
+        softmax of `logits` as posteriors. None: computed from the pictures when needed.
     check_counts
         Refuse a set of another size.
     """
@@ -61,7 +53,7 @@ def load_corel5k(
     _refuse_shared(root, training, test)
     ids = [*training, *test]
     folder = _LAYOUT.folder(root / "images")
-    items, lost = located(folder, ids, "Corel5k")
+    items, lost = find_items(folder, ids, "Corel5k")
     truth = _truth([*training.values(), *test.values()], len(training), words, items)
     one_sided = len(words) - truth.n_labels
     dataset = Dataset(
@@ -73,7 +65,7 @@ def load_corel5k(
         features=_stored(_LAYOUT.file(root / _STORED), ids, items) if features else None,
         notes=[*notes, *more, *lost, *_notes_of_words(one_sided), *_notes_of_stored(features)],
     )
-    return of_expected_size(dataset, _SIZE, check_counts)
+    return check_size(dataset, _SIZE, check_counts)
 
 
 def _notes_of_words(one_sided: int) -> list[str]:
@@ -91,7 +83,7 @@ def _notes_of_stored(features: str | None) -> list[str]:
 def _truth(
     numbers: Sequence[tuple[int, ...]], n_training: int, words: Sequence[str], items: Sequence[str]
 ) -> PartialLabels:
-    """Make a table of the words that occur on both sides, in the order of the list of words."""
+    """Return the labels that occur on both sides, in the order of the list of words."""
     table = np.zeros((len(items), len(words)), dtype=bool)
     for row, own in enumerate(numbers):
         table[row, [number - 1 for number in own]] = True
@@ -101,13 +93,13 @@ def _truth(
 
 
 def _read_labels(path: Path, words: Sequence[str]) -> tuple[_Words, list[str]]:
-    """Return the word numbers of each id, and a note on pictures that are listed twice."""
+    """Return the numbers of the words of each id, and notes on repeated pictures."""
     of_id: _Words = {}
     repeated = []
     for line_number, line in numbered_lines(path):
         where = f"{path}, line {line_number}"
         name, *rest = line.split()
-        own = tuple(whole_number(text, where) for text in rest)
+        own = tuple(parse_integer(text, where) for text in rest)
         wrong = [number for number in own if not 1 <= number <= len(words)]
         if wrong:
             raise InvalidInputError(
@@ -143,5 +135,5 @@ def _stored(path: Path, ids: Sequence[str], items: Sequence[str]) -> Features:
         )
     except InvalidInputError as problem:
         raise InvalidInputError(f"{path} cannot be used. {problem}") from problem
-    chosen = in_order(stored, {name: row for row, name in enumerate(names)}, ids, path)
+    chosen = select_features(stored, ids, path)
     return Features(list(items), chosen.visual, chosen.posteriors, chosen.concepts)

@@ -1,4 +1,8 @@
-"""ESP Game, IAPR TC-12 and Corel5k as the LEAR group distributes their annotations."""
+"""ESP Game, IAPR TC-12 and Corel5k as the LEAR group distributes their annotations.
+
+See Guillaumin et al. (2009), "TagProp: discriminative metric learning in nearest neighbor models
+for image auto-annotation".
+"""
 
 import os
 import re
@@ -10,131 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.datasets.base import (
-    Dataset,
-    Layout,
-    Size,
-    features_of,
-    located,
-    numbered_lines,
-    numbers_only,
-    of_expected_size,
-)
+from tagloom.datasets.base import Dataset, Size, check_size
+from tagloom.datasets.files import Layout, features_from_array, find_items, read_features
 from tagloom.errors import InvalidInputError
+from tagloom.formats.text import numbered_lines, read_bytes
 from tagloom.labels import PartialLabels
 from tagloom.validation import check_choice
 from tagloom.vision import Features
-
-# §§ vectors
-# The vector files of LEAR: `.hvecs`, `.hvecs32`, `.fvec(s)` and `.dvec(s)`.
-
-
-ENDINGS = ("hvecs", "hvecs32", "fvec", "fvecs", "dvec", "dvecs")
-
-
-class _Layout(NamedTuple):
-    """How a file may be laid out: types of width and values, all little-endian."""
-
-    width_type: str
-    value_type: str
-    widths: str
-    once: bool = False
-    """Whether one width is said for all vectors, and not one before each."""
-
-    def read(self, content: bytes, n_rows: int) -> NDArray[Any] | str:
-        """Return the matrix, or what speaks against this layout."""
-        head, each = np.dtype(self.width_type).itemsize, np.dtype(self.value_type).itemsize
-        if len(content) < head:
-            return f"it is empty or cut off, with {len(content)} bytes"
-        width = int(np.frombuffer(content, self.width_type, count=1)[0])
-        if width < 1:
-            return f"its first width is {width}"
-        before = head if self.once else 0
-        row_bytes = width * each + head - before
-        found, rest = divmod(len(content) - before, row_bytes)
-        if rest:
-            return (
-                f"it is cut off, or no such file: with a first width of {width}, its size must be "
-                f"{f'{before} and ' if before else ''}a multiple of {row_bytes} bytes, but it has "
-                f"{len(content)}"
-            )
-        if found != n_rows:
-            return f"expected {n_rows:,} rows, found {found:,} rows of {width:,}"
-        if self.once:
-            return np.frombuffer(content, self.value_type, offset=head).reshape(n_rows, width)
-        return self._read_records(content, width)
-
-    def _read_records(self, content: bytes, width: int) -> NDArray[Any] | str:
-        record = np.dtype([("width", self.width_type), ("values", self.value_type, (width,))])
-        rows = np.frombuffer(content, record)
-        wrong = np.flatnonzero(rows["width"] != width)
-        if wrong.size:
-            return (
-                f"vector {wrong[0] + 1}: expected {width} values as in the first vector, found a "
-                f"width of {rows['width'][wrong[0]]}"
-            )
-        return np.ascontiguousarray(rows["values"])
-
-
-_IN_EACH = "a {}-bit width before each vector"
-_LAYOUTS = {
-    "hvec": (
-        _Layout("<u2", "<u2", _IN_EACH.format(16)),
-        _Layout("<i4", "<u2", "one 32-bit width before all vectors", once=True),
-    ),
-    "hvec32": (_Layout("<u4", "<u4", _IN_EACH.format(32)),),
-    "fvec": (_Layout("<u4", "<f4", _IN_EACH.format(32)),),
-    "dvec": (_Layout("<u4", "<f8", _IN_EACH.format(32)),),
-}
-
-
-def read_vectors(path: Path, n_rows: int) -> NDArray[Any]:
-    """Return the matrix of `n_rows` vectors in a vector file, one row for each vector.
-
-    Each vector is its width followed by that many values. Which types they have is told by the
-    ending: two bytes each in `.hvecs`, four in `.hvecs32`, a four-byte width and floats in `.fvec`.
-    All vectors of a file have the same width. A `.hvecs` file may instead begin with one four-byte
-    width d, followed by the two-byte values of all vectors. A file must fit one layout, to its last
-    byte, and no other. With n vectors both need n (2 + 2d) = 4 + 2nd bytes, so that only a file of
-    two vectors of which the first begins with 0 can fit both.
-    """
-    layouts = _layouts_of(path)
-    content = _content_of(path)
-    answers = {layout.widths: layout.read(content, n_rows) for layout in layouts}
-    fitting = [answer for answer in answers.values() if not isinstance(answer, str)]
-    if len(fitting) > 1:
-        raise InvalidInputError(
-            f"{path} can be read with {' and with '.join(answers)}, each time as {n_rows} vectors. "
-            "Expected a file that fits one of them only, as every file of three vectors does: add "
-            "a third vector, and its entry to the list."
-        )
-    if not fitting:
-        reasons = "; ".join(f"with {widths}: {reason}" for widths, reason in answers.items())
-        raise InvalidInputError(
-            f"{path} does not hold {n_rows:,} vectors. Read {reasons}. Fetch it again."
-        )
-    return fitting[0]
-
-
-def _content_of(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as problem:
-        raise InvalidInputError(f"{path} cannot be read: {problem.strerror}.") from problem
-
-
-def _layouts_of(path: Path) -> tuple[_Layout, ...]:
-    ending = re.fullmatch(r"\.(\w*vec)s?(32)?", path.suffix.lower())
-    layouts = _LAYOUTS.get(ending[1] + (ending[2] or "")) if ending else None
-    if layouts is None:
-        raise InvalidInputError(
-            f"{path} is no vector file: expected a name that ends in one of {', '.join(ENDINGS)}."
-        )
-    return layouts
-
-
-# §§ main lear
-
 
 _TITLES = {"espgame": "ESP Game", "iaprtc12": "IAPR TC-12", "corel5k": "Corel5k (LEAR)"}
 _SIZES = {
@@ -143,6 +29,7 @@ _SIZES = {
     "corel5k": Size(4500, 499, 260),
 }
 _SIDES = ("train", "test")
+_EXTENSIONS = ("hvecs", "hvecs32", "fvec", "fvecs", "dvec", "dvecs")
 Location = str | os.PathLike[str]
 
 
@@ -186,11 +73,11 @@ def load_lear(
     name
         "espgame", "iaprtc12" or "corel5k".
     images
-        Folder with the pictures, which are searched for with all folders in it; by default
-        `images` in `path`. A listed name has no ending and may lack leading folders.
+        Folder with the pictures, which is searched with all folders in it; by default `images` in
+        `path`. A listed name has no extension and may lack leading folders.
     features
         Instead of pictures: names of LEAR's descriptors separated by commas ("DenseSift,Gist"),
-        put side by side, or a file of features.
+        which are concatenated, or a file of features.
     check_counts
         Refuse a set of another size than published.
     """
@@ -202,7 +89,7 @@ def load_lear(
     folder = _picture_folder(files, images, features)
     notes: list[str] = []
     if folder is not None:
-        entries, notes = located(folder, entries, _TITLES[name])
+        entries, notes = find_items(folder, entries, _TITLES[name])
     truth = PartialLabels.from_array(np.vstack(annotations), labels=labels, items=entries)
     n_training = len(listed[0])
     dataset = Dataset(
@@ -218,7 +105,7 @@ def load_lear(
         ),
         notes=notes,
     )
-    return of_expected_size(dataset, _SIZES[name], check_counts)
+    return check_size(dataset, _SIZES[name], check_counts)
 
 
 @dataclass(frozen=True)
@@ -279,24 +166,25 @@ def _picture_folder(
 def _read_features(
     files: _Files, features: Location, items: Sequence[str], sizes: Sequence[int]
 ) -> Features:
-    """Read what describes the items, of which each side has its size."""
+    """Read the features of the items; `sizes` are the numbers of training and test items."""
     path = Path(features)
     if path.is_file():
-        return features_of(path, items)
+        return read_features(path, items)
     parts = [_descriptor(files, name.strip(), sizes) for name in str(features).split(",")]
     where = f"The descriptors {features} in {files.folder}"
-    return numbers_only(items, np.hstack(parts), where)
+    return features_from_array(items, np.hstack(parts), where)
 
 
 def _descriptor(files: _Files, name: str, sizes: Sequence[int]) -> NDArray[np.float32]:
     sides = []
     for side, size in zip(_SIDES, sizes, strict=True):
         stem = f"{files.name}_{side}_{name}"
-        there = [files.folder / f"{stem}.{ending}" for ending in ENDINGS]
+        there = [files.folder / f"{stem}.{ending}" for ending in _EXTENSIONS]
         found = next((path for path in there if path.is_file()), None)
         if found is None:
             raise files.layout.missing(
-                f"The file {files.folder / stem} with one of the endings {', '.join(ENDINGS)}"
+                f"The file {files.folder / stem} with one of the extensions "
+                f"{', '.join(_EXTENSIONS)}"
             )
         sides.append(np.asarray(read_vectors(found, size), dtype=np.float32))
     if sides[0].shape[1] != sides[1].shape[1]:
@@ -305,3 +193,98 @@ def _descriptor(files: _Files, name: str, sizes: Sequence[int]) -> NDArray[np.fl
             f"and {sides[1].shape[1]} in testing: expected the same."
         )
     return np.vstack(sides)
+
+
+class _VectorLayout(NamedTuple):
+    """A possible layout of a vector file: types of width and values, all little-endian."""
+
+    width_type: str
+    value_type: str
+    widths: str
+    once: bool = False
+    """Whether there is one width for all vectors, not one before each."""
+
+    def read(self, content: bytes, n_rows: int) -> NDArray[Any] | str:
+        """Return the matrix, or why the file does not have this layout."""
+        head, each = np.dtype(self.width_type).itemsize, np.dtype(self.value_type).itemsize
+        if len(content) < head:
+            return f"it is empty or truncated, with {len(content)} bytes"
+        width = int(np.frombuffer(content, self.width_type, count=1)[0])
+        if width < 1:
+            return f"its first width is {width}"
+        before = head if self.once else 0
+        row_bytes = width * each + head - before
+        found, rest = divmod(len(content) - before, row_bytes)
+        if rest:
+            return (
+                f"it is truncated, or no such file: with a first width of {width}, its size must "
+                f"be {f'{before} and ' if before else ''}a multiple of {row_bytes} bytes, but it "
+                f"has {len(content)}"
+            )
+        if found != n_rows:
+            return f"expected {n_rows:,} rows, found {found:,} rows of {width:,}"
+        if self.once:
+            return np.frombuffer(content, self.value_type, offset=head).reshape(n_rows, width)
+        return self._read_records(content, width)
+
+    def _read_records(self, content: bytes, width: int) -> NDArray[Any] | str:
+        record = np.dtype([("width", self.width_type), ("values", self.value_type, (width,))])
+        rows = np.frombuffer(content, record)
+        wrong = np.flatnonzero(rows["width"] != width)
+        if wrong.size:
+            return (
+                f"vector {wrong[0] + 1}: expected {width} values as in the first vector, found a "
+                f"width of {rows['width'][wrong[0]]}"
+            )
+        return np.ascontiguousarray(rows["values"])
+
+
+_IN_EACH = "a {}-bit width before each vector"
+_LAYOUTS = {
+    "hvec": (
+        _VectorLayout("<u2", "<u2", _IN_EACH.format(16)),
+        _VectorLayout("<i4", "<u2", "one 32-bit width before all vectors", once=True),
+    ),
+    "hvec32": (_VectorLayout("<u4", "<u4", _IN_EACH.format(32)),),
+    "fvec": (_VectorLayout("<u4", "<f4", _IN_EACH.format(32)),),
+    "dvec": (_VectorLayout("<u4", "<f8", _IN_EACH.format(32)),),
+}
+
+
+def read_vectors(path: Path, n_rows: int) -> NDArray[Any]:
+    """Return the matrix of `n_rows` vectors in a vector file, one row for each vector.
+
+    Each vector is its width followed by that many values. Their types depend on the extension:
+    two bytes each in `.hvecs`, four in `.hvecs32`, a four-byte width and floats in `.fvec`.
+    All vectors of a file have the same width. A `.hvecs` file may instead begin with one four-byte
+    width d, followed by the two-byte values of all vectors. A file must fit one layout, to its last
+    byte, and no other. With n vectors both need n (2 + 2d) = 4 + 2nd bytes, so that only a file of
+    two vectors of which the first begins with 0 can fit both.
+    """
+    layouts = _layouts_of(path)
+    content = read_bytes(path)
+    answers = {layout.widths: layout.read(content, n_rows) for layout in layouts}
+    fitting = [answer for answer in answers.values() if not isinstance(answer, str)]
+    if len(fitting) > 1:
+        raise InvalidInputError(
+            f"{path} can be read with {' and with '.join(answers)}, each time as {n_rows} vectors. "
+            "Expected a file that fits one of them only, as every file of three vectors does: add "
+            "a third vector, and its entry to the list."
+        )
+    if not fitting:
+        reasons = "; ".join(f"with {widths}: {reason}" for widths, reason in answers.items())
+        raise InvalidInputError(
+            f"{path} does not hold {n_rows:,} vectors. Read {reasons}. Fetch it again."
+        )
+    return fitting[0]
+
+
+def _layouts_of(path: Path) -> tuple[_VectorLayout, ...]:
+    ending = re.fullmatch(r"\.(\w*vec)s?(32)?", path.suffix.lower())
+    layouts = _LAYOUTS.get(ending[1] + (ending[2] or "")) if ending else None
+    if layouts is None:
+        raise InvalidInputError(
+            f"{path} is not a vector file: expected a name that ends in one of "
+            f"{', '.join(_EXTENSIONS)}."
+        )
+    return layouts

@@ -1,4 +1,4 @@
-"""MIRFlickr-25K: photographs with annotations of what can be seen in them."""
+"""MIRFlickr-25K: photographs annotated with 38 labels (Huiskes and Lew 2008)."""
 
 import os
 import re
@@ -7,16 +7,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.datasets.base import (
-    Dataset,
-    Layout,
-    Rows,
-    Size,
-    numbered_lines,
-    of_expected_size,
-    whole_number,
-)
+from tagloom.datasets.base import Dataset, Rows, Size, check_size
+from tagloom.datasets.files import Layout, parse_integer
 from tagloom.errors import InvalidInputError
+from tagloom.formats.text import numbered_lines
 from tagloom.labels import PartialLabels
 from tagloom.validation import check_choice
 
@@ -95,7 +89,7 @@ def load_mirflickr25k(
     annotations
         The folder with the annotations, where it is not beside the pictures.
     split
-        "alternate" or "halves". The paper says 12,500 / 12,500 but not which pictures.
+        "alternate" or "halves". Papers give the sizes 12,500 / 12,500 but not the pictures.
     check_counts
         Refuse a set of another size than 12,500 / 12,500 pictures and 38 labels.
     """
@@ -113,7 +107,7 @@ def load_mirflickr25k(
     training, test = _split(numbers, split)
     note = f"Split: {_SPLITS[split]}; the paper gives the sizes of its split but not the pictures."
     dataset = Dataset("MIRFlickr-25K", truth, training, test, folder=folder, notes=[note])
-    return of_expected_size(dataset, _SIZE, check_counts)
+    return check_size(dataset, _SIZE, check_counts)
 
 
 def _split(numbers: npt.NDArray[np.int64], split: str) -> tuple[Rows, Rows]:
@@ -133,7 +127,7 @@ def _picture_folder(root: Path) -> Path:
 
 
 def _annotation_folder(root: Path, folder: Path) -> Path:
-    """Return where the first label's file lies."""
+    """Return the folder with the file of the first label."""
     near = [root, folder, *(base / name for base in (root, folder.parent) for name in _ANNOTATIONS)]
     for place in near:
         if (place / f"{MIRFLICKR_LABELS[0]}.txt").is_file():
@@ -152,7 +146,7 @@ def _rows_of(path: Path, place: dict[int, int], folder: Path) -> list[int]:
     rows = []
     for line_number, line in numbered_lines(path):
         where = f"{path}, line {line_number}"
-        number = whole_number(line, where)
+        number = parse_integer(line, where)
         if number not in place:
             raise InvalidInputError(
                 f"{where}: picture {number} is annotated, but im{number}.jpg is not in {folder}."

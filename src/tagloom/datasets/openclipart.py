@@ -1,4 +1,4 @@
-"""Open Clip Art Library: drawings, with the keywords that their makers gave them."""
+"""Open Clip Art Library: drawings, with the keywords that their authors gave them."""
 
 import os
 from collections import Counter
@@ -7,62 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tagloom.datasets.base import (
-    Dataset,
-    Layout,
-    note_of_draw,
-    seeded_split,
-    truth_of_tags,
-    walk_xml,
-)
+from tagloom.datasets.base import Dataset, note_of_split, seeded_split
+from tagloom.datasets.files import Layout, labels_from_tags
 from tagloom.errors import InvalidInputError
+from tagloom.formats.xml import read_xml
 from tagloom.validation import check_integer, some_of
-
-# §§ keywords
-# The keywords in the metadata of an SVG drawing.
-
-
-_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_SUBJECT = "http://purl.org/dc/elements/1.1/ subject"
-_ENTRY = f"{_RDF} li"
-
-
-def normalised(keyword: str) -> str:
-    """Return a keyword in small letters, with single blanks inside and none around.
-
-    >>> normalised("  Ice  CREAM ")
-    'ice cream'
-    """
-    return " ".join(keyword.split()).casefold()
-
-
-def svg_keywords(path: Path) -> set[str]:
-    """Return the normalised keywords of a drawing: the entries of its `dc:subject`."""
-    inside = 0
-    found = set()
-
-    def start(name: str, _: dict[str, str]) -> None:
-        nonlocal inside
-        inside += name == _SUBJECT
-
-    def end(name: str, text: str) -> None:
-        nonlocal inside
-        if inside and name == _ENTRY:
-            found.add(normalised(text))
-        inside -= name == _SUBJECT
-
-    walk_xml(path, start, end)
-    return found - {""}
-
-
-# §§ main openclipart
-
 
 _LAYOUT = Layout(
     "The Open Clip Art Library",
     "folders png and svg under usr/share/openclipart, with the same drawings under the same names",
     "in the packages openclipart-png and openclipart-svg of Debian, to be unpacked into one folder",
 )
+_SUBJECT = "{http://purl.org/dc/elements/1.1/}subject"
+_ENTRY = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}li"
 
 
 def load_openclipart(
@@ -80,28 +37,28 @@ def load_openclipart(
     Parameters
     ----------
     path
-        Where the packages were unpacked, or any folder below it that holds `png` and `svg`.
+        Where the packages were unpacked, or any folder below it with `png` and `svg`.
     svg
         The same for the drawings, if they were unpacked elsewhere.
     min_count
-        A keyword is a label if so many pictures have it.
+        A keyword is a label if at least so many pictures have it.
     unlisted
-        What a keyword means that is not listed, as in `PartialLabels.from_tags`. "absent" makes
-        results countable, but people who give keywords forget some.
+        What an unlisted keyword means, as in `PartialLabels.from_tags`. "absent" makes results
+        countable, but people who give keywords forget some.
     left_out
-        Keywords that say nothing of the picture, such as the archive's "hash".
+        Keywords that do not describe the picture, such as the archive's "hash".
     test_share, random_state
         How the split is drawn.
 
     Notes
     -----
-    Names that are links to another picture are passed over, so that no picture is in training and
-    test under two names. So are drawings whose XML is malformed or declares entities.
+    Links to another picture are ignored, so that no picture is in training and test under two
+    names. So are drawings whose XML is malformed or declares entities.
     """
     check_integer("min_count", min_count, at_least=1)
     pngs = _find(Path(path), "png")
     read = _Read.of(pngs, _find(Path(path if svg is None else svg), "svg"))
-    ignored = {normalised(keyword) for keyword in left_out}
+    ignored = {normalize_keyword(keyword) for keyword in left_out}
     times = Counter(keyword for own in read.keywords.values() for keyword in own)
     labels = sorted(k for k, count in times.items() if count >= min_count and k not in ignored)
     if not labels:
@@ -111,21 +68,21 @@ def load_openclipart(
         )
     chosen = {item: own & set(labels) for item, own in read.keywords.items()}
     tags = {item: sorted(own) for item, own in chosen.items() if own}
-    truth = truth_of_tags(tags, unlisted, labels)
+    truth = labels_from_tags(tags, unlisted, labels)
     training, test = seeded_split(truth, test_share, random_state)
     notes = [
         *read.notes(),
         f"{len(chosen) - len(tags):,} pictures with no keyword of {min_count} pictures or more "
         "were left out.",
         _note_of_unlisted(unlisted),
-        note_of_draw(training, test, random_state),
+        note_of_split(training, test, random_state),
     ]
     return Dataset("Open Clip Art", truth, training, test, folder=pngs, notes=notes)
 
 
 def _note_of_unlisted(unlisted: object) -> str:
     meaning = unlisted if isinstance(unlisted, str) else f"absent with weight {unlisted}"
-    return f"Keywords that are not listed were taken to be {meaning}; nobody checked them."
+    return f"Keywords that are not listed were taken to be {meaning}; this was not checked."
 
 
 def _find(root: Path, kind: str) -> Path:
@@ -141,7 +98,7 @@ def _find(root: Path, kind: str) -> Path:
 
 @dataclass
 class _Read:
-    """The keywords of each picture, and what was passed over."""
+    """The keywords of each picture, and what was ignored."""
 
     keywords: dict[str, set[str]] = field(default_factory=dict)
     links: int = 0
@@ -170,7 +127,7 @@ class _Read:
     def notes(self) -> list[str]:
         notes = []
         if self.links:
-            notes.append(f"{self.links:,} links to other pictures were passed over.")
+            notes.append(f"{self.links:,} links to other pictures were ignored.")
         if self.undrawn:
             notes.append(
                 f"{len(self.undrawn):,} pictures without a drawing were left out: "
@@ -188,3 +145,21 @@ def _names(folder: Path) -> Iterator[str]:
     for here, _, names in os.walk(folder):
         inner = Path(here).relative_to(folder)
         yield from ((inner / name).as_posix() for name in names if name.endswith(".png"))
+
+
+def svg_keywords(path: Path) -> set[str]:
+    """Return the normalised keywords of a drawing: the entries of its `dc:subject`."""
+    root = read_xml(path, allow_doctype=True)
+    entries = (entry for subject in root.iter(_SUBJECT) for entry in subject.iter(_ENTRY))
+    # Of an entry with elements inside, the keyword is the text behind the last of them.
+    texts = (entry[-1].tail if len(entry) else entry.text for entry in entries)
+    return {normalize_keyword(text or "") for text in texts} - {""}
+
+
+def normalize_keyword(keyword: str) -> str:
+    """Return a keyword in lower case, with single blanks inside and none around.
+
+    >>> normalize_keyword("  Ice  CREAM ")
+    'ice cream'
+    """
+    return " ".join(keyword.split()).casefold()

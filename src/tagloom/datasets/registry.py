@@ -1,4 +1,8 @@
-"""Data sets by a short text: `KIND:PATH` or `KIND:PATH?option=value&option=value`."""
+"""Data sets by name: `KIND:PATH` or `KIND:PATH?option=value&option=value`.
+
+To add a data set, write one file with a loader that returns a `Dataset`, such as `voc2007.py`, and
+add one line to `KINDS` below. The benchmark and the command line open data sets by this table.
+"""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -9,7 +13,7 @@ from tagloom.datasets.base import Dataset
 from tagloom.errors import InvalidInputError
 from tagloom.validation import some_of
 
-Reader = Callable[[str], Any]
+Parser = Callable[[str], Any]
 
 
 def _flag(text: str) -> bool:
@@ -28,41 +32,41 @@ def _or_none(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of set: the function that opens it, imported when it is asked for, and its options.
+    """A kind of data set: its loader, which is imported when needed, and the loader's options.
 
     Parameters
     ----------
     loader
-        `module:function`. It is called with what stands behind the colon.
+        `module:function`, called with the path.
     options
-        How the text of each option is read.
+        How the value of each option is parsed.
     needs_path
-        False if the kind can stand alone.
+        False if the path may be missing.
     """
 
     loader: str
-    options: Mapping[str, Reader] = field(default_factory=dict)
+    options: Mapping[str, Parser] = field(default_factory=dict)
     needs_path: bool = True
 
 
-_COUNTS: Mapping[str, Reader] = {"check_counts": _flag}
-_DRAWN: Mapping[str, Reader] = {"test_share": float, "random_state": int}
-_LEAR: Mapping[str, Reader] = {**_COUNTS, "images": str, "features": str}
-_HERE = "tagloom.datasets."
+_SIZE: Mapping[str, Parser] = {"check_counts": _flag}
+_SPLIT: Mapping[str, Parser] = {"test_share": float, "random_state": int}
+_LEAR: Mapping[str, Parser] = {**_SIZE, "images": str, "features": str}
+_PACKAGE = "tagloom.datasets."
 
 KINDS: Mapping[str, Kind] = {
-    "voc2007": Kind(_HERE + "voc2007:load_voc2007", _COUNTS),
-    "espgame": Kind(_HERE + "lear:load_espgame", _LEAR),
-    "iaprtc12": Kind(_HERE + "lear:load_iaprtc12", _LEAR),
+    "voc2007": Kind(_PACKAGE + "voc2007:load_voc2007", _SIZE),
+    "espgame": Kind(_PACKAGE + "lear:load_espgame", _LEAR),
+    "iaprtc12": Kind(_PACKAGE + "lear:load_iaprtc12", _LEAR),
     "mirflickr25k": Kind(
-        _HERE + "mirflickr:load_mirflickr25k", {**_COUNTS, "annotations": str, "split": str}
+        _PACKAGE + "mirflickr:load_mirflickr25k", {**_SIZE, "annotations": str, "split": str}
     ),
-    "corel5k": Kind(_HERE + "corel5k:load_corel5k", {**_COUNTS, "features": _or_none}),
-    "mulan": Kind(_HERE + "mulan:load_mulan", {**_DRAWN, "labels": str}),
+    "corel5k": Kind(_PACKAGE + "corel5k:load_corel5k", {**_SIZE, "features": _or_none}),
+    "mulan": Kind(_PACKAGE + "mulan:load_mulan", {**_SPLIT, "labels": str}),
     "openclipart": Kind(
-        _HERE + "openclipart:load_openclipart",
+        _PACKAGE + "openclipart:load_openclipart",
         {
-            **_DRAWN,
+            **_SPLIT,
             "svg": str,
             "min_count": int,
             "unlisted": _unlisted,
@@ -70,11 +74,11 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     "folder": Kind(
-        _HERE + "folder_csv:load_folder",
-        {**_DRAWN, "table": str, "form": str, "unlisted": _unlisted, "separator": str},
+        _PACKAGE + "folder:load_folder",
+        {**_SPLIT, "table": str, "form": str, "unlisted": _unlisted, "separator": str},
     ),
-    # Generated scenes: `scenes` or `scenes:N`; open_scenes takes the text behind the colon.
-    "scenes": Kind(_HERE + "scenes:open_scenes", needs_path=False),
+    # Generated scenes: `scenes` or `scenes:N`.
+    "scenes": Kind(_PACKAGE + "scenes:open_scenes", needs_path=False),
 }
 
 
@@ -86,8 +90,8 @@ def open_dataset(spec: str) -> Dataset:
     spec
         `KIND:PATH`, such as `mulan:/data/yeast.npz`. Options of the loader may follow a question
         mark: `voc2007:/data/VOCdevkit?check_counts=false`,
-        `openclipart:/data/clipart?min_count=50&random_state=1`. Values are taken as they stand;
-        they cannot hold `&`. `scenes` and `scenes:N` need no path.
+        `openclipart:/data/clipart?min_count=50&random_state=1`. Values are used as written; they
+        cannot hold `&`. `scenes` and `scenes:N` need no path.
     """
     name, colon, rest = spec.partition(":")
     kind = KINDS.get(name)
@@ -96,15 +100,15 @@ def open_dataset(spec: str) -> Dataset:
             f"Unknown kind of data set {name!r} in {spec!r}. Expected KIND:PATH, where KIND is one "
             f"of {', '.join(KINDS)}."
         )
-    path, options = _parted(rest, name, kind)
+    path, options = _split_options(rest, name, kind)
     if kind.needs_path and not (colon and path):
         raise InvalidInputError(f"{spec!r} has no path. Write {name}:PATH.")
     dataset: Dataset = _loader(name, kind)(path, **options)
     return dataset
 
 
-def _parted(rest: str, name: str, kind: Kind) -> tuple[str, dict[str, Any]]:
-    """Part a path from its options; a question mark without `=` behind it belongs to the path."""
+def _split_options(rest: str, name: str, kind: Kind) -> tuple[str, dict[str, Any]]:
+    """Separate a path from its options; without a `=` after it, a `?` is part of the path."""
     path, mark, text = rest.rpartition("?")
     if not mark or "=" not in text:
         return rest, {}

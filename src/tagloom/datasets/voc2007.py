@@ -1,4 +1,4 @@
-"""PASCAL VOC 2007: photographs of twenty kinds of things."""
+"""PASCAL VOC 2007: photographs annotated with twenty classes (Everingham et al. 2010)."""
 
 import os
 from pathlib import Path
@@ -6,14 +6,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.datasets.base import (
-    Dataset,
-    Layout,
-    Size,
-    not_there,
-    notes_of_missing,
-    of_expected_size,
-)
+from tagloom.datasets.base import Dataset, Size, check_size
+from tagloom.datasets.files import Layout, missing_files, notes_of_missing
 from tagloom.errors import InvalidInputError
 from tagloom.formats.interchange.voc import class_lines
 from tagloom.labels import PartialLabels
@@ -62,8 +56,8 @@ def load_voc2007(path: str | os.PathLike[str], *, check_counts: bool = True) -> 
 
     Notes
     -----
-    0 says that all objects of the class in a picture are difficult to recognise. The makers count
-    such a picture neither as having the class nor as lacking it: it is unknown.
+    0 means that all objects of the class in a picture are difficult to recognise. The evaluation of
+    VOC ignores such pictures: the label is unknown.
     """
     root = Path(path)
     home = _LAYOUT.first_folder(
@@ -83,9 +77,9 @@ def load_voc2007(path: str | os.PathLike[str], *, check_counts: bool = True) -> 
         np.arange(len(training_ids)),
         np.arange(len(training_ids), len(items)),
         folder=folder,
-        notes=notes_of_missing(not_there(folder, items), folder),
+        notes=notes_of_missing(missing_files(folder, items), folder),
     )
-    return of_expected_size(dataset, _SIZE, check_counts)
+    return check_size(dataset, _SIZE, check_counts)
 
 
 def _read_side(home: Path, side: str) -> tuple[list[str], npt.NDArray[np.float64]]:

@@ -166,12 +166,12 @@ def test_pictures_that_are_not_there_are_noted(folder):
 @pytest.mark.parametrize(
     ("text", "state", "note"),
     [
-        ("image,sea\na.jpg,-1\n", nan, "1 cells say -1 .uncertain."),
+        ("image,sea\na.jpg,-1\n", nan, "a cell is -1 .uncertain."),
         ("image,sea\na.jpg,1\n\na.jpg,0\n", nan, "1 labels contradict themselves: .*line 4"),
-        ("image,sea\na,1\na.jpg,1\n", 1, "1 labels are said more than once"),
+        ("image,sea\na,1\na.jpg,1\n", 1, "1 labels are repeated"),
         ("image,sea\na,1\na.jpg,0\n", nan, "1 labels contradict themselves"),
         ("image,label,present\na.jpg,sea,1\na.jpg,sea,0\n", nan, "contradict .*line 3"),
-        ("image,sea\na.jpg,1\n,0\n", 1, "1 rows name no picture"),
+        ("image,sea\na.jpg,1\n,0\n", 1, "a row names no picture"),
         ("image,label,present\na.jpg,sea,0.7\n", nan, "1 labels are only a machine's"),
         ("image,sea,Age\na.jpg,1,68\n", 1, "1 columns were not used: 'Age'"),
     ],

@@ -1,8 +1,8 @@
 import json
 
 import pytest
+from format_examples import NO_JSON, annotations, damaged, refusal_of
 from hypothesis import HealthCheck, given, settings
-from saying import NO_JSON, annotations, damaged, refusal_of
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations

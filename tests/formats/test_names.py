@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tagloom.formats import Annotation, Annotations, match
-from tagloom.formats.matching import PictureIndex
+from tagloom.formats.names import PictureIndex
 
 PICTURES = ["2019/a.jpg", "2020/a.jpg", "2020/b.JPG", "c.jpg", "c.png", "deep/er/d.e.jpg", "é.jpg"]
 

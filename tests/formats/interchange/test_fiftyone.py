@@ -1,8 +1,8 @@
 import json
 
 import pytest
+from format_examples import LETTERS, NO_JSON, annotations, damaged, pictures, refusal_of
 from hypothesis import HealthCheck, given, settings
-from saying import LETTERS, NO_JSON, annotations, damaged, pictures, refusal_of
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations

@@ -133,7 +133,7 @@ def test_both_encodings_are_read_with_and_without_mark(codec, mark):
         (b'\n<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', r"IMG\.xmp, line 2: a DOCTYPE"),
         (b"<!DOCTYPE a SYSTEM 'file:///etc/passwd'><a/>", r"a DOCTYPE"),
         (b"<a>\n\xe9</a>", r"line 2: byte 4 is not UTF-8"),
-        (b'<?xml version="1.0" encoding="ISO-8859-1"?><a/>', "said to be ISO-8859-1"),
+        (b'<?xml version="1.0" encoding="ISO-8859-1"?><a/>', "declared encoding is ISO-8859-1"),
         ("<a/>".encode("utf-32"), "is UTF-32"),
         (b"<a>" * 200_000, "malformed"),
     ],

@@ -27,8 +27,9 @@ def test_uncertain_is_unknown_and_other_columns_are_named(table):
     assert reading.annotations.tags == ("Edema", "No Finding")
     assert [warning.what for warning in reading.warnings] == [
         "2 columns were not used: 'Sex', 'Age'",
-        "1 cells say -1 (uncertain): read as unknown",
+        "a cell is -1 (uncertain): read as unknown",
     ]
+    assert reading.warnings[1].where.endswith("line 2")
 
 
 def test_a_column_split_is_no_tag_unless_it_holds_states(table):
@@ -41,7 +42,8 @@ def test_rows_of_one_picture_are_merged(table):
     assert list(reading.annotations) == [Annotation("a", "sea")]
     assert reading.duplicates == 2
     assert len(reading.contradictions) == 1
-    assert "1 rows name no picture" in reading.warnings[0].what
+    assert "a row names no picture" in reading.warnings[0].what
+    assert reading.warnings[0].where.endswith("line 4")
 
 
 def test_columns_without_names(table):

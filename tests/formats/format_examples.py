@@ -1,4 +1,4 @@
-"""What the tests of all formats say: annotations of every kind, and values of every wrong kind."""
+"""Examples for the tests of all formats: annotations of every kind, and malformed values."""
 
 import json
 
@@ -8,7 +8,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
 
 LETTERS = st.characters(codec="utf-8", exclude_characters="\\", exclude_categories=["Cs"])
-SPEAKABLE = st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn", "Co"])
+PRINTABLE = st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn", "Co"])
 WRONG = [None, True, 3, -1, 2.5, float("nan"), "", "x", [], [[]], {}, {"a": []}, "\ud800"]
 
 
@@ -72,7 +72,7 @@ def _ways(content, way=()):
 
 
 def refusal_of(read, path):
-    """Return what a reader says against a file; None where it takes it."""
+    """Return the error message of a reader for a file; None where it reads it."""
     try:
         read(path)
     except InvalidInputError as problem:

@@ -23,7 +23,7 @@ from tagloom.formats.registry import FORMATS, Format
 def test_formats_are_told_by_content(table, text, title):
     path = table(text, "any.name")
     assert read_tags(path).format == title
-    assert [one.title for one in FORMATS if one.recognise(path)] == [title]
+    assert [one.title for one in FORMATS if one.detect(path)] == [title]
     key = next(one.key for one in FORMATS if one.title == title)
     assert read_tags(str(path), format=key).annotations == read_tags(path).annotations
 

@@ -1,7 +1,7 @@
 import pytest
+from format_examples import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from saying import annotations
 
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import Annotation, Annotations
@@ -200,8 +200,8 @@ BOMB = "".join(
             "document type",
         ),
         ('<!DOCTYPE annotation SYSTEM "http://example.org/x"><annotation/>', "document type"),
-        ("<annotation>", "expected XML"),
-        ("<annotation>&x;</annotation>", "expected XML"),
+        ("<annotation>", "malformed XML, no element found"),
+        ("<annotation>&x;</annotation>", "malformed XML, undefined entity"),
         ("<other><annotation/></other>", "outermost"),
         ('<?xml version="1.0" encoding="none"?><annotation/>', "XML"),
         (
@@ -224,10 +224,10 @@ def test_deep_xml_is_no_traceback(edition):
     assert read_voc(edition).annotations.images == ("1",)
 
 
-def test_other_folders_are_not_recognised(tmp_path):
+def test_other_folders_are_not_detected(tmp_path):
     (tmp_path / "my_test.txt").write_text("1 1\n")
     (tmp_path / "build.xml").write_text("<project/>")
     for path in (tmp_path, tmp_path / "none", tmp_path / "my_test.txt"):
         assert not is_voc(path)
-        with pytest.raises(InvalidInputError, match="holds no PASCAL VOC"):
+        with pytest.raises(InvalidInputError, match="is not PASCAL VOC"):
             read_voc(path)

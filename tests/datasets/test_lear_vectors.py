@@ -78,7 +78,7 @@ def test_cut_off_file_is_refused(tmp_path_factory, cut):
     path = tmp_path_factory.getbasetemp() / "cut.hvecs"
     vectors(path, np.ones((3, 3)))
     path.write_bytes(path.read_bytes()[:-cut])
-    problem = "expected 3 rows, found" if cut in (8, 16) else "cut off"
+    problem = "expected 3 rows, found" if cut in (8, 16) else "truncated"
     with pytest.raises(InvalidInputError, match=problem):
         read_vectors(path, 3)
 
@@ -110,7 +110,7 @@ def test_changing_width_is_refused_with_its_place(tmp_path):
 
 
 def test_unknown_ending_and_missing_file_are_refused(tmp_path):
-    with pytest.raises(InvalidInputError, match="no vector file"):
+    with pytest.raises(InvalidInputError, match="not a vector file"):
         read_vectors(tmp_path / "x.txt", 1)
     with pytest.raises(InvalidInputError, match="cannot be read"):
         read_vectors(tmp_path / "x.hvecs", 1)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tagloom.datasets.base import rows_of_words, seeded_split
+from tagloom.datasets.base import seeded_split, split_from_words
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 
@@ -53,7 +53,7 @@ def test_seed_that_cannot_be_meant(seed):
 
 
 def test_words():
-    training, test = rows_of_words(["train", " TEST", "training"], "f.csv")
+    training, test = split_from_words(["train", " TEST", "training"], "f.csv")
     assert (training.tolist(), test.tolist()) == ([0, 2], [1])
     with pytest.raises(InvalidInputError, match=r"f\.csv, entry 2: .* found 'val'"):
-        rows_of_words(["train", "val"], "f.csv")
+        split_from_words(["train", "val"], "f.csv")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tagloom.formats.tables.csv import SEPARATORS, csv_rows, sniffed_separator
+from tagloom.formats.tables.csv import SEPARATORS, csv_rows, sniff_separator
 
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6).map(str.lstrip)
 rows = st.integers(2, 4).flatmap(
@@ -20,7 +20,7 @@ def test_the_separator_under_a_known_header_is_found(separator, body):
     header = ["image", "tag", "state", "probability"][:width]
     stream = io.StringIO(newline="")
     csv.writer(stream, delimiter=separator).writerows([header, *body])
-    assert sniffed_separator(stream.getvalue()) == separator
+    assert sniff_separator(stream.getvalue()) == separator
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_separator_under_a_known_header_is_found(separator, body):
     ],
 )
 def test_separators_of_usual_files(text, separator):
-    assert sniffed_separator(text) == separator
+    assert sniff_separator(text) == separator
 
 
 @given(body=rows)

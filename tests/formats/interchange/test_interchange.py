@@ -32,7 +32,7 @@ SAID = Annotations.of(
 def test_each_format_is_recognised_by_its_own_reader_alone(tmp_path, name, said):
     path = tmp_path if name == "voc" else tmp_path / "out.json"
     FORMATS[name][2](said, path)
-    seen = [other for other, (recognise, *_) in FORMATS.items() if recognise(path)]
+    seen = [other for other, (detect, *_) in FORMATS.items() if detect(path)]
     # Label Studio's file of no tasks is an empty list, which anything may write.
     assert seen == ([name] if said.images or name != "label studio" else [])
 

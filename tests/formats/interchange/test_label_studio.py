@@ -2,9 +2,9 @@ import json
 from xml.etree import ElementTree
 
 import pytest
+from format_examples import NO_JSON, PRINTABLE, annotations, damaged, names, refusal_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from saying import NO_JSON, SPEAKABLE, annotations, damaged, names, refusal_of
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
@@ -66,7 +66,7 @@ def entries(*listed, **more):
 
 
 @SHARED
-@given(said=annotations(tags=st.lists(names(SPEAKABLE), max_size=5, unique=True)))
+@given(said=annotations(tags=st.lists(names(PRINTABLE), max_size=5, unique=True)))
 def test_what_is_written_is_read_again(tmp_path, said):
     path = tmp_path / "out.json"
     write_label_studio(said, path)
@@ -210,7 +210,7 @@ def test_score_that_is_no_probability_is_counted(saved):
     assert len(reading.annotations) == 0
     assert [warning.what for warning in reading.warnings] == [
         "a score is not from 0 to 1: left out",
-        "only the number of one of its predictions: left out",
+        "only the id of one of its predictions: left out",
     ]
 
 
@@ -253,7 +253,7 @@ def test_hostile_configuration_is_refused(tmp_path, saved):
 @SHARED
 @given(
     said=annotations(
-        tags=st.lists(st.sampled_from(ODD_TAGS) | names(SPEAKABLE), max_size=5, unique=True)
+        tags=st.lists(st.sampled_from(ODD_TAGS) | names(PRINTABLE), max_size=5, unique=True)
     )
 )
 def test_label_studio_accepts_what_is_written(tmp_path, said):

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.metadata import sidecar_writer as sidecar_apply
+from tagloom.formats.metadata import sidecar_writer
 from tagloom.formats.metadata.sidecar_writer import (
     JournalError,
     apply_sidecars,
@@ -142,14 +142,14 @@ def test_a_link_that_appears_after_planning_is_not_followed(root, journal, tmp_p
 
 
 def test_a_file_that_cannot_be_written_does_not_stop_the_others(root, journal, monkeypatch):
-    real = sidecar_apply.atomic_write
+    real = sidecar_writer.atomic_write
 
     def refusing(path):
         if path.name == "1.jpg.xmp":
             raise PermissionError(13, "Permission denied", str(path))
         return real(path)
 
-    monkeypatch.setattr(sidecar_apply, "atomic_write", refusing)
+    monkeypatch.setattr(sidecar_writer, "atomic_write", refusing)
     report = apply_sidecars(plan_sidecars(root, TAGS), journal)
     assert report.written == ["a/2.xmp"]
     assert [warning.where for warning in report.failed] == ["1.jpg.xmp"]
@@ -242,7 +242,7 @@ def test_a_moved_folder_is_undone_where_it_is_now(root, journal):
     before = tree(root)
     apply_sidecars(plan_sidecars(root, TAGS), journal)
     moved = root.rename(root.parent / "moved")
-    with pytest.raises(InvalidInputError, match="Say where it is now"):
+    with pytest.raises(InvalidInputError, match="Give its new place"):
         undo_sidecars(journal)
     assert not undo_sidecars(journal, moved).refused
     assert tree(moved) == before
@@ -266,7 +266,7 @@ def test_an_interrupt_between_entry_and_file_is_made_good(root, journal, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(sidecar_apply, "atomic_write", interrupted)
+        patch.setattr(sidecar_writer, "atomic_write", interrupted)
         with pytest.raises(KeyboardInterrupt):
             apply_sidecars(plan_sidecars(root, TAGS), journal)
     assert [entry.path for entry in read_journal(journal).entries] == ["1.jpg.xmp"]

@@ -51,10 +51,10 @@ def test_what_is_odd_is_counted(table):
     assert list(reading.annotations) == [Annotation("a", "x")]
     assert reading.duplicates == 2
     assert len(reading.contradictions) == 1
-    assert [warning.what for warning in reading.warnings] == [
-        "1 tags are blank: left out",
-        "1 lines have a key 'width', which says nothing of tags: not used",
-        "2 rows name no picture: left out",
+    assert [(warning.where[-17:], warning.what) for warning in reading.warnings] == [
+        ("abels.csv, line 1", "a tag is blank: left out"),
+        ("abels.csv, line 1", "the key 'width' is not about tags: not used"),
+        ("line 2 and 1 more", "a row names no picture: left out"),
     ]
 
 
@@ -67,7 +67,7 @@ GOOD = '{"file_name": "a", "tags": ["x"]}\n'
         ('{"file_name": "a", "tags": ["x"}', "line 2, column 32: expected a JSON object"),
         ('{"file_name": "a"', "line 2, column 18: expected a JSON object"),
         ('["a"]', "line 2, column 1: .*it is list, not an object"),
-        ('{"file_name": "a", "file_name": "b"}', "line 2.*'file_name' stands twice"),
+        ('{"file_name": "a", "file_name": "b"}', "line 2.*'file_name' is twice"),
         ('{"file_name": 3}', "line 2, key 'file_name': .*found 3"),
         ('{"file_name": "a", "tags": [1]}', "line 2, key 'tags': expected a list of tags"),
         ('{"file_name": "a", "tags": "x;y"}', "line 2, key 'tags': expected a list of tags"),
