@@ -1,4 +1,4 @@
-"""Which semantic descriptor, which pooling and which graph serve best on Corel5k.
+"""Compare semantic descriptors, poolings and graphs on Corel5k.
 
 Each table gives the mean average precision on the test pictures, in percent: mean and standard
 deviation over the seeds. Of the training pictures, w% of the positives and w% of the negatives of
@@ -28,7 +28,7 @@ RIDGES = (30.0, 100.0, 300.0, 1000.0)
 GAMMAS = (0.0, 0.003, 0.03, 0.3)
 
 Pair = tuple[np.ndarray, np.ndarray]
-"""The same for training and for test pictures."""
+"""A table of the training pictures and one of the test pictures."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ def load(path: Path) -> Pictures:
     posteriors = np.exp(logits - logits.max(axis=1, keepdims=True))
     posteriors /= posteriors.sum(axis=1, keepdims=True)
     visual = data["pooled"].astype(np.float32)
-    # The 128 dimensions of the neighbour search depend on no label: they are found once.
+    # The PCA of the neighbour search does not depend on labels: it is fitted once.
     pca = PCA(128, svd_solver="covariance_eigh").fit(visual[train])
     tables = (visual, pca.transform(visual), posteriors, data["Y"])
     return Pictures(*((table[train], table[~train]) for table in tables))
@@ -56,62 +56,62 @@ def load(path: Path) -> Pictures:
 
 def observe(Y: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
     """Observe that share of the positives and of the negatives of each label, rounded up."""
-    seen = np.full(Y.shape, np.nan)
+    observed = np.full(Y.shape, np.nan)
     for j in range(Y.shape[1]):
         for value in (0, 1):
             rows = np.flatnonzero(Y[:, j] == value)
             chosen = rng.permutation(rows)[: int(np.ceil(rate * len(rows)))]
-            seen[chosen, j] = value
-    return seen
+            observed[chosen, j] = value
+    return observed
 
 
-def hide(seen: np.ndarray, rng: np.random.Generator) -> Pair:
-    """Split the observed entries of each label: four fifths to learn from, a fifth to choose by."""
-    learn, choose = seen.copy(), np.full(seen.shape, np.nan)
-    for j in range(seen.shape[1]):
+def hide(observed: np.ndarray, rng: np.random.Generator) -> Pair:
+    """Split the observed entries of each label: four fifths to train, a fifth to validate."""
+    training, validation = observed.copy(), np.full(observed.shape, np.nan)
+    for j in range(observed.shape[1]):
         for value in (0, 1):
-            rows = rng.permutation(np.flatnonzero(seen[:, j] == value))
+            rows = rng.permutation(np.flatnonzero(observed[:, j] == value))
             hidden = rows[: len(rows) // 5]
-            choose[hidden, j], learn[hidden, j] = value, np.nan
-    return learn, choose
+            validation[hidden, j], training[hidden, j] = value, np.nan
+    return training, validation
 
 
-def global_part(pictures: Pictures, seen: np.ndarray) -> Pair:
+def global_part(pictures: Pictures, observed: np.ndarray) -> Pair:
     train, test = pictures.posteriors
-    selector = ConceptSelector().fit(train, seen)
+    selector = ConceptSelector().fit(train, observed)
     return selector.transform(train), selector.transform(test)
 
 
-def local_part(pictures: Pictures, seen: np.ndarray, **options: Any) -> Pair:
+def local_part(pictures: Pictures, observed: np.ndarray, **options: Any) -> Pair:
     train, test = pictures.reduced
     local = LocalDescriptor(n_components=None, **options)
-    return local.fit_transform(train, seen), local.transform(test)
+    return local.fit_transform(train, observed), local.transform(test)
 
 
-def beside(*parts: Pair) -> Pair:
+def concatenated(*parts: Pair) -> Pair:
     return np.hstack([part[0] for part in parts]), np.hstack([part[1] for part in parts])
 
 
-def semantic_descriptors(pictures: Pictures, seen: np.ndarray) -> Iterator[tuple[str, Pair]]:
-    g = global_part(pictures, seen)
-    known = local_part(pictures, seen)
-    paper = local_part(pictures, seen, pooling="paper")
+def semantic_descriptors(pictures: Pictures, observed: np.ndarray) -> Iterator[tuple[str, Pair]]:
+    g = global_part(pictures, observed)
+    known = local_part(pictures, observed)
+    paper = local_part(pictures, observed, pooling="paper")
     yield "global", g
     yield "local, known", known
     yield "local, paper", paper
-    yield "both, known", beside(g, known)
-    yield "both, paper", beside(g, paper)
+    yield "both, known", concatenated(g, known)
+    yield "both, paper", concatenated(g, paper)
 
 
-def priors(pictures: Pictures, seen: np.ndarray) -> Iterator[tuple[str, Pair]]:
-    for prior in (0.1, 1.0, 3.0, 10.0, 30.0):
-        yield f"local, prior {prior:g}", local_part(pictures, seen, prior=prior)
+def shrinkages(pictures: Pictures, observed: np.ndarray) -> Iterator[tuple[str, Pair]]:
+    for value in (0.1, 1.0, 3.0, 10.0, 30.0):
+        yield f"local, shrinkage {value:g}", local_part(pictures, observed, shrinkage=value)
 
 
-def learner_features(pictures: Pictures, seen: np.ndarray) -> Iterator[tuple[str, Pair]]:
-    """Yield the learner's X: PCA of [visual; s] with 90% of the energy, and parts of it."""
-    s = beside(global_part(pictures, seen), local_part(pictures, seen))
-    both = beside(pictures.visual, s)
+def learner_features(pictures: Pictures, observed: np.ndarray) -> Iterator[tuple[str, Pair]]:
+    """Yield the learner's X: PCA of [visual; s] with 90% of the variance, and parts of it."""
+    s = concatenated(global_part(pictures, observed), local_part(pictures, observed))
+    both = concatenated(pictures.visual, s)
     widths = [pictures.visual[0].shape[1], s[0].shape[1]]
     for name, pair, blocks in (
         ("visual", pictures.visual, None),
@@ -123,22 +123,22 @@ def learner_features(pictures: Pictures, seen: np.ndarray) -> Iterator[tuple[str
 
 
 def standardized(pair: Pair) -> Pair:
-    """Bring the rows to mean 0 and total variance 100: one grid of ridges fits all descriptors."""
+    """Scale the rows to mean 0 and total variance 100, so that one grid of ridges fits all."""
     mean, size = pair[0].mean(axis=0), np.sqrt(pair[0].var(axis=0).sum())
     train, test = (np.float32(10) * (table - mean) / size for table in pair)
     return train.astype(np.float32), test.astype(np.float32)
 
 
 def fitted(
-    X: np.ndarray, seen: np.ndarray, ridge: float, gamma: float = 0, graph: Any = None
+    X: np.ndarray, observed: np.ndarray, ridge: float, gamma: float = 0, graph: Any = None
 ) -> Any:
     learner = APGGraph(lam=0, ridge=ridge, gamma=gamma, on_unlearnable="ignore", tol=1e-3)
-    return learner.fit(X, PartialLabels.from_array(seen), graph=graph)
+    return learner.fit(X, PartialLabels.from_array(observed), graph=graph)
 
 
-def chosen_ridge(X: np.ndarray, learn: np.ndarray, choose: np.ndarray) -> float:
+def chosen_ridge(X: np.ndarray, training: np.ndarray, validation: np.ndarray) -> float:
     """Return the ridge that ranks hidden entries best."""
-    values = [mean_average_precision(choose, fitted(X, learn, r).scores(X)) for r in RIDGES]
+    values = [mean_average_precision(validation, fitted(X, training, r).scores(X)) for r in RIDGES]
     return RIDGES[int(np.argmax(values))]
 
 
@@ -147,15 +147,16 @@ def compare_descriptors(
 ) -> dict[str, float]:
     """Return the test mAP of the ridge learner on each descriptor."""
     rng = np.random.default_rng(seed)
-    seen = observe(pictures.Y[0], rate, rng)
-    learn, choose = hide(seen, rng)
+    observed = observe(pictures.Y[0], rate, rng)
+    training, validation = hide(observed, rng)
     ridges = [
-        chosen_ridge(standardized(pair)[0], learn, choose) for _, pair in describe(pictures, learn)
+        chosen_ridge(standardized(pair)[0], training, validation)
+        for _, pair in describe(pictures, training)
     ]
     results = {}
-    for ridge, (name, pair) in zip(ridges, describe(pictures, seen), strict=True):
+    for ridge, (name, pair) in zip(ridges, describe(pictures, observed), strict=True):
         train, test = standardized(pair)
-        scores = fitted(train, seen, ridge).scores(test)
+        scores = fitted(train, observed, ridge).scores(test)
         results[name.split(" (")[0]] = 100 * mean_average_precision(pictures.Y[1], scores)
     return results
 
@@ -163,20 +164,20 @@ def compare_descriptors(
 def compare_graphs(pictures: Pictures, rate: float, seed: int) -> dict[str, float]:
     """Return the test mAP without a graph and with each kind of weight, on the learner's features.
 
-    The graph joins training and test pictures alike; of the latter everything is unknown.
+    The graph includes the test pictures, of which all labels are unknown.
     """
     rng = np.random.default_rng(seed)
-    seen = observe(pictures.Y[0], rate, rng)
-    learn, choose = hide(seen, rng)
-    X, S = _features_and_descriptors(pictures, learn)
+    observed = observe(pictures.Y[0], rate, rng)
+    training, validation = hide(observed, rng)
+    X, S = _features_and_descriptors(pictures, training)
     chosen = {
         weight: _chosen_pair(
-            X[0], learn, choose, None if weight == "none" else _graph(S[0], weight)
+            X[0], training, validation, None if weight == "none" else _graph(S[0], weight)
         )
         for weight in ("none", "dot", "cosine")
     }
-    X, S = _features_and_descriptors(pictures, seen)
-    everything = np.vstack([seen, np.full(pictures.Y[1].shape, np.nan)])
+    X, S = _features_and_descriptors(pictures, observed)
+    everything = np.vstack([observed, np.full(pictures.Y[1].shape, np.nan)])
     results = {}
     for weight, (ridge, gamma) in chosen.items():
         W = _graph(np.vstack(S), weight) if gamma else None
@@ -186,31 +187,31 @@ def compare_graphs(pictures: Pictures, rate: float, seed: int) -> dict[str, floa
 
 
 def _chosen_pair(
-    X: np.ndarray, learn: np.ndarray, choose: np.ndarray, W: Any
+    X: np.ndarray, training: np.ndarray, validation: np.ndarray, W: Any
 ) -> tuple[float, float]:
     """Return the ridge and gamma that rank hidden entries best."""
     grid = [(ridge, gamma) for ridge in RIDGES for gamma in (GAMMAS if W is not None else (0.0,))]
     values = [
-        mean_average_precision(choose, fitted(X, learn, ridge, gamma, W).scores(X))
+        mean_average_precision(validation, fitted(X, training, ridge, gamma, W).scores(X))
         for ridge, gamma in grid
     ]
     return grid[int(np.argmax(values))]
 
 
-def _features_and_descriptors(pictures: Pictures, seen: np.ndarray) -> tuple[Pair, Pair]:
-    s = beside(global_part(pictures, seen), local_part(pictures, seen))
-    both = beside(pictures.visual, s)
+def _features_and_descriptors(pictures: Pictures, observed: np.ndarray) -> tuple[Pair, Pair]:
+    s = concatenated(global_part(pictures, observed), local_part(pictures, observed))
+    both = concatenated(pictures.visual, s)
     pca = DescriptorPCA(blocks=[pictures.visual[0].shape[1], s[0].shape[1]]).fit(both[0])
     return standardized((pca.transform(both[0]), pca.transform(both[1]))), s
 
 
 def _graph(S: np.ndarray, weight: str) -> Any:
-    """Return the graph scaled to a mean degree of 1: one grid of gammas means the same to all."""
+    """Return the graph scaled to a mean degree of 1, so that one grid of gammas fits all."""
     W = semantic_graph(S, weight=weight)
     return W * (len(S) / W.sum())
 
 
-WHAT = {"descriptors": semantic_descriptors, "priors": priors, "features": learner_features}
+WHAT = {"descriptors": semantic_descriptors, "shrinkage": shrinkages, "features": learner_features}
 
 
 def main() -> None:

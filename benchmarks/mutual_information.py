@@ -1,4 +1,4 @@
-"""How long the relevance of all concepts takes, by what is known.
+"""Time and memory of the relevance of all concepts, for dense, sparse and weighted labels.
 
 python benchmarks/mutual_information.py
 """
@@ -41,7 +41,7 @@ def main() -> None:
         ConceptSelector().fit(concepts, known)
         print(f"{name:30s} {time.perf_counter() - start:6.1f} s", flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak of memory {peak:.0f} MiB, of which the concepts {concepts.nbytes / 2**20:.0f} MiB")
+    print(f"peak memory {peak:.0f} MiB, of which the concepts {concepts.nbytes / 2**20:.0f} MiB")
 
 
 if __name__ == "__main__":

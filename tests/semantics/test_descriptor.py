@@ -79,16 +79,16 @@ def test_clone_keeps_parameters_and_the_parts_given_stay_unfitted(pictures):
     assert local.n_neighbors == 3
 
 
-def test_the_whole_way_fits_into_a_pipeline(pictures):
+def test_it_works_in_a_pipeline(pictures):
     X, Y = pictures
     visual = FunctionTransformer(lambda table: table[:, :6])
     union = FeatureUnion([("visual", visual), ("semantic", SemanticDescriptor(6))])
-    way = make_pipeline(union, DescriptorPCA(blocks=[6, 6]))
-    features = way.fit_transform(X, Y)
+    pipeline = make_pipeline(union, DescriptorPCA(blocks=[6, 6]))
+    features = pipeline.fit_transform(X, Y)
     S = SemanticDescriptor(6).fit_transform(X, Y)
     by_hand = DescriptorPCA(blocks=[6, 6]).fit_transform(np.hstack([X[:, :6], S]))
     np.testing.assert_allclose(features, by_hand)
-    assert way.transform(X[:3]).shape == (3, features.shape[1])
+    assert pipeline.transform(X[:3]).shape == (3, features.shape[1])
 
 
 @pytest.mark.parametrize("wrong", [{"n_visual": 12}, {"n_visual": -1}, {"n_visual": 2.0}])
@@ -97,7 +97,7 @@ def test_number_of_visual_columns_is_checked(pictures, wrong):
         SemanticDescriptor(**wrong).fit(*pictures)
 
 
-def test_senseless_parts_are_refused(pictures):
+def test_invalid_parts_are_refused(pictures):
     with pytest.raises(InvalidInputError, match="both parts are dropped"):
         SemanticDescriptor(6, concepts="drop", local="drop").fit(*pictures)
     with pytest.raises(InvalidInputError, match="concepts must be a ConceptSelector"):

@@ -11,8 +11,8 @@ from tagloom.semantics import LocalDescriptor
 NAN = float("nan")
 
 
-def slow_local(train, known, queries, k, pooling, prior, *, itself):
-    """Write the definition down, item by item and label by label."""
+def slow_local(train, known, queries, k, pooling, shrinkage, *, itself):
+    """Compute the definition item by item and label by label."""
     states, weights = known.states(), known.weights()
     rows = []
     for i, x in enumerate(queries):
@@ -26,7 +26,9 @@ def slow_local(train, known, queries, k, pooling, prior, *, itself):
                 continue
             rate = (weights[:, j] * has).sum() / weights[:, j].sum()
             present = sum(weights[n, j] for n in order if has[n])
-            row.append((present + prior * rate) / (sum(weights[n, j] for n in order) + prior))
+            row.append(
+                (present + shrinkage * rate) / (sum(weights[n, j] for n in order) + shrinkage)
+            )
         rows.append(row)
     return np.array(rows)
 
@@ -50,14 +52,14 @@ def kinds_of_labels():
 
 
 @pytest.mark.parametrize("kind", ["dense", "weighted", "background", "sparse"])
-@pytest.mark.parametrize(("pooling", "prior"), [("paper", 1.0), ("known", 0.5), ("known", 7)])
-def test_agrees_with_the_definition(kind, pooling, prior):
+@pytest.mark.parametrize(("pooling", "shrinkage"), [("paper", 1.0), ("known", 0.5), ("known", 7)])
+def test_agrees_with_the_definition(kind, pooling, shrinkage):
     known = kinds_of_labels()[kind]
     assert known.is_sparse == (kind in ("background", "sparse"))
     rng = np.random.default_rng(1)
     train, new = rng.standard_normal((40, 3)), rng.standard_normal((9, 3))
-    local = LocalDescriptor(8, n_components=None, pooling=pooling, prior=prior)
-    arguments = (8, pooling, prior)
+    local = LocalDescriptor(8, n_components=None, pooling=pooling, shrinkage=shrinkage)
+    arguments = (8, pooling, shrinkage)
     np.testing.assert_allclose(
         local.fit_transform(train, known),
         slow_local(train, known, train, *arguments, itself=False),
@@ -72,14 +74,14 @@ def test_own_labels_never_enter_the_training_descriptor():
     rng = np.random.default_rng(2)
     X = rng.standard_normal((30, 4))
     Y = (rng.random((30, 3)) < 0.5).astype(float)
-    before = LocalDescriptor(5, pooling="paper").fit_transform(X, Y)
+    original = LocalDescriptor(5, pooling="paper").fit_transform(X, Y)
     Y[7] = 1 - Y[7]
-    after = LocalDescriptor(5, pooling="paper").fit_transform(X, Y)
-    np.testing.assert_array_equal(before[7], after[7])
-    assert (before != after).any()
+    changed = LocalDescriptor(5, pooling="paper").fit_transform(X, Y)
+    np.testing.assert_array_equal(original[7], changed[7])
+    assert (original != changed).any()
 
 
-def test_equal_pictures_are_neighbors_of_each_other_and_transform_takes_rows_for_new():
+def test_equal_items_are_neighbors_and_transform_treats_rows_as_new_items():
     X = np.array([[0.0], [0.0], [9.0], [9.0]])
     Y = np.array([[1.0], [0.0], [1.0], [1.0]])
     local = LocalDescriptor(1, pooling="paper")
@@ -88,10 +90,10 @@ def test_equal_pictures_are_neighbors_of_each_other_and_transform_takes_rows_for
     assert local.transform(X).ravel().tolist() == [1, 1, 1, 1]
 
 
-def test_unknown_neighbors_say_nothing_and_leave_the_rate():
+def test_it_is_the_rate_where_neighbors_are_unknown():
     X = np.arange(4.0)[:, None]
     Y = [[NAN], [NAN], [1], [0]]
-    local = LocalDescriptor(1, prior=0)
+    local = LocalDescriptor(1, shrinkage=0)
     assert local.fit_transform(X, Y).ravel().tolist() == [0.5, 0.5, 0.5, 1.0]
     assert LocalDescriptor(1, pooling="paper").fit_transform(X, Y).ravel().tolist() == [0, 0, 0, 1]
 
@@ -132,9 +134,15 @@ def test_names_clone_and_precision():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"n_neighbors": 0}, {"n_components": 0.5}, {"pooling": "mean"}, {"prior": -1}, {"metric": 2}],
+    [
+        {"n_neighbors": 0},
+        {"n_components": 0.5},
+        {"pooling": "mean"},
+        {"shrinkage": -1},
+        {"metric": 2},
+    ],
 )
-def test_senseless_parameters_are_refused_in_fit(wrong):
+def test_invalid_parameters_are_refused_in_fit(wrong):
     local = LocalDescriptor(**wrong)
     with pytest.raises(InvalidInputError, match=next(iter(wrong))):
         local.fit([[0.0], [1.0]], [[1], [0]])

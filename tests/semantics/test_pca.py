@@ -45,7 +45,7 @@ def test_blocks_get_the_same_variance(rows):
     assert scaled[:, 3:].var(axis=0).sum() == pytest.approx(1)
 
 
-def test_new_rows_go_the_fitted_way_and_precision_stays(rows):
+def test_new_rows_are_transformed_alike_and_keep_their_precision(rows):
     single = rows.astype(np.float32)
     pca = DescriptorPCA(blocks=[6, 6]).fit(single)
     assert pca.transform(single[:1]).dtype == np.float32
@@ -67,7 +67,7 @@ def test_rows_without_any_variance(rows):
         ({"blocks": [3.5, 8.5]}, "integers"),
     ],
 )
-def test_refusals(rows, wrong, message):
+def test_invalid_parameters_are_refused(rows, wrong, message):
     with pytest.raises(InvalidInputError, match=message):
         DescriptorPCA(**wrong).fit(rows)
 

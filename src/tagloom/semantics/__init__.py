@@ -1,4 +1,4 @@
-"""Numbers and known labels to meaning: concepts (global) and neighbours' labels (local)."""
+"""Semantic descriptors: selected concepts (global) and labels of visual neighbours (local)."""
 
 from tagloom.semantics.concepts import ConceptSelector, mutual_information
 from tagloom.semantics.descriptor import SemanticDescriptor

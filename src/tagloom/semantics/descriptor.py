@@ -1,4 +1,4 @@
-"""The semantic descriptor: what the network says and what the neighbours are called."""
+"""The semantic descriptor: concepts of the item and labels of its neighbours, side by side."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -11,39 +11,39 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.semantics.concepts import ConceptSelector
-from tagloom.semantics.evidence import as_text, read_labels
-from tagloom.semantics.local import LocalDescriptor
+from tagloom.semantics.evidence import LabelledMixin, read_labels
+from tagloom.semantics.local import LocalDescriptor, as_text
 from tagloom.validation import check_choice, is_integer
 
 Array = npt.NDArray[Any]
 SCALINGS = (None, "norm")
 
 
-class SemanticDescriptor(TransformerMixin, BaseEstimator):
-    """Join the global and the local descriptor: the paper's s = [g; l].
+class SemanticDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
+    """Concatenate the global and the local descriptor: the paper's s = [g; l].
 
-    It takes one table whose first columns are visual descriptors and whose other columns are the
-    posteriors of concepts, so that it fits into pipelines and cross-validation.
+    The input is one table whose first columns are visual descriptors and whose other columns are
+    the posteriors of concepts, as pipelines and cross-validation need it.
 
     Parameters
     ----------
     n_visual : int
-        How many leading columns are visual.
+        Number of leading columns that are visual descriptors.
     concepts : ConceptSelector, optional
-        How to choose concepts; None for the defaults, "drop" to leave the global descriptor out.
+        The global part; None for the defaults, "drop" to leave it out.
     local : LocalDescriptor, optional
-        How to pool neighbours' labels; None for the defaults, "drop" to leave it out.
+        The local part; None for the defaults, "drop" to leave it out.
     scaling : {None, "norm"}, default=None
-        None joins the parts as they are, as the paper does; "norm" divides each by the root mean
-        square of its rows' norms in training, so that both have the same say in distances.
+        None concatenates the parts as they are, as the paper does; "norm" divides each by the root
+        mean square of its rows' norms in training, so that both contribute equally to distances.
     concept_names : iterable of str, optional
-        Names of all concepts, where X is not a DataFrame that has them.
+        Names of all concepts, if X is not a DataFrame with column names.
 
     Attributes
     ----------
     concepts_, local_ : the fitted parts, None where dropped
     scales_ : array of float
-        By what each part is divided.
+        Divisor of each part.
 
     Examples
     --------
@@ -75,12 +75,12 @@ class SemanticDescriptor(TransformerMixin, BaseEstimator):
         self.concept_names = concept_names
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose the concepts and keep the training items."""
+        """Select concepts and store the training items."""
         self.fit_transform(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
-        """Choose the concepts and describe the training items, none by its own labels."""
+        """Select concepts and describe the training items, none by its own labels."""
         check_choice("scaling", self.scaling, SCALINGS)
         rows = validate_data(self, X, dtype=[np.float64, np.float32])
         known = read_labels(y, len(rows))
@@ -90,9 +90,11 @@ class SemanticDescriptor(TransformerMixin, BaseEstimator):
         kept = [part for part in parts if part is not None]
         del parts
         if not kept:
-            raise InvalidInputError("Nothing is left of the descriptor: both parts are dropped.")
+            raise InvalidInputError(
+                "The descriptor is empty: both parts are dropped. Keep one of them."
+            )
         self.scales_ = np.array([self._scale(part) for part in kept])
-        return self._joined(kept)
+        return self._concatenated(kept)
 
     def transform(self, X: Any) -> Any:
         """Describe new items."""
@@ -100,10 +102,10 @@ class SemanticDescriptor(TransformerMixin, BaseEstimator):
         rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         visual, posteriors = self._split(rows)
         pairs = ((self.concepts_, posteriors), (self.local_, visual))
-        return self._joined([part.transform(of) for part, of in pairs if part is not None])
+        return self._concatenated([part.transform(of) for part, of in pairs if part is not None])
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return "concept:..." and "label:...", for the columns of both parts."""
+        """Return the names of the columns, "concept:..." and "label:..."."""
         check_is_fitted(self)
         names: list[str] = []
         if self.concepts_ is not None:
@@ -151,21 +153,15 @@ class SemanticDescriptor(TransformerMixin, BaseEstimator):
         size = float(np.sqrt(np.einsum("ij,ij->", part, part, dtype=np.float64) / len(part)))
         return size if size > 0 else 1.0
 
-    def _joined(self, parts: list[Array]) -> Array:
-        """Put the parts side by side, and let go of each that is copied: the list is emptied."""
+    def _concatenated(self, parts: list[Array]) -> Array:
+        """Concatenate the parts, emptying the list so that each is freed once it is copied."""
         ends = np.cumsum([0, *(part.shape[1] for part in parts)])
-        joined = np.empty((len(parts[0]), ends[-1]), dtype=np.result_type(*parts))
+        table = np.empty((len(parts[0]), ends[-1]), dtype=np.result_type(*parts))
         for start, end, scale in zip(ends[:-1], ends[1:], self.scales_, strict=True):
-            joined[:, start:end] = parts.pop(0)
+            table[:, start:end] = parts.pop(0)
             if self.scaling is not None:
-                joined[:, start:end] /= joined.dtype.type(scale)
-        return joined
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        return tags
+                table[:, start:end] /= table.dtype.type(scale)
+        return table
 
 
 def _part(given: Any, kind: type[Any], name: str) -> Any:

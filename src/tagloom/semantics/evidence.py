@@ -1,6 +1,6 @@
-"""What is known, as the matrices of which all counts are sums."""
+"""Known labels as matrices of weights, from which all counts are matrix products."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,9 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, as_partial_labels
 from tagloom.validation import check_same_items
 
-# §§ main evidence
-
-
 Floats = npt.NDArray[np.float64]
 
-# Codes of one byte are turned into numbers of four or eight this many at a time.
+# Codes of one byte are converted to floats this many at a time.
 _ENTRIES_AT_ONCE = 1 << 25
 
 
@@ -25,8 +22,8 @@ _ENTRIES_AT_ONCE = 1 << 25
 class Evidence:
     """The observation weights W (0: unknown) and W o Y of some items, for labels Y in {0, 1}.
 
-    W = background + offset, so that tags which are all absent with some weight where nothing is
-    listed need no entry each. The matrices are sparse where what is known is stored sparse.
+    W = background + offset, so that unlisted tags, which are absent with one common weight, need no
+    entries. The matrices are sparse if the labels are stored sparse.
     """
 
     present: Any
@@ -47,7 +44,7 @@ class Evidence:
 
 
 def evidence_by_labels(known: PartialLabels) -> Iterator[tuple[slice, Evidence]]:
-    """Yield the evidence of all items, for all labels at once where that is stored sparse."""
+    """Yield the evidence of all items for some labels at a time (for all, if stored sparse)."""
     if known.is_sparse:
         yield slice(None), _sparse(known)
         return
@@ -70,7 +67,7 @@ def evidence_blocks(known: PartialLabels, rows: int) -> Iterator[tuple[slice, Ev
 
 
 def _from_codes(codes: npt.NDArray[np.int8], weights: Floats | None) -> Evidence:
-    # Counts of entries that weigh 1 are integers, which single precision holds without error.
+    # Without weights the sums are integers, which single precision holds exactly.
     dtype = np.float32 if weights is None else np.float64
     present = (codes == int(State.PRESENT)).astype(dtype)
     if weights is None:
@@ -95,12 +92,12 @@ def _sparse(known: PartialLabels) -> Evidence:
 
 
 def as_dense(product: Any) -> Floats:
-    """Return a product as an array, whatever its factors were."""
+    """Return a dense or sparse product as an array."""
     return np.asarray(product if isinstance(product, np.ndarray) else product.toarray(), np.float64)
 
 
 def label_rates(known: PartialLabels) -> Floats:
-    """Return the weighted share of presences among the known entries of each label; 0 if none."""
+    """Return the weighted share of presences among the known entries of each label, 0 if none."""
     rates = np.zeros(known.n_labels)
     for labels, evidence in evidence_by_labels(known):
         present, total = evidence.totals()
@@ -108,15 +105,8 @@ def label_rates(known: PartialLabels) -> Floats:
     return rates
 
 
-# §§ checks
-# Checks on rows and labels.
-
-
-_ROWS_AT_ONCE = 8192
-
-
 def read_labels(Y: Any, n_items: int) -> PartialLabels:
-    """Return what is known of so many items."""
+    """Return the labels as `PartialLabels`, after checking that there are `n_items` items."""
     if Y is None:
         raise InvalidInputError(
             "This estimator requires y to be passed, but the target y is None. "
@@ -127,27 +117,11 @@ def read_labels(Y: Any, n_items: int) -> PartialLabels:
     return known
 
 
-def check_rows(table: npt.NDArray[Any], known: PartialLabels) -> None:
-    """Refuse a table that is none, or has other rows than the labels."""
-    if table.ndim != 2:
-        raise InvalidInputError(
-            f"Concepts must be a table, items x concepts; found {table.ndim} dimension(s)."
-        )
-    read_labels(known, len(table))
-    for start in range(0, len(table), _ROWS_AT_ONCE):
-        wrong = ~np.isfinite(table[start : start + _ROWS_AT_ONCE])
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0]
-            raise InvalidInputError(
-                f"Concepts must be finite; found {table[start + row, column]} in row "
-                f"{start + row}, column {column}."
-            )
+class LabelledMixin:
+    """Scikit-learn tags of an estimator that needs labels, one column for each."""
 
-
-# §§ names
-# Names of columns.
-
-
-def as_text(names: Iterable[Any]) -> npt.NDArray[Any]:
-    """Return the names as the array of strings that scikit-learn wants."""
-    return np.array([str(name) for name in names], dtype=object)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags

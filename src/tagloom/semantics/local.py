@@ -1,6 +1,6 @@
-"""The local descriptor: the labels of the pictures that look alike."""
+"""The local descriptor: the pooled labels of visually similar items."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +15,8 @@ from tagloom.labels import PartialLabels
 from tagloom.neighbors import ALGORITHMS, METRICS, Neighbors, nearest_neighbors, neighbor_table
 from tagloom.semantics.evidence import (
     Floats,
+    LabelledMixin,
     as_dense,
-    as_text,
     evidence_by_labels,
     label_rates,
     read_labels,
@@ -24,90 +24,36 @@ from tagloom.semantics.evidence import (
 from tagloom.semantics.pca import fitted_pca
 from tagloom.validation import check_choice, check_integer, check_number
 
-# §§ pooling
-# The labels of neighbours, pooled.
-
-
 Array = npt.NDArray[Any]
 
-# Labels of neighbours are summed for so many (item, label) at a time.
+POOLINGS = ("known", "paper")
+# Labels of neighbours are summed for this many (item, label) at a time.
 _SUMS_AT_ONCE = 1 << 22
 
 
-def pool_observed(known: PartialLabels, found: Neighbors, dtype: npt.DTypeLike) -> Array:
-    """Return l_i = (1/k) sum over the neighbours of their observed labels, unknown as 0.
-
-    It is the paper's: what is unknown cannot be told from what is absent, and weights have no say.
-    """
-    pooled = np.empty((len(found.indices), known.n_labels), dtype=dtype)
-    for labels, evidence in evidence_by_labels(known):
-        observed = (evidence.present > 0).astype(np.float64)
-        for part, A in _adjacency_blocks(found, known):
-            pooled[part, labels] = as_dense(A @ observed) / found.indices.shape[1]
-    return pooled
-
-
-def pool_known(
-    known: PartialLabels, found: Neighbors, rates: Floats, prior: float, dtype: npt.DTypeLike
-) -> Array:
-    """Return the share of presences among what is known of the neighbours, drawn to the rate.
-
-    l_ij = (sum_n w_nj y_nj + prior * rate_j) / (sum_n w_nj + prior), n over the neighbours of i.
-    Where nothing is known of the neighbours, and prior is 0, it is the rate.
-    """
-    pooled = np.empty((len(found.indices), known.n_labels), dtype=dtype)
-    for labels, evidence in evidence_by_labels(known):
-        rate = rates[labels]
-        for part, A in _adjacency_blocks(found, known):
-            present, total = evidence.sums(A)
-            nothing = total <= 0
-            total += prior + nothing
-            present += prior * rate + nothing * rate
-            # Over an absent background sums are differences: rounding must not lead out of [0, 1].
-            pooled[part, labels] = np.clip(present / total, 0, 1)
-    return pooled
-
-
-def _adjacency_blocks(
-    found: Neighbors, known: PartialLabels
-) -> Iterator[tuple[slice, sparse.csr_array]]:
-    """Yield who is a neighbour of some items at a time, so many that their sums are small."""
-    step = max(1, _SUMS_AT_ONCE // max(1, known.n_labels))
-    for start in range(0, len(found.indices), step):
-        part = slice(start, start + step)
-        near = found.indices[part]
-        yield part, neighbor_table(np.ones(near.shape), near, known.n_items)
-
-
-# §§ main local
-
-
-POOLINGS = ("known", "paper")
-
-
-class LocalDescriptor(TransformerMixin, BaseEstimator):
+class LocalDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
     """Pool the known labels of each item's visual neighbours: the paper's l.
 
-    An item is never its own neighbour: `fit_transform` looks for the neighbours of the training
-    items among the others, so that no label describes the item it was seen on. `transform` takes
-    every row for a new item. Equal rows are different items and may be neighbours.
+    An item is never its own neighbour: `fit_transform` searches the neighbours of each training
+    item among the others, so that no label leaks into the descriptor of its own item. `transform`
+    treats every row as a new item. Equal rows are different items and may be neighbours.
 
     Parameters
     ----------
     n_neighbors : int, default=50
         The paper's k_v; all other items where there are fewer.
     n_components : int or None, default=128
-        Dimension to which visual descriptors are reduced by PCA before the search. None, or no
-        more columns than that: they are searched as they are.
+        Dimensions to which PCA reduces the visual descriptors before the search. They are not
+        reduced if it is None or if there are no more columns than that.
     pooling : {"known", "paper"}, default="known"
-        "known": (sum of w y + prior * rate) / (sum of w + prior) over what is known of the
-        neighbours, with observation weights w and the label's rate among all training items.
+        "known": (sum of w y + shrinkage * rate) / (sum of w + shrinkage) over the known labels of
+        the neighbours, with observation weights w and the label's rate among all training items.
         "paper": (1/k_v) sum of observed labels, where unknown counts as 0.
-    prior : float, default=1.0
-        How much the rate weighs in "known", in observations.
+    shrinkage : float, default=1.0
+        Pseudo-count: the weight of the rate in "known", in observations.
     metric : {"euclidean", "cosine"}, default="euclidean"
     algorithm : {"auto", "exact", "approximate"}, default="auto"
-        How to search, see `tagloom.neighbors.nearest_neighbors`.
+        See `tagloom.neighbors.nearest_neighbors`.
 
     Attributes
     ----------
@@ -115,13 +61,13 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         Names of the labels, which are the columns of the descriptor.
     rates_ : array of shape (n_labels,)
         Share of presences among the known entries of each label.
-    neighbors_ : Neighbours or None
+    neighbors_ : Neighbors or None
         The neighbours of the training items, after `fit_transform`.
 
     Examples
     --------
     >>> visual = [[0.0], [0.1], [5.0], [5.1]]
-    >>> local = LocalDescriptor(n_neighbors=1, prior=0)
+    >>> local = LocalDescriptor(n_neighbors=1, shrinkage=0)
     >>> local.fit_transform(visual, [[1, 0], [1, None], [0, 1], [None, 1]]).round(2)
     array([[1.  , 0.67],
            [1.  , 0.  ],
@@ -139,19 +85,19 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         *,
         n_components: int | None = 128,
         pooling: str = "known",
-        prior: float = 1.0,
+        shrinkage: float = 1.0,
         metric: str = "euclidean",
         algorithm: str = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.pooling = pooling
-        self.prior = prior
+        self.shrinkage = shrinkage
         self.metric = metric
         self.algorithm = algorithm
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the training items and what is known of them.
+        """Store the training items and their known labels.
 
         Parameters
         ----------
@@ -171,15 +117,15 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
-        """Keep the training items and describe each by the others."""
+        """Store the training items and describe each by the others."""
         self.fit(X, y)
         if len(self._rows) < 2:
-            raise InvalidInputError("The only item has no neighbour: at least 2 items are needed.")
+            raise InvalidInputError("A single item has no neighbour: at least 2 items are needed.")
         self.neighbors_ = self._search(None)
         return self._pool(self.neighbors_)
 
     def transform(self, X: Any) -> Any:
-        """Describe new items by the training items that look like them."""
+        """Describe new items by their visual neighbours among the training items."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return self._pool(self._search(self._reduced(rows)))
@@ -197,8 +143,8 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
     def _pool(self, found: Neighbors) -> Array:
         dtype = self._rows.dtype
         if self.pooling == "paper":
-            return pool_observed(self._known, found, dtype)
-        return pool_known(self._known, found, self.rates_, self.prior, dtype)
+            return _pool_observed(self._known, found, dtype)
+        return _pool_known(self._known, found, self.rates_, self.shrinkage, dtype)
 
     def _reduced(self, rows: Array) -> Array:
         return rows if self._pca is None else np.asarray(self._pca.transform(rows))
@@ -208,12 +154,56 @@ class LocalDescriptor(TransformerMixin, BaseEstimator):
         if self.n_components is not None:
             check_integer("n_components", self.n_components, at_least=1)
         check_choice("pooling", self.pooling, POOLINGS)
-        check_number("prior", self.prior, low=0)
+        check_number("shrinkage", self.shrinkage, low=0)
         check_choice("metric", self.metric, METRICS)
         check_choice("algorithm", self.algorithm, ALGORITHMS)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        return tags
+
+def _pool_observed(known: PartialLabels, found: Neighbors, dtype: npt.DTypeLike) -> Array:
+    """Return l_i = (1/k) sum over the neighbours of their observed labels, unknown as 0.
+
+    This is the paper's definition: it does not distinguish unknown from absent and ignores weights.
+    """
+    pooled = np.empty((len(found.indices), known.n_labels), dtype=dtype)
+    for labels, evidence in evidence_by_labels(known):
+        observed = (evidence.present > 0).astype(np.float64)
+        for part, A in _adjacency_blocks(found, known):
+            pooled[part, labels] = as_dense(A @ observed) / found.indices.shape[1]
+    return pooled
+
+
+def _pool_known(
+    known: PartialLabels, found: Neighbors, rates: Floats, shrinkage: float, dtype: npt.DTypeLike
+) -> Array:
+    """Return the share of presences among the known labels of the neighbours, with shrinkage m.
+
+    l_ij = (sum_n w_nj y_nj + m rate_j) / (sum_n w_nj + m), n over the neighbours of i. It is the
+    rate if m is 0 and the label is unknown at all neighbours.
+    """
+    pooled = np.empty((len(found.indices), known.n_labels), dtype=dtype)
+    for labels, evidence in evidence_by_labels(known):
+        rate = rates[labels]
+        for part, A in _adjacency_blocks(found, known):
+            present, total = evidence.sums(A)
+            nothing = total <= 0
+            total += shrinkage + nothing
+            present += shrinkage * rate + nothing * rate
+            # Over an absent background the sums are differences: rounding could leave [0, 1].
+            pooled[part, labels] = np.clip(present / total, 0, 1)
+    return pooled
+
+
+def _adjacency_blocks(
+    found: Neighbors, known: PartialLabels
+) -> Iterator[tuple[slice, sparse.csr_array]]:
+    """Yield the adjacency matrix of some items at a time, few enough for the sums to be small."""
+    step = max(1, _SUMS_AT_ONCE // max(1, known.n_labels))
+    for start in range(0, len(found.indices), step):
+        part = slice(start, start + step)
+        near = found.indices[part]
+        yield part, neighbor_table(np.ones(near.shape), near, known.n_items)
+
+
+def as_text(names: Iterable[Any]) -> Array:
+    """Return names as the array of strings that scikit-learn expects."""
+    return np.array([str(name) for name in names], dtype=object)
