@@ -1,21 +1,33 @@
-# `make demo` and `make test` need only Python (3.11 or later), make and a package index.
+# `make demo` and `make test` need only Python (3.11 or later), make and a package index; with Node.js,
+# `make test` also checks the JavaScript.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ORACLES ?= .venv-oracles
 
-.PHONY: demo test lint unit walks hooks oracles clean
+.PHONY: demo test lint js unit walks hooks oracles clean
 
 demo: $(VENV)/.run-ready
 	$(BIN)/tagloom demo
 
-test: lint unit
+test: lint js unit
 
 lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# ESLint and unit tests for the scripts of the review page and of the report.
+js:
+	@if command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null; then \
+		set -e; \
+		[ node_modules/.ready -nt package-lock.json ] || { npm ci --silent --no-audit --no-fund; touch node_modules/.ready; }; \
+		npm run --silent lint; \
+		npm run --silent test; \
+	else \
+		echo "SKIPPED: ESLint and the JavaScript tests need npm and Node.js 20 or later, which are not installed."; \
+	fi
 
 unit: $(VENV)/.test-ready
 	$(BIN)/pytest -n auto
@@ -49,4 +61,4 @@ $(ORACLES)/.ready: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(ORACLES) tagloom-demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(ORACLES) node_modules tagloom-demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
