@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from completion_trials import Trial, answers_teach, doubts_found, promises_kept, rankings
-from tagloom.benchmark.demo import forgotten, listed_only
+from tagloom.benchmark.demo import keep_tags, tag_lists
 from tagloom.datasets import Dataset, open_dataset
 from tagloom.labels import PartialLabels, State
 from tagloom.vision import Features
@@ -52,11 +52,11 @@ def of_some_pictures(said: PartialLabels, share: float, seed: int) -> PartialLab
     chosen = np.zeros(said.n_items, dtype=bool)
     chosen[rng.permutation(said.n_items)[: round(share * said.n_items)]] = True
     rows, columns = np.nonzero(said.states() == int(State.PRESENT))
-    return listed_only(said, rows[chosen[rows]], columns[chosen[rows]])
+    return tag_lists(said, rows[chosen[rows]], columns[chosen[rows]])
 
 
 def measured(seed: int, features: Features, truth: PartialLabels, args: Any) -> dict[str, float]:
-    said = truth if args.keep is None else forgotten(truth, args.keep, seed)
+    said = truth if args.keep is None else keep_tags(truth, args.keep, seed)
     if args.whole_pictures is not None:
         said = of_some_pictures(said, args.whole_pictures, seed)
     figures: dict[str, float] = {}

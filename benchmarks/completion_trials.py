@@ -11,11 +11,11 @@ from sklearn.base import clone
 
 from tagloom.benchmark.demo import (
     baseline_scores,
-    came_true,
-    hidden_from,
-    listed_only,
-    ranked,
-    suggested,
+    calibration_bins,
+    evaluate_ranking,
+    evaluate_suggestions,
+    hidden_truth,
+    tag_lists,
 )
 from tagloom.completion.calibration import choose_thresholds
 from tagloom.completion.checkpoint import Work
@@ -76,7 +76,7 @@ class Trial:
     @cached_property
     def hidden(self) -> PartialLabels:
         """The truth of what was forgotten, of the labels that are learned."""
-        return hidden_from(self.taught.said, self.truth)
+        return hidden_truth(self.taught.said, self.truth)
 
 
 def completed(taught: Taught, learned: Learned, options: Options) -> Completed:
@@ -95,7 +95,7 @@ def rankings(trial: Trial) -> Figures:
     tables |= baseline_scores(X, trial.taught.known, trial.seed)
     figures: Figures = {}
     for name, table in tables.items():
-        of = ranked(trial.hidden, table)
+        of = evaluate_ranking(trial.hidden, table)
         figures[f"mAP, {name}"] = of.mean_average_precision
         figures[f"recall@5, {name}"] = of.recall
         figures[f"pooled AP, {name}"] = of.pooled
@@ -104,7 +104,7 @@ def rankings(trial: Trial) -> Figures:
 
 def promises_kept(trial: Trial) -> Figures:
     result, hidden = trial.result, trial.hidden
-    bins = came_true(hidden, result.P, trial.learned.calibration)
+    bins = calibration_bins(hidden, result.P, trial.learned.calibration)
     for one in bins:
         print(f"#   {one.low:.1f} {one.n:9,} {one.promised:.3f} {one.came_true:.3f}")
     figures = {
@@ -118,7 +118,7 @@ def promises_kept(trial: Trial) -> Figures:
     }
     for precision in (None, *PRECISIONS):
         thresholds = choose_thresholds(result.P, result.open_to, precision)
-        made = suggested(hidden, result.P, thresholds)
+        made = evaluate_suggestions(hidden, result.P, thresholds)
         asked = "F1" if precision is None else f"precision {precision}"
         figures[f"{asked}: suggestions"] = float(made.n)
         figures[f"{asked}: precision"] = made.precision
@@ -171,7 +171,7 @@ def with_slips(
         (int(row), trial.truth.labels[column])
         for row, column in zip(rows[moved], columns[moved], strict=True)
     }
-    return listed_only(trial.truth, rows, columns), planted
+    return tag_lists(trial.truth, rows, columns), planted
 
 
 def answers_teach(trial: Trial) -> Figures:

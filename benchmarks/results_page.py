@@ -1,10 +1,10 @@
-"""Turn the finished cells of benchmarks into the tables of docs/results.md.
+"""Write the tables and figures of docs/results.md from the finished cells of benchmarks.
 
     python benchmarks/results_page.py OUT [OUT ...] --to docs/results
 
-Every OUT is a folder that `tagloom benchmark --out OUT` has written to, finished or not. For each
-set the rows of all its cells go to a CSV file and the curves to a figure in the folder `--to`; the
-tables are printed as Markdown.
+Every OUT is the output folder of `tagloom benchmark --out OUT`, finished or not. The rows of all
+cells of a set are written to a CSV file and the curves to a figure in the folder `--to`; the tables
+are printed as Markdown.
 """
 
 import argparse

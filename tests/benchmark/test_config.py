@@ -18,12 +18,12 @@ def test_keys_are_the_flags_and_flags_win(tmp_path):
         'dataset = "scenes"\nprotocol = ["per-class", "uniform"]\nrates = [0.1, 0.2]\n'
         "validate-descriptors = true\nrepeats = 3\nunlisted = 0.25\n",
     )
-    config = read_config(path, {"repeats": 7, "seed": None})
+    config = read_config(path, {"repeats": 7, "random_state": None})
     assert config.protocols == ("per-class", "uniform")
     assert config.rates == (0.1, 0.2)
     assert config.validate_descriptors is True
     assert config.repeats == 7
-    assert config.seed == 0
+    assert config.random_state == 0
     assert config.unlisted == 0.25
 
 
@@ -45,7 +45,7 @@ def test_keys_are_the_flags_and_flags_win(tmp_path):
         ('features = "audio"', ["features must be one of 'visual', 'semantic'"]),
         ('unlisted = "maybe"', ["unlisted must be one of 'absent', 'unknown'"]),
         ("unlisted = 0", ["unlisted must be a finite number in (0, 1]"]),
-        ("n-components = 0", ["n_components must be"]),
+        ("n-components = 0", ["n-components must be"]),
         ("figures = 1", ["figures must be True or False"]),
         ("dataset = 3", ["dataset must be the name of a set"]),
         ("out = 3", ["out must be the path"]),
@@ -53,7 +53,7 @@ def test_keys_are_the_flags_and_flags_win(tmp_path):
         ("repeats = ", ["is not valid TOML"]),
     ],
 )
-def test_what_cannot_be_meant_is_refused_by_name(tmp_path, text, words):
+def test_invalid_values_are_refused_by_name(tmp_path, text, words):
     path = write(tmp_path, text)
     with pytest.raises(InvalidInputError) as refused:
         read_config(path, {})
@@ -67,7 +67,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_saved_configuration_makes_the_same_benchmark(tmp_path):
-    config = Benchmark(protocols=("uniform",), rates=(0.25,), jobs=2, out=tmp_path)
+    config = Benchmark(protocols=("uniform",), rates=(0.25,), n_jobs=2, out=tmp_path)
     config.save(tmp_path / "config.json", version="x")
     stored = json.loads((tmp_path / "config.json").read_text())
     assert stored.pop("version") == "x"
@@ -80,4 +80,4 @@ def test_repeated_values_count_once():
 
 
 def test_seeds_follow_each_other():
-    assert Benchmark(seed=3, repeats=2).seeds == (3, 4)
+    assert Benchmark(random_state=3, repeats=2).seeds == (3, 4)

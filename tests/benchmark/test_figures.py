@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from result_tables import results_table
 
-from tagloom.benchmark.figures import _lines, spread_out, write_figures
+from tagloom.benchmark.figures import _captions, spread_out, write_figures
 from tagloom.datasets.base import Dataset
 from tagloom.errors import TagloomError
 from tagloom.labels import PartialLabels
@@ -75,7 +75,7 @@ def test_pictures_without_features_have_no_neighbors(dataset, tmp_path):
 
 
 def test_suggestions_are_marked_right_wrong_unknown_and_what_is_missed(dataset):
-    lines = _lines(dataset, 0, EXAMPLES["maxide"][0]["top"])
+    lines = _captions(dataset, 0, EXAMPLES["maxide"][0]["top"])
     assert [(sign, label) for sign, label, _ in lines] == [
         ("✓", "sky"),
         ("✗", "sea"),

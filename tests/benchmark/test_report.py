@@ -140,5 +140,5 @@ def test_verdicts_count_every_rate_once():
     (line,) = verdicts(differences)
     assert line == (
         "Semantic diffusion against the best baseline, 4 rates: above it at 1, below it at 1, "
-        "not told apart from it at 1, with too few seeds to compare with it at 1."
+        "not distinguishable from it at 1, with too few seeds to compare with it at 1."
     )

@@ -17,7 +17,7 @@ from tagloom.benchmark.methods import Method
 from tagloom.benchmark.plan import plan_benchmark
 from tagloom.benchmark.run import Workers, run_plan
 from tagloom.benchmark.summary import RESULT_COLUMNS, write_tables
-from tagloom.errors import InvalidInputError, TagloomError
+from tagloom.errors import TagloomError
 
 MEASURED = ["search_seconds", "fit_seconds", "score_seconds", "peak_memory_mib"]
 
@@ -57,19 +57,19 @@ def test_tables_have_a_row_for_each_cell_in_a_fixed_order(tmp_path):
     pd.testing.assert_frame_equal(
         pd.read_parquet(tmp_path / "out" / "labels.parquet"), tables.labels
     )
-    assert not (tmp_path / "out" / "work").exists()
+    assert not (tmp_path / "out" / "inputs").exists()
 
 
-def test_the_numbers_are_those_of_the_learner_tuned_by_hand(tmp_path):
+def test_results_equal_those_of_the_learner_tuned_by_hand(tmp_path):
     from toy_learners import Ridge
 
-    from tagloom.benchmark.inputs import hidden, split_features, visual_features
+    from tagloom.benchmark.inputs import hide_labels, split_features, visual_features
     from tagloom.metrics import average_precision
     from tagloom.models import tune
 
     dataset = make_dataset()
-    tables, _ = run(small(tmp_path, rates=(0.6,), repeats=1, seed=3), [RIDGE], dataset)
-    known = hidden(dataset.truth.take(dataset.training), "per-class", 0.6, 3)
+    tables, _ = run(small(tmp_path, rates=(0.6,), repeats=1, random_state=3), [RIDGE], dataset)
+    known = hide_labels(dataset.truth.take(dataset.training), "per-class", 0.6, 3)
     X = visual_features(*split_features(dataset), 0.9)
     tuned = tune(Ridge(), X.training, known, cv=2, random_state=3)
     ap = average_precision(dataset.truth.take(dataset.test), tuned.model.scores(X.test))
@@ -82,14 +82,14 @@ def test_the_numbers_are_those_of_the_learner_tuned_by_hand(tmp_path):
 def test_same_seed_same_numbers_and_processes_change_nothing(tmp_path):
     config = small(tmp_path / "alone")
     alone, _ = run(config, [RIDGE, GRAPH])
-    together, failures = run(replace(config, out=tmp_path / "together", jobs=2), [RIDGE, GRAPH])
+    together, failures = run(replace(config, out=tmp_path / "together", n_jobs=2), [RIDGE, GRAPH])
     assert failures == {}
     np.testing.assert_allclose(together.results["map"], alone.results["map"], rtol=1e-6)
     again, _ = run(replace(config, out=tmp_path / "again"), [RIDGE, GRAPH])
     same_tables(again, alone)
 
 
-def test_what_is_finished_is_not_worked_on_again(tmp_path):
+def test_finished_cells_are_not_run_again(tmp_path):
     config = small(tmp_path / "out")
     first, _ = run(config, [RIDGE])
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "cells").iterdir()}
@@ -103,10 +103,10 @@ def test_what_is_finished_is_not_worked_on_again(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        {"folds": 3},
+        {"cv": 3},
         {"n_components": 0.5},
         {"standardize": True},
-        {"even_rows": True},
+        {"normalize_rows": True},
         {"features": "semantic"},
         {"protocols": ("uniform",)},
     ],
@@ -123,29 +123,14 @@ def test_cells_of_another_configuration_are_not_taken_for_these(tmp_path, change
 def test_cells_of_another_set_or_learner_are_not_taken_for_these(tmp_path):
     config = small(tmp_path / "mixed", rates=(0.6,), repeats=1)
     first, _ = run(config, [RIDGE])
-    fixed = replace(RIDGE, parameters={"ridge": 1e6}, not_searched=("ridge",))
+    fixed = replace(RIDGE, parameters={"ridge": 1e6}, fixed=("ridge",))
     other_learner, _ = run(config, [fixed])
     assert other_learner.results["n_trials"].item() == 0
     other_set, _ = run(config, [RIDGE], make_dataset(seed=1))
     assert other_set.results["map"].item() != first.results["map"].item()
 
 
-def test_cells_of_other_code_are_not_taken_for_these(tmp_path, monkeypatch):
-    config = small(tmp_path)
-    run(config, [RATES])
-    assert plan_benchmark(config, make_dataset(), [RATES]).pending() == []
-    monkeypatch.setattr("tagloom.benchmark.plan.code_digest", lambda: "changed")
-    assert len(plan_benchmark(config, make_dataset(), [RATES]).pending()) == 4
-
-
-def test_unlisted_tags_decide_only_presences(tmp_path):
-    config = small(tmp_path, rates=(0.6,), repeats=1, protocols=("per-class", "presences"))
-    run(config, [RIDGE])
-    plan = plan_benchmark(replace(config, unlisted=0.2), make_dataset(), [RIDGE])
-    assert [task.cell.protocol for task in plan.pending()] == ["presences"]
-
-
-def test_a_damaged_cell_is_worked_on_again(tmp_path):
+def test_a_damaged_cell_is_run_again(tmp_path):
     config = small(tmp_path)
     first, _ = run(config, [RIDGE])
     damaged = sorted((tmp_path / "cells").iterdir())[0]
@@ -155,17 +140,17 @@ def test_a_damaged_cell_is_worked_on_again(tmp_path):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_failure_is_told_stops_nobody_and_is_tried_again(tmp_path, jobs):
+def test_a_failure_is_reported_stops_no_other_cell_and_is_tried_again(tmp_path, jobs):
     lucky = tmp_path / "luck"
     broken = Method("broken", "Broken", "toy_learners:Broken", {"needs": str(lucky)})
-    config = small(tmp_path / "out", jobs=jobs)
+    config = small(tmp_path / "out", n_jobs=jobs)
     tables, failures = run(config, [broken, RATES])
     assert {cell.method for cell in failures} == {"broken"}
     assert set(failures.values()) == {"RuntimeError: this learner has no luck"}
     assert set(tables.results["method"]) == {"rates"}
-    told = [json.loads(path.read_text()) for path in (tmp_path / "out" / "failed").iterdir()]
-    assert len(told) == 4
-    assert all("toy_learners.py" in one["traceback"] for one in told)
+    stored = [json.loads(path.read_text()) for path in (tmp_path / "out" / "failed").iterdir()]
+    assert len(stored) == 4
+    assert all("toy_learners.py" in one["traceback"] for one in stored)
     lucky.touch()
     tables, failures = run(config, [broken, RATES])
     assert failures == {}
@@ -183,10 +168,10 @@ def test_inputs_that_cannot_be_made_fail_only_those_that_need_them(tmp_path, mon
     assert set(tables.results["method"]) == {"rates"}
 
 
-def test_a_killed_worker_is_told_with_the_remedy(tmp_path):
+def test_a_killed_worker_is_reported_with_the_remedy(tmp_path):
     killed = Method("killed", "Killed", "toy_learners:Killed")
     with pytest.raises(TagloomError, match=r"worker process was killed.*--jobs 1"):
-        run(small(tmp_path, jobs=2), [killed])
+        run(small(tmp_path, n_jobs=2), [killed])
 
 
 SCRIPT = """
@@ -200,7 +185,7 @@ from tagloom.benchmark.plan import plan_benchmark
 
 if __name__ == "__main__":
     slow = Method("slow", "Slow", "toy_learners:Slow")
-    config = small(Path({out!r}), jobs={jobs})
+    config = small(Path({out!r}), n_jobs={jobs})
     run_plan(plan_benchmark(config, make_dataset(), [RIDGE, slow, GRAPH]))
 """
 
@@ -217,9 +202,9 @@ def test_a_run_killed_in_the_middle_ends_with_the_same_table(tmp_path, jobs):
     started.wait()
     n_before = len(list((out / "cells").glob("*.json")))
     assert 3 <= n_before < 12
-    resumed, failures = run(small(out, jobs=jobs), [RIDGE, slow, GRAPH])
+    resumed, failures = run(small(out, n_jobs=jobs), [RIDGE, slow, GRAPH])
     assert failures == {}
-    unbroken, _ = run(small(tmp_path / "unbroken", jobs=jobs), [RIDGE, slow, GRAPH])
+    unbroken, _ = run(small(tmp_path / "unbroken", n_jobs=jobs), [RIDGE, slow, GRAPH])
     same_tables(resumed, unbroken)
 
 
@@ -272,7 +257,7 @@ def test_threads_of_all_workers_fit_the_cores(tmp_path):
     folder = tmp_path / "seen"
     folder.mkdir()
     watched = Method("watched", "Watched", "toy_learners:Watched", {"folder": str(folder)})
-    run(small(tmp_path / "out", jobs=2), [watched])
+    run(small(tmp_path / "out", n_jobs=2), [watched])
     jobs = min(2, cpu_count())
     for path in folder.iterdir():
         with np.load(path) as stored:
@@ -283,32 +268,14 @@ def test_threads_of_all_workers_fit_the_cores(tmp_path):
 def test_jobs_times_threads_are_no_more_than_cores(monkeypatch, cores, jobs):
     monkeypatch.setattr("tagloom.benchmark.run.cpu_count", lambda: cores)
     workers = Workers(jobs)
-    assert workers.jobs * (workers.threads or 1) <= cores
-    assert workers.jobs == min(cores, jobs or cores)
-
-
-def test_the_first_repetition_covers_everything_before_the_second_begins(tmp_path):
-    plan = plan_benchmark(small(tmp_path), make_dataset(), [RIDGE, RATES])
-    assert [(task.cell.seed, task.cell.rate, task.cell.method) for task in plan.tasks[:5]] == [
-        (0, 0.3, "ridge"),
-        (0, 0.3, "rates"),
-        (0, 0.6, "ridge"),
-        (0, 0.6, "rates"),
-        (1, 0.3, "ridge"),
-    ]
+    assert workers.n_jobs * (workers.threads or 1) <= cores
+    assert workers.n_jobs == min(cores, jobs or cores)
 
 
 def test_the_paper_searches_no_ridge(tmp_path):
     tables, _ = run(small(tmp_path, rates=(0.6,), repeats=1), [GRAPH])
     assert set(json.loads(tables.results["parameters"].item())) == {"lam", "gamma"}
     assert tables.results["n_trials"].item() == 12
-
-
-def test_descriptors_are_validated_only_where_there_are_concepts(tmp_path):
-    config = small(tmp_path, validate_descriptors=True)
-    plan = plan_benchmark(config, make_dataset(n_concepts=0), [RIDGE])
-    assert [method.name for method in plan.methods] == ["ridge"]
-    assert "no posteriors" in plan.notes[-1]
 
 
 def test_descriptor_parts_are_what_the_learner_sees(tmp_path):
@@ -324,15 +291,25 @@ def test_descriptor_parts_are_what_the_learner_sees(tmp_path):
     assert widths == {"global": 2, "local": 4, "both": 6}
 
 
-def test_a_missing_learner_is_named_before_anything_runs(tmp_path):
-    lost = Method("lost", "Lost", "tagloom.models:Nowhere")
-    with pytest.raises(InvalidInputError, match=r"method 'lost'.*tagloom\.models:Nowhere"):
-        plan_benchmark(small(tmp_path), make_dataset(), [lost])
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_configuration_lies_beside_the_result(tmp_path):
+def test_the_configuration_is_stored_with_the_results(tmp_path):
     run(small(tmp_path / "out"), [RATES])
     stored = json.loads((tmp_path / "out" / "config.json").read_text())
     assert stored["rates"] == [0.3, 0.6]
     assert len(stored["fingerprint"]) == 16
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "inputs/thesis.txt", "config.json"])
+def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path, name):
+    theirs = tmp_path / "theirs" / name
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("{}")
+    with pytest.raises(TagloomError, match="not empty and no benchmark has written to it"):
+        run_plan(plan_benchmark(small(tmp_path / "theirs"), make_dataset(), [RIDGE]))
+    assert theirs.read_text() == "{}"
+    assert [path for path in (tmp_path / "theirs").rglob("*") if path.is_file()] == [theirs]
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(TagloomError, match="out"):
+        run_plan(plan_benchmark(small(tmp_path / "out"), make_dataset(), [RIDGE]))

@@ -1,4 +1,4 @@
-"""Learners whose answers are known, and some that misbehave; imported by worker processes."""
+"""Learners with known results, and some that misbehave; imported by worker processes."""
 
 import os
 import time
@@ -54,7 +54,7 @@ class Rates(PartialLabelLearner):
 
 
 class Broken(Rates):
-    """Fails where the file it is told of does not exist."""
+    """Fails if the file `needs` does not exist."""
 
     def __init__(self, needs="/nonexistent"):
         self.needs = needs
@@ -66,7 +66,7 @@ class Broken(Rates):
 
 
 class Slow(Rates):
-    """Takes its time: long enough to be interrupted."""
+    """Slow enough to be interrupted."""
 
     def fit(self, X, Y, graph=None):
         time.sleep(0.3)
@@ -74,14 +74,14 @@ class Slow(Rates):
 
 
 class Killed(Rates):
-    """Dies like a process that was given too little memory."""
+    """Dies as a process does that runs out of memory."""
 
     def fit(self, X, Y, graph=None):
         os._exit(1)
 
 
 class Watched(Rates):
-    """Writes down what it was given and how many threads it may use."""
+    """Records its inputs and the number of threads it may use."""
 
     def __init__(self, folder=""):
         self.folder = folder
@@ -95,8 +95,8 @@ class Watched(Rates):
         return super().fit(X, Y)
 
 
-class Complaining(Rates):
-    """Warns while it learns."""
+class Warns(Rates):
+    """Warns while it is fitted."""
 
     def fit(self, X, Y, graph=None):
         warnings.warn("this took long", ConvergenceWarning, stacklevel=2)

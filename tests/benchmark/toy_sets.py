@@ -1,4 +1,4 @@
-"""A data set that is learned in no time, and the methods that learn it."""
+"""A small data set and the methods that are run on it."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ GRAPH = Method(
     "APG-Graph",
     "tagloom.models:APGGraph",
     {"ridge": 0.0},
-    not_searched=("ridge",),
+    fixed=("ridge",),
     needs_graph=True,
 )
 
@@ -38,5 +38,5 @@ def make_dataset(*, n_concepts=6, n_visual=8, flip_test=False, seed=0):
 
 
 def small(out, **changes):
-    """Return a benchmark of two rates and two seeds in this very process."""
-    return Benchmark(**{"rates": (0.3, 0.6), "repeats": 2, "out": out, "jobs": 1} | changes)
+    """Return a benchmark of two rates and two seeds that runs in this process."""
+    return Benchmark(**{"rates": (0.3, 0.6), "repeats": 2, "out": out, "n_jobs": 1} | changes)

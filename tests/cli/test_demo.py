@@ -41,7 +41,7 @@ def test_known_tags_are_a_share_of_what_is_true(shown):
     n_true = sum(map(len, truth.values()))
     assert len(kept) == round(0.4 * n_true)
     assert all(tag in truth[image] for image, tag in kept)
-    assert f"{n_true:,} tags are true of these pictures; {len(kept):,} were kept" in text
+    assert f"These pictures have {n_true:,} true tags; {len(kept):,} were kept" in text
 
 
 def test_a_second_run_keeps_pictures_and_gives_the_same_figures(shown):

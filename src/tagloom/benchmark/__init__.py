@@ -1,1 +1,1 @@
-"""Hide labels, run every learner, tables and figures."""
+"""Hide labels of a data set, let every learner recover them, and compare the results."""

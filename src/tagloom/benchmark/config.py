@@ -1,4 +1,4 @@
-"""What a benchmark is to do: flags, a TOML file whose keys are the flags, and checks of both."""
+"""The configuration of a benchmark, from command line flags and an optional TOML file."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from tagloom.benchmark.methods import METHODS, checked_names
+from tagloom.benchmark.methods import METHODS, check_methods
 from tagloom.errors import InvalidInputError
 from tagloom.io import atomic_write, read_toml
 from tagloom.validation import (
@@ -26,47 +26,47 @@ RATES = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One benchmark; every field has a flag of `tagloom benchmark` and a key of its TOML file.
+    """One benchmark; every field has a flag of `tagloom benchmark` and a key in its TOML file.
 
     Parameters
     ----------
     dataset : str
-        What `tagloom.datasets.registry.open_dataset` opens.
+        Any name that `tagloom.datasets.registry.open_dataset` opens.
     protocols : tuple of {"per-class", "presences", "uniform"}
         How labels are hidden.
     rates : tuple of float
         Shares of the labels that stay known, each in (0, 1].
     methods : tuple of str
         Names of the learners to compare.
-    repeats, seed : int
-        The seeds are seed, seed + 1, ..., seed + repeats - 1.
-    folds : int
-        Into how many folds the known entries are split to choose parameters.
+    repeats, random_state : int
+        The seeds are random_state, random_state + 1, ..., random_state + repeats - 1.
+    cv : int
+        Number of cross-validation folds of the known entries when parameters are chosen.
     features : {"visual", "semantic"}
-        What all learners see: the visual descriptor, or the paper's [visual; s].
+        The features of all learners: the visual descriptor, or the paper's [visual; s].
     n_components : float or int
         Principal components to keep: a share of the variance in (0, 1), or their number.
     standardize : bool
         Whether to divide each column of the visual descriptor by its standard deviation over the
-        training items first: for tables whose columns have unlike units.
-    even_rows : bool
-        Whether to bring the features that all learners see to about one length, as
-        `SemanticDiffusion` does by itself (and then not again): how much of its lead is that?
-        Descriptors that are judged alone stay as they are.
+        training items first, for tables whose columns have different units.
+    normalize_rows : bool
+        Whether to normalise the rows of the features of all learners. `SemanticDiffusion` does so
+        by itself (and then not twice): this shows how much of its lead is due to it. Descriptors
+        that are validated on their own stay as they are.
     unlisted : "absent", "unknown" or float
-        What a tag that is not listed means in the protocol "presences"; a number is the weight with
-        which it is absent.
+        Meaning of an unlisted tag in the protocol "presences"; a number is the weight with which
+        it counts as absent.
     transductive : bool
-        Whether the test items, without their labels, are there when a learner that can use
-        unlabelled items learns: a collection is completed. Else they are new to every learner.
+        Whether learners that can use unlabelled items are given the test items, without labels,
+        as when a collection is completed. Otherwise the test items are new to every learner.
     validate_descriptors : bool
-        Whether to judge the semantic descriptors by themselves, too.
+        Whether to evaluate the semantic descriptors on their own, too.
     figures : bool
         Whether to draw figures.
     out : Path
-        Where everything goes.
-    jobs : int, optional
-        How many cells are worked on at once; one for each core by default.
+        The output folder.
+    n_jobs : int, optional
+        How many cells run in parallel; one per core by default.
     """
 
     dataset: str = "scenes"
@@ -74,22 +74,22 @@ class Benchmark:
     rates: tuple[float, ...] = RATES
     methods: tuple[str, ...] = tuple(method.name for method in METHODS)
     repeats: int = 5
-    seed: int = 0
-    folds: int = 2
+    random_state: int = field(default=0, metadata={"key": "seed"})
+    cv: int = field(default=2, metadata={"key": "folds"})
     features: str = "visual"
     n_components: float = 0.9
     standardize: bool = False
-    even_rows: bool = False
+    normalize_rows: bool = False
     unlisted: str | float = "absent"
     transductive: bool = True
     validate_descriptors: bool = False
     figures: bool = True
     out: Path = Path("tagloom-benchmark")
-    jobs: int | None = None
+    n_jobs: int | None = field(default=None, metadata={"key": "jobs"})
 
     def __post_init__(self) -> None:
         for name in ("protocols", "rates", "methods"):
-            object.__setattr__(self, name, _without_repeats(key_of(name), getattr(self, name)))
+            object.__setattr__(self, name, _unique(key_of(name), getattr(self, name)))
         if not isinstance(self.dataset, str) or not self.dataset:
             raise InvalidInputError(f"dataset must be the name of a set; got {self.dataset!r}.")
         if not isinstance(self.out, str | os.PathLike):
@@ -101,28 +101,28 @@ class Benchmark:
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds of the repetitions."""
-        return tuple(range(self.seed, self.seed + self.repeats))
+        return tuple(range(self.random_state, self.random_state + self.repeats))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the configuration by key, as JSON can hold it."""
+        """Return the configuration by key, ready for JSON."""
         values = {key_of(one.name): getattr(self, one.name) for one in fields(self)}
         listed = {key: list(v) if isinstance(v, tuple) else v for key, v in values.items()}
         return listed | {"out": str(self.out)}
 
     def save(self, path: str | os.PathLike[str], **more: Any) -> None:
-        """Write the configuration, and what else decided the result, as JSON."""
+        """Write the configuration, and further entries, as JSON."""
         with atomic_write(path) as part:
             part.write_text(json.dumps(self.to_dict() | more, indent=2) + "\n", encoding="utf-8")
 
 
 def key_of(name: str) -> str:
-    """Return the key of a field in a TOML file: its flag without the leading dashes."""
+    """Return the TOML key of a field, which is its flag without the leading dashes."""
     (found,) = (one for one in fields(Benchmark) if one.name == name)
     return str(found.metadata.get("key", name.replace("_", "-")))
 
 
 def read_config(path: str | os.PathLike[str] | None, flags: Mapping[str, Any]) -> Benchmark:
-    """Join a TOML file (where there is one) and flags by field; flags win, None is no flag."""
+    """Merge an optional TOML file and flags (by field); flags win, and None is no flag."""
     given = {name: value for name, value in flags.items() if value is not None}
     if path is None:
         return Benchmark(**given)
@@ -143,8 +143,8 @@ def _from_keys(table: Mapping[str, Any]) -> Benchmark:
     return Benchmark(**{names[key]: value for key, value in table.items()})
 
 
-def _without_repeats(key: str, given: Any) -> tuple[Any, ...]:
-    """Read a list, or a value alone, in the order in which values first come."""
+def _unique(key: str, given: Any) -> tuple[Any, ...]:
+    """Return the distinct values of a list, or of a single value, in their order."""
     values = list(given) if isinstance(given, list | tuple) else [given]
     if not values:
         raise InvalidInputError(f"{key} must hold at least one value; it is empty.")
@@ -157,12 +157,15 @@ def _check_choices(config: Benchmark) -> None:
     for protocol in config.protocols:
         check_choice("protocol", protocol, PROTOCOLS)
     check_choice("features", config.features, FEATURES)
-    checked_names(config.methods)
-    check_flag("validate-descriptors", config.validate_descriptors)
-    check_flag("transductive", config.transductive)
-    check_flag("figures", config.figures)
-    check_flag("standardize", config.standardize)
-    check_flag("even_rows", config.even_rows)
+    check_methods(config.methods)
+    for name in (
+        "validate_descriptors",
+        "transductive",
+        "figures",
+        "standardize",
+        "normalize_rows",
+    ):
+        check_flag(key_of(name), getattr(config, name))
     if isinstance(config.unlisted, str):
         check_choice("unlisted", config.unlisted, ("absent", "unknown"))
     else:
@@ -173,11 +176,11 @@ def _check_numbers(config: Benchmark) -> None:
     for rate in config.rates:
         check_number("rates", rate, low=0, high=1, inclusive=False)
     object.__setattr__(config, "rates", tuple(float(rate) for rate in config.rates))
-    check_n_components("n_components", config.n_components)
+    check_n_components("n-components", config.n_components)
     check_integer("repeats", config.repeats, at_least=1)
-    check_integer("seed", config.seed, at_least=0)
-    if config.seed + config.repeats > 2**32:
-        raise InvalidInputError(f"seed must be below 2^32; got {config.seed}.")
-    check_integer("folds", config.folds, at_least=2)
-    if config.jobs is not None:
-        check_integer("jobs", config.jobs, at_least=1)
+    check_integer("seed", config.random_state, at_least=0)
+    if config.random_state + config.repeats > 2**32:
+        raise InvalidInputError(f"seed must be below 2^32; got {config.random_state}.")
+    check_integer("folds", config.cv, at_least=2)
+    if config.n_jobs is not None:
+        check_integer("jobs", config.n_jobs, at_least=1)

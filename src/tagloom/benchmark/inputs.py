@@ -1,4 +1,9 @@
-"""What learners learn from: the same features and descriptors for all of them."""
+"""The inputs of the learners: known labels, shared features, semantic descriptors and graphs.
+
+All learners of a benchmark see the same inputs. They are computed once, written as plain arrays
+and mapped into memory by every process, so that no process holds a copy of its own, and an
+interrupted run can use what it has already computed.
+"""
 
 import os
 from dataclasses import dataclass, replace
@@ -19,135 +24,59 @@ from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.tagger.inputs import DescriptorPipeline
 from tagloom.vision import Features
 
-# §§ main inputs
-
-
 Array = npt.NDArray[Any]
 
-# So few numbers are no descriptor of a network: each was chosen by somebody and is kept. Double
-# precision then costs nothing.
+# A set with fewer columns has hand-picked features rather than the descriptor of a network: all
+# columns are kept, in double precision.
 _FEW_COLUMNS = 100
 
+_DESCRIPTORS = ("global", "local", "both")
 
-class Pair(NamedTuple):
-    """The same for training and for test items."""
+
+class TrainTest(NamedTuple):
+    """A table for the training items and one for the test items."""
 
     training: Array
     test: Array
 
 
-def split_features(dataset: Dataset, *, standardize: bool = False) -> tuple[Features, Features]:
-    """Return the features of the training and of the test rows.
-
-    With `standardize` every visual column is divided by its standard deviation over the training
-    rows; one that does not vary there stays as it is.
-    """
-    if dataset.features is None:
-        raise InvalidInputError(f"{dataset.name} has no features; pass dataset.embedded().")
-    for name in ("training", "test"):
-        if not len(getattr(dataset, name)):
-            raise InvalidInputError(f"{dataset.name} has no {name} rows: nothing can be compared.")
-    training = _rows_of(dataset.features, dataset.training)
-    test = _rows_of(dataset.features, dataset.test)
-    if standardize:
-        spread = training.visual.std(axis=0, dtype=np.float64)
-        spread[spread == 0] = 1.0
-        training = replace(training, visual=training.visual / spread)
-        test = replace(test, visual=test.visual / spread)
-    return training, test
-
-
-def visual_features(training: Features, test: Features, n_components: float) -> Pair:
-    """Return the principal components of the visual descriptor, found on the training rows."""
-    pair = Pair(training.visual, test.visual)
-    if pair.training.shape[1] == 0:
-        raise InvalidInputError("The set has no visual descriptors: nothing can be learned from.")
-    if not training.concepts and pair.training.shape[1] < _FEW_COLUMNS:
-        return scaled(*(table.astype(np.float64) for table in pair))
-    pca = DescriptorPCA(n_components).fit(pair.training)
-    return scaled(*(np.asarray(pca.transform(table)) for table in pair))
-
-
-def scaled(training: Array, test: Array) -> Pair:
-    """Centre both by the training mean and divide all by one number.
-
-    Afterwards the mean squared norm of a training row is 1. The geometry stays as it is, and a
-    penalty of a given size means the same on every set, however large its numbers are.
-    """
-    mean = training.mean(axis=0, dtype=np.float64)
-    centred = training - mean
-    size = float(np.sqrt(np.mean(np.einsum("ij,ij->i", centred, centred))))
-    dtype = np.float64 if training.shape[1] < _FEW_COLUMNS else np.float32
-    tables = (table / (size if size > 0 else 1.0) for table in (centred, test - mean))
-    return Pair(*(np.ascontiguousarray(table, dtype=dtype) for table in tables))
-
-
-def evened(X: Pair) -> Pair:
-    """Bring rows to about one length, seen from the training mean, as `SemanticDiffusion` does."""
-    even = RowNormalizer.of(X.training)
-    return Pair(even(X.training), even(X.test))
-
-
-def semantic_descriptors(training: Features, test: Features, known: PartialLabels) -> Pair:
-    """Return the paper's s = [g; l]; of a set without concepts only l."""
-    descriptor = SemanticDescriptor(
-        training.visual.shape[1],
-        concepts=None if training.concepts else "drop",
-        concept_names=training.concepts,
-    )
-    tables = [np.hstack([part.visual, part.posteriors]) for part in (training, test)]
-    return Pair(descriptor.fit_transform(tables[0], known), descriptor.transform(tables[1]))
-
-
-def semantic_features(
-    training: Features, test: Features, known: PartialLabels, n_components: float
-) -> tuple[Pair, Pair]:
-    """Return the paper's features, PCA of [visual; s], and s itself."""
-    pipeline = DescriptorPipeline(None, n_components)
-    described = pipeline.fit_transform(training, known), pipeline.transform(test)
-    return scaled(*(one.X for one in described)), Pair(*(one.S for one in described))
-
-
-def _rows_of(features: Features, rows: Rows) -> Features:
-    return Features(
-        [features.items[row] for row in rows],
-        features.visual[rows],
-        features.posteriors[rows],
-        features.concepts,
-    )
-
-
-# §§ hiding
-# Hide labels of the training items, and keep what stayed known in a file others can use.
-
-
-def hidden(
+def hide_labels(
     truth: PartialLabels, protocol: str, rate: float, seed: int, unlisted: Any = "absent"
 ) -> PartialLabels:
-    """Return what stays known under a protocol.
+    """Return the labels that stay known under a protocol.
 
-    What the makers of a set left open stays unknown. For one seed the patterns of different rates
-    are nested where labels are hidden per class: what is known at 10% is known at 20%.
+    Entries that the makers of the set left unknown stay unknown. Under "per-class" the patterns of
+    one seed are nested: the labels known at 10% are known at 20%, too.
     """
     truth = _with_absences_listed(truth)
     if protocol == "per-class":
         return hide_per_class(truth, rate, seed)
     if protocol == "presences":
         known = keep_presences(truth, rate, unlisted=unlisted, random_state=seed)
-        open_entries = np.nonzero(truth.states() == int(State.UNKNOWN))
-        return known.with_hidden(*open_entries) if known.unlisted_weight else known
+        unknown = np.nonzero(truth.states() == int(State.UNKNOWN))
+        return known.with_hidden(*unknown) if known.unlisted_weight else known
     return hide_uniformly(truth, rate, seed)
+
+
+def _with_absences_listed(truth: PartialLabels) -> PartialLabels:
+    """List every absence of a set in which unlisted labels are absent.
+
+    Where they are absent only with a weight below 1 the truth is not known, and hiding refuses it.
+    """
+    if truth.unlisted_weight != 1:
+        return truth
+    return PartialLabels.from_array(truth.to_array(), labels=truth.labels, items=truth.items)
 
 
 def save_pattern(
     path: str | os.PathLike[str], known: PartialLabels, training: npt.NDArray[np.int64]
 ) -> None:
-    """Write what is known of the training rows of a set as a compressed `.npz` without objects.
+    """Write the known labels of the training rows of a set as a compressed `.npz` file.
 
-    `training` holds the rows of the set that are trained on. The known entry k is at row `rows[k]`
-    of the set and column `columns[k]` and says `present[k]`, with weight `weights[k]`. All other
-    entries of training rows are unknown where `unlisted_weight` is 0, else absent with that weight,
-    but for those at `open_rows` and `open_columns`, which are unknown.
+    `training` holds the training rows of the set. Known entry k is at row `rows[k]` of the set and
+    column `columns[k]`, has the value `present[k]` and the weight `weights[k]`. All other entries
+    of training rows are unknown if `unlisted_weight` is 0. Otherwise they are absent with that
+    weight, except those at `open_rows` and `open_columns`, which are unknown.
     """
     entries = known.entries()
     open_rows, open_columns = known.hidden_entries()
@@ -167,7 +96,7 @@ def save_pattern(
 
 
 def read_pattern(path: str | os.PathLike[str]) -> PartialLabels:
-    """Return what is known of the training rows, in their order."""
+    """Return the known labels of the training rows, in the order of those rows."""
     with np.load(path, allow_pickle=False) as stored:
         training, rows = stored["training"], stored["rows"]
         place = np.zeros(int(training.max(initial=-1)) + 1, dtype=np.int64)
@@ -186,8 +115,8 @@ def read_pattern(path: str | os.PathLike[str]) -> PartialLabels:
         return known.with_hidden(place[stored["open_rows"]], stored["open_columns"])
 
 
-def with_unlabelled(known: PartialLabels, n_items: int) -> PartialLabels:
-    """Return what is known with further items at the end, of which nothing is known."""
+def add_unlabelled(known: PartialLabels, n_items: int) -> PartialLabels:
+    """Append items whose labels are all unknown."""
     entries = known.entries()
     joined = PartialLabels.from_entries(
         entries.rows,
@@ -208,112 +137,175 @@ def with_unlabelled(known: PartialLabels, n_items: int) -> PartialLabels:
     )
 
 
-def _with_absences_listed(truth: PartialLabels) -> PartialLabels:
-    """List each absence of a set whose makers say that what is not listed is absent.
+def split_features(dataset: Dataset, *, standardize: bool = False) -> tuple[Features, Features]:
+    """Return the features of the training rows and of the test rows.
 
-    Where it is absent only with some weight below 1, nobody knows the truth: hiding refuses it.
+    With `standardize` every visual column is divided by its standard deviation over the training
+    rows; constant columns stay as they are.
     """
-    if truth.unlisted_weight != 1:
-        return truth
-    return PartialLabels.from_array(truth.to_array(), labels=truth.labels, items=truth.items)
+    if dataset.features is None:
+        raise InvalidInputError(f"{dataset.name} has no features; pass dataset.embedded().")
+    for name in ("training", "test"):
+        if not len(getattr(dataset, name)):
+            raise InvalidInputError(f"{dataset.name} has no {name} rows: nothing can be compared.")
+    training = _take(dataset.features, dataset.training)
+    test = _take(dataset.features, dataset.test)
+    if standardize:
+        spread = training.visual.std(axis=0, dtype=np.float64)
+        spread[spread == 0] = 1.0
+        training = replace(training, visual=training.visual / spread)
+        test = replace(test, visual=test.visual / spread)
+    return training, test
 
 
-# §§ inputs_files
-# Inputs that many learners share, worked out once and mapped into memory by every process.
-#
-# They are written as plain arrays: no process holds a copy of its own, and what an unfinished run
-# left behind serves the next one.
+def _take(features: Features, rows: Rows) -> Features:
+    return Features(
+        [features.items[row] for row in rows],
+        features.visual[rows],
+        features.posteriors[rows],
+        features.concepts,
+    )
+
+
+def visual_features(training: Features, test: Features, n_components: float | None) -> TrainTest:
+    """Return the principal components of the visual descriptor, fitted on the training rows."""
+    tables = TrainTest(training.visual, test.visual)
+    if tables.training.shape[1] == 0:
+        raise InvalidInputError("The set has no visual descriptors: nothing can be learned from.")
+    if not training.concepts and tables.training.shape[1] < _FEW_COLUMNS:
+        return scale(*(table.astype(np.float64) for table in tables))
+    pca = DescriptorPCA(n_components).fit(tables.training)
+    return scale(*(np.asarray(pca.transform(table)) for table in tables))
+
+
+def scale(training: Array, test: Array) -> TrainTest:
+    """Centre both tables by the training mean and divide them by one number.
+
+    Afterwards the mean squared norm of a training row is 1. This keeps the geometry, and a penalty
+    of a given size means the same on every set, whatever the units of its features.
+    """
+    mean = training.mean(axis=0, dtype=np.float64)
+    centred = training - mean
+    size = float(np.sqrt(np.mean(np.einsum("ij,ij->i", centred, centred))))
+    dtype = np.float64 if training.shape[1] < _FEW_COLUMNS else np.float32
+    tables = (table / (size if size > 0 else 1.0) for table in (centred, test - mean))
+    return TrainTest(*(np.ascontiguousarray(table, dtype=dtype) for table in tables))
+
+
+def normalize_rows(X: TrainTest) -> TrainTest:
+    """Normalise the rows around the training mean, as `SemanticDiffusion` does."""
+    normalizer = RowNormalizer.of(X.training)
+    return TrainTest(normalizer(X.training), normalizer(X.test))
+
+
+def semantic_features(
+    training: Features, test: Features, known: PartialLabels, n_components: float | None
+) -> tuple[TrainTest, TrainTest]:
+    """Return the paper's features, PCA of [visual; s], and s itself."""
+    pipeline = DescriptorPipeline(None, n_components)
+    described = pipeline.fit_transform(training, known), pipeline.transform(test)
+    return scale(*(one.X for one in described)), TrainTest(*(one.S for one in described))
+
+
+def semantic_descriptors(training: Features, test: Features, known: PartialLabels) -> TrainTest:
+    """Return the paper's s = [g; l]; only l for a set without concepts."""
+    descriptor = SemanticDescriptor(
+        training.visual.shape[1],
+        concepts=None if training.concepts else "drop",
+        concept_names=training.concepts,
+    )
+    tables = [np.hstack([part.visual, part.posteriors]) for part in (training, test)]
+    return TrainTest(descriptor.fit_transform(tables[0], known), descriptor.transform(tables[1]))
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is asked of the labels of one setting: features, graphs, descriptors alone.
+class Required:
+    """The inputs to compute from one pattern of known labels.
 
-    One graph joins the training items, the other those and the test items.
+    `graph` is the semantic graph of the training items, `transductive_graph` that of the training
+    and test items; `descriptors` are the semantic descriptors that are validated on their own.
     """
 
     features: bool = False
     graph: bool = False
-    graph_of_all: bool = False
+    transductive_graph: bool = False
     descriptors: bool = False
 
-    def missing(self, folder: Path) -> "Wanted":
-        """Return what of it the folder does not hold yet."""
-        return Wanted(
-            self.features and not has_pair(folder, "features"),
-            self.graph and not _graph_path(folder, False).exists(),
-            self.graph_of_all and not _graph_path(folder, True).exists(),
-            self.descriptors and not all(has_pair(folder, name) for name in _PARTS),
+    def missing(self, folder: Path) -> "Required":
+        """Return those that the folder does not hold yet."""
+        return Required(
+            self.features and not _has_features(folder, "features"),
+            self.graph and not _graph_path(folder, transductive=False).exists(),
+            self.transductive_graph and not _graph_path(folder, transductive=True).exists(),
+            self.descriptors and not all(_has_features(folder, name) for name in _DESCRIPTORS),
         )
 
     def __bool__(self) -> bool:
-        return self.features or self.graph or self.graph_of_all or self.descriptors
+        return self.features or self.graph or self.transductive_graph or self.descriptors
 
 
-_PARTS = ("global", "local", "both")
-
-
-def prepare_visual(training: Features, test: Features, n_components: float, folder: Path) -> None:
-    """Write the features that depend on no label."""
-    if not has_pair(folder, "features"):
-        write_pair(folder, "features", visual_features(training, test, n_components))
+def prepare_visual(
+    training: Features, test: Features, n_components: float | None, folder: Path
+) -> None:
+    """Write the features that depend on no labels."""
+    if not _has_features(folder, "features"):
+        _write_features(folder, "features", visual_features(training, test, n_components))
 
 
 def prepare_semantic(
     training: Features,
     test: Features,
     pattern: Path,
-    n_components: float,
+    n_components: float | None,
     folder: Path,
-    wanted: Wanted,
+    required: Required,
 ) -> None:
-    """Write what depends on the labels that stayed known."""
-    missing = wanted.missing(folder)
+    """Write the inputs that depend on the known labels."""
+    missing = required.missing(folder)
     if not missing:
         return
     known = read_pattern(pattern)
     if missing.features:
         features, S = semantic_features(training, test, known, n_components)
-        write_pair(folder, "features", features)
+        _write_features(folder, "features", features)
     else:
         S = semantic_descriptors(training, test, known)
     if missing.graph:
-        _write_graph(_graph_path(folder, False), S.training)
-    if missing.graph_of_all:
-        _write_graph(_graph_path(folder, True), np.concatenate(S))
+        _write_graph(_graph_path(folder, transductive=False), S.training)
+    if missing.transductive_graph:
+        _write_graph(_graph_path(folder, transductive=True), np.concatenate(S))
     if missing.descriptors:
         n_global = S.training.shape[1] - known.n_labels
         columns = (slice(0, n_global), slice(n_global, None), slice(None))
-        for name, part in zip(_PARTS, columns, strict=True):
-            write_pair(folder, name, scaled(*(table[:, part] for table in S)))
+        for name, part in zip(_DESCRIPTORS, columns, strict=True):
+            _write_features(folder, name, scale(*(table[:, part] for table in S)))
 
 
-def write_pair(folder: Path, name: str, pair: Pair) -> None:
-    """Write both tables as `.npy` files."""
+def read_features(folder: Path, name: str) -> TrainTest:
+    """Map both tables into memory, read-only."""
+    paths = _feature_paths(folder, name)
+    mapped = (np.load(path, mmap_mode="r", allow_pickle=False) for path in paths)
+    return TrainTest(*(np.asarray(table) for table in mapped))
+
+
+def _has_features(folder: Path, name: str) -> bool:
+    return all(path.exists() for path in _feature_paths(folder, name))
+
+
+def _write_features(folder: Path, name: str, tables: TrainTest) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for path, table in zip(_paths(folder, name), pair, strict=True):
+    for path, table in zip(_feature_paths(folder, name), tables, strict=True):
         with atomic_write(path) as part, part.open("wb") as stream:
             np.save(stream, table, allow_pickle=False)
 
 
-def has_pair(folder: Path, name: str) -> bool:
-    """Say whether both tables have been written."""
-    return all(path.exists() for path in _paths(folder, name))
+def _feature_paths(folder: Path, name: str) -> list[Path]:
+    return [folder / f"{name}-{part}.npy" for part in TrainTest._fields]
 
 
-def read_pair(folder: Path, name: str) -> Pair:
-    """Map both tables into memory, read-only."""
-    mapped = (np.load(path, mmap_mode="r", allow_pickle=False) for path in _paths(folder, name))
-    return Pair(*(np.asarray(table) for table in mapped))
-
-
-def read_graph(folder: Path, *, of_all: bool) -> sparse.csr_array:
-    """Read the semantic graph of the training items, or of all."""
-    return sparse.csr_array(sparse.load_npz(_graph_path(folder, of_all)))
-
-
-def _graph_path(folder: Path, of_all: bool) -> Path:
-    return folder / ("graph-of-all.npz" if of_all else "graph.npz")
+def read_graph(folder: Path, *, transductive: bool) -> sparse.csr_array:
+    """Read the semantic graph of the training items, or of training and test items."""
+    return sparse.csr_array(sparse.load_npz(_graph_path(folder, transductive=transductive)))
 
 
 def _write_graph(path: Path, S: Array) -> None:
@@ -322,5 +314,5 @@ def _write_graph(path: Path, S: Array) -> None:
         sparse.save_npz(stream, semantic_graph(S))
 
 
-def _paths(folder: Path, name: str) -> list[Path]:
-    return [folder / f"{name}-{part}.npy" for part in Pair._fields]
+def _graph_path(folder: Path, *, transductive: bool) -> Path:
+    return folder / ("graph-transductive.npz" if transductive else "graph.npz")

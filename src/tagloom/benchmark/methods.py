@@ -1,10 +1,9 @@
-"""The learners that are compared, by name: the one place that knows where each lives."""
+"""The methods that a benchmark compares, and how each makes its learner."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tagloom.errors import InvalidInputError
@@ -12,52 +11,50 @@ from tagloom.errors import InvalidInputError
 if TYPE_CHECKING:
     from tagloom.models import PartialLabelLearner
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-
 
 @dataclass(frozen=True)
 class Method:
-    """A learner under a name, with what it is given.
+    """A learner under a name, with its parameters and inputs.
 
     Parameters
     ----------
     name, title : str
-        For tables and flags, and for people.
+        For flags and files, and for display.
     learner : str
-        Where its class lives, as "module:Class". It is imported when it is used.
+        The class of the learner as "module:Class"; it is imported when it is used.
     parameters : mapping
-        What its constructor is given.
-    not_searched : tuple of str
-        Parameters that keep their value although the learner's `default_param_grid` holds them.
+        Arguments of its constructor.
+    fixed : tuple of str
+        Parameters that are not searched although the learner's `default_param_grid` has them.
     ours : bool
-        Whether it is what this library proposes; all others are baselines.
+        Whether this library proposes it; all others are baselines.
     needs_graph : bool
         Whether `fit` takes the semantic graph of the items.
-    sees_unlabelled : bool
-        Whether items of which nothing is known teach it something. Where a benchmark is
-        transductive, such a learner is given the test items, too, without their labels.
+    uses_unlabelled : bool
+        Whether it learns from items without labels. In a transductive benchmark such a learner
+        is given the test items, too, without their labels.
     inputs : {"features", "global", "local", "both"}
-        What it learns from: the features all learners share, or a semantic descriptor alone.
+        What it learns from: the features that all learners share, or one semantic descriptor.
     """
 
     name: str
     title: str
     learner: str
-    parameters: Mapping[str, Any] = field(default_factory=lambda: dict(_NOTHING))
-    not_searched: tuple[str, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
     ours: bool = False
     needs_graph: bool = False
-    sees_unlabelled: bool = False
+    uses_unlabelled: bool = False
     inputs: str = "features"
 
     def metadata(self) -> dict[str, Any]:
-        """Return what decides the numbers this method gives, as JSON can hold it."""
+        """Return everything that determines the results of this method, ready for JSON."""
         return {
             "learner": self.learner,
             "parameters": dict(self.parameters),
-            "not_searched": list(self.not_searched),
+            "fixed": list(self.fixed),
             "needs_graph": self.needs_graph,
-            "sees_unlabelled": self.sees_unlabelled,
+            "uses_unlabelled": self.uses_unlabelled,
             "inputs": self.inputs,
         }
 
@@ -72,25 +69,25 @@ METHODS = (
         "propagation",
         "Label propagation",
         "tagloom.models:LabelPropagation",
-        sees_unlabelled=True,
+        uses_unlabelled=True,
     ),
-    # The paper searches lambda and gamma alone and knows no ridge.
+    # The paper has no ridge penalty: only lambda and gamma are searched.
     Method(
         "apg-graph",
         "APG-Graph",
         "tagloom.models:APGGraph",
         {"ridge": 0.0},
-        not_searched=("ridge",),
+        fixed=("ridge",),
         ours=True,
         needs_graph=True,
-        sees_unlabelled=True,
+        uses_unlabelled=True,
     ),
     Method(
         "semantic-diffusion",
         "Semantic diffusion",
         "tagloom.models:SemanticDiffusion",
         ours=True,
-        sees_unlabelled=True,
+        uses_unlabelled=True,
     ),
 )
 
@@ -104,8 +101,8 @@ DESCRIPTORS = tuple(
 )
 
 
-def checked_names(names: Iterable[str]) -> None:
-    """Refuse a name that no method has."""
+def check_methods(names: Iterable[str]) -> None:
+    """Require names of known methods."""
     known = [method.name for method in METHODS]
     for name in names:
         if name not in known:
@@ -116,28 +113,28 @@ def checked_names(names: Iterable[str]) -> None:
             )
 
 
-def methods_named(names: Iterable[str]) -> tuple[Method, ...]:
+def select_methods(names: Iterable[str]) -> tuple[Method, ...]:
     """Return the methods of these names in the order of the tables."""
     wanted = set(names)
-    checked_names(wanted)
+    check_methods(wanted)
     return tuple(method for method in METHODS if method.name in wanted)
 
 
 def build_learner(method: Method, seed: int) -> "PartialLabelLearner":
-    """Make the learner of a method.
+    """Construct the learner of a method.
 
-    A label with no training presence must not end the comparison: where a learner would refuse it,
-    it is told to go on; the label counts in the result all the same.
+    Labels without a known presence must not stop the comparison: a learner that would refuse them
+    is told to ignore them. They count in the result all the same.
     """
-    made: PartialLabelLearner = learner_class(method)(**method.parameters)
-    general = {"random_state": seed, "on_unlearnable": "ignore"}
-    own = made.get_params()
-    made.set_params(**{name: value for name, value in general.items() if name in own})
-    return made
+    learner: PartialLabelLearner = learner_class(method)(**method.parameters)
+    common = {"random_state": seed, "on_unlearnable": "ignore"}
+    accepted = learner.get_params()
+    learner.set_params(**{name: value for name, value in common.items() if name in accepted})
+    return learner
 
 
 def learner_class(method: Method) -> Any:
-    """Import the class of a method's learner; say clearly which one is missing."""
+    """Import the class of a method's learner."""
     module, _, name = method.learner.partition(":")
     try:
         return getattr(import_module(module), name)

@@ -1,48 +1,30 @@
-"""The cells of a benchmark: which there are, what decides each, which are done."""
+"""The plan of a benchmark: its cells, what determines each of them, and which are unfinished."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
+from typing import Any
 
 from tagloom import __version__
-from tagloom.benchmark.cell import RESULTS_PROTOCOL, Cell, CellStore, Task, digest_of, fingerprint
+from tagloom.benchmark.cell import Task
 from tagloom.benchmark.config import Benchmark
 from tagloom.benchmark.inputs import split_features
-from tagloom.benchmark.methods import DESCRIPTORS, Method, learner_class, methods_named
+from tagloom.benchmark.methods import DESCRIPTORS, Method, learner_class, select_methods
+from tagloom.benchmark.store import RESULTS_VERSION, Cell, CellStore, digest_of, fingerprint
 from tagloom.datasets.base import Dataset
 from tagloom.errors import InvalidInputError
 
-# §§ store_code
-# Which code a result comes from, told by the text of the modules that decide its numbers.
-
-
-RESULTS_VERSION = 1
-"""Raised by hand with every change that alters the numbers of a learner, a protocol or a measure.
-
-Finished cells of another version are worked out anew: a learner that was changed must not inherit
-the results of what it was. Moving or rewording code leaves it as it is.
-"""
-
-
-def code_digest() -> str:
-    """Return what tells results of this code from those of other code."""
-    return f"results-{RESULTS_VERSION}"
-
-
-# §§ main run_plan
-
-
-# Inputs that learners share lie here until a run is complete.
-WORK_FOLDER = "work"
+# Inputs that learners share are kept here until the run is complete.
+INPUTS_FOLDER = "inputs"
+PATTERNS_FOLDER = "patterns"
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Everything that is to be done, in the order in which it is done.
+    """All tasks of a benchmark, in the order in which they run.
 
-    The first repetition covers every protocol, rate and method before the second begins: early
-    results are already a whole comparison.
+    The first repetition covers every protocol, rate and method before the second begins, so that
+    early results already are a complete comparison.
     """
 
     config: Benchmark
@@ -54,18 +36,18 @@ class Plan:
 
     @property
     def store(self) -> CellStore:
-        """Where finished cells are kept."""
+        """The store of finished cells."""
         return CellStore(self.config.out)
 
     def pending(self) -> list[Task]:
-        """Return the tasks whose cell is not finished."""
+        """Return the tasks whose cell is unfinished."""
         return [task for task in self.tasks if self.store.read(task.cell) is None]
 
 
 def plan_benchmark(
     config: Benchmark, dataset: Dataset, methods: Sequence[Method] | None = None
 ) -> Plan:
-    """Lay out the cells of a benchmark on a data set that has features.
+    """Plan the cells of a benchmark.
 
     Parameters
     ----------
@@ -73,13 +55,18 @@ def plan_benchmark(
     dataset : Dataset
         With features, see `Dataset.embedded`.
     methods : sequence of Method, optional
-        Instead of those that `config` names: learners of your own.
+        Methods to compare instead of those that `config` names, such as your own.
     """
     split_features(dataset)
-    chosen = tuple(methods_named(config.methods) if methods is None else methods)
+    chosen = tuple(select_methods(config.methods) if methods is None else methods)
     notes = list(dataset.notes)
     if config.validate_descriptors:
-        chosen += _descriptors(dataset, notes)
+        if dataset.features is not None and dataset.features.concepts:
+            chosen += DESCRIPTORS
+        else:
+            notes.append(
+                "The semantic descriptors are not validated: the set has no posteriors of concepts."
+            )
     for method in chosen:
         learner_class(method)
     if len({method.name for method in chosen}) < len(chosen):
@@ -89,55 +76,53 @@ def plan_benchmark(
     return Plan(config, dataset, identity, chosen, tasks, tuple(notes))
 
 
-def _descriptors(dataset: Dataset, notes: list[str]) -> tuple[Method, ...]:
-    if dataset.features is not None and dataset.features.concepts:
-        return DESCRIPTORS
-    notes.append(
-        "The semantic descriptors are not validated: the set has no posteriors of concepts."
-    )
-    return ()
-
-
 def _tasks(
     config: Benchmark, name: str, identity: str, methods: Sequence[Method]
 ) -> Iterator[Task]:
-    made = {
-        "n_components": config.n_components,
-        "standardize": config.standardize,
-        "even_rows": config.even_rows,
-        "transductive": config.transductive,
-        "code": code_digest(),
-    }
-    code = {"results": RESULTS_PROTOCOL, "version": __version__}
-    visual = made | {"set": identity, "features": "visual"}
+    inputs = config.out / INPUTS_FOLDER
+    common = _common_metadata(config)
+    visual = inputs / digest_of(**common, set=identity, features="visual")
     for seed, protocol, rate in product(config.seeds, config.protocols, config.rates):
-        pattern = _pattern_facts(config, identity, protocol, rate, seed)
+        pattern = _pattern_metadata(config, identity, protocol, rate, seed)
+        semantic = common | {"pattern": pattern, "features": config.features}
         setting = f"{protocol}_{rate:g}_seed{seed}"
-        semantic = made | {"pattern": pattern, "features": config.features}
-        semantics = config.out / WORK_FOLDER / f"{setting}_{digest_of(**semantic)}"
-        on_labels = config.features == "semantic"
+        semantics = inputs / f"{setting}_{digest_of(**semantic)}"
         for method in methods:
-            metadata = {"inputs": semantic, "method": method.metadata(), "folds": config.folds}
-            digest = digest_of(**metadata, **code)
+            digest = digest_of(
+                inputs=semantic, method=method.metadata(), folds=config.cv, version=__version__
+            )
             yield Task(
                 cell=Cell(name, protocol, method.name, rate, seed, digest),
                 method=method,
-                pattern=_pattern_path(config.out, setting, digest_of(**pattern)),
-                features=semantics if on_labels else config.out / WORK_FOLDER / digest_of(**visual),
+                pattern=config.out / PATTERNS_FOLDER / f"{setting}_{digest_of(**pattern)}.npz",
+                features=semantics if config.features == "semantic" else visual,
                 semantics=semantics,
-                folds=config.folds,
-                transductive=config.transductive and method.sees_unlabelled,
-                even_rows=config.even_rows,
+                cv=config.cv,
+                transductive=config.transductive and method.uses_unlabelled,
+                normalize_rows=config.normalize_rows,
             )
 
 
-def _pattern_facts(
+def _common_metadata(config: Benchmark) -> dict[str, Any]:
+    """Return the settings that determine the results of every cell."""
+    return {
+        "n_components": config.n_components,
+        "standardize": config.standardize,
+        "normalize_rows": config.normalize_rows,
+        "transductive": config.transductive,
+        "results": RESULTS_VERSION,
+    }
+
+
+def _pattern_metadata(
     config: Benchmark, identity: str, protocol: str, rate: float, seed: int
-) -> dict[str, object]:
-    unlisted = config.unlisted if protocol == "presences" else None
-    metadata = {"set": identity, "protocol": protocol, "rate": rate, "seed": seed}
-    return metadata | {"unlisted": unlisted, "code": code_digest()}
-
-
-def _pattern_path(out: Path, setting: str, digest: str) -> Path:
-    return out / "patterns" / f"{setting}_{digest}.npz"
+) -> dict[str, Any]:
+    """Return everything that determines which labels stay known."""
+    return {
+        "set": identity,
+        "protocol": protocol,
+        "rate": rate,
+        "seed": seed,
+        "unlisted": config.unlisted if protocol == "presences" else None,
+        "results": RESULTS_VERSION,
+    }

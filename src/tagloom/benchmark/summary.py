@@ -1,4 +1,4 @@
-"""What the cells of an experiment say together: means, spreads, paired differences."""
+"""Tables and summaries of a benchmark: one row per cell, means over seeds, paired differences."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -19,323 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# §§ summary_names
-# Methods as people read them: titles, order, and which are ours.
-
-
-_KNOWN = {method.name: method for method in (*METHODS, *DESCRIPTORS)}
+_METHODS = {method.name: method for method in (*METHODS, *DESCRIPTORS)}
 _DESCRIPTOR_NAMES = frozenset(method.name for method in DESCRIPTORS)
 OURS = tuple(method.name for method in METHODS if method.ours)
-
-
-def title_of(method: str) -> str:
-    """Return the title of a method; a foreign one goes by its name."""
-    return _KNOWN[method].title if method in _KNOWN else str(method)
-
-
-def in_order(methods: Iterable[str]) -> list[str]:
-    """Return each method once: foreign ones by name, then baselines, then ours, as in tables."""
-    places = {name: place for place, name in enumerate(_KNOWN)}
-    return sorted(set(methods), key=lambda name: (places.get(name, -1), name))
-
-
-def learners_only(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the rows of methods that compete with each other."""
-    return table[~table["method"].isin(_DESCRIPTOR_NAMES)]
-
-
-def descriptors_only(table: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the rows that judge a descriptor by itself."""
-    return table[table["method"].isin(_DESCRIPTOR_NAMES)]
-
-
-def rate_as_text(rate: float) -> str:
-    """Write a share of labels for people.
-
-    >>> rate_as_text(0.1), rate_as_text(0.125)
-    ('10%', '12.5%')
-    """
-    return f"{100 * rate:.4g}%"
-
-
-def with_sign(points: float) -> str:
-    """Write a difference in points with its sign, a true minus.
-
-    >>> with_sign(0.0123), with_sign(-0.5)
-    ('+1.2', '−50.0')
-    """
-    return f"{100 * points:+.1f}".replace("-", "−")
-
-
-# §§ summary_grid
-# Summaries as grids of text: the same for a terminal and for a page.
-
-
-CAPTION_OF_MEANS = "mAP in points: mean ± standard deviation over seeds; highest mean in bold"
-CAPTION_OF_DIFFERENCES = (
-    "points of mAP above the best baseline of that rate, paired by seed: "
-    "mean [95% t interval], n seeds"
-)
-NOTHING = "–"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A cell of a grid; `best` asks for emphasis."""
-
-    text: str
-    best: bool = False
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Column titles and rows of entries, the first column naming the row."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Entry, ...], ...]
-
-
-def grid_of_means(summary: "pd.DataFrame") -> Grid:
-    """Lay out a part of `summarise` that has one data set and protocol: methods by rates."""
-    rates = sorted(summary["rate"].unique())
-    best = summary.groupby("rate")["mean"].max()
-    rows = []
-    for method, part in summary.groupby("method", sort=False):
-        spread = {
-            rate: (mean, sd)
-            for rate, mean, sd in zip(part["rate"], part["mean"], part["sd"], strict=True)
-        }
-        entries = [Entry(title_of(str(method)))]
-        for rate in rates:
-            mean, sd = spread.get(rate, (np.nan, np.nan))
-            entries.append(Entry(mean_and_spread(mean, sd), best=bool(mean == best[rate])))
-        rows.append(tuple(entries))
-    return Grid(("labels known", *map(rate_as_text, rates)), tuple(rows))
-
-
-def grid_of_differences(differences: "pd.DataFrame") -> Grid:
-    """Lay out a part of `paired_differences` of one data set and protocol: rates by methods."""
-    methods = list(dict.fromkeys(differences["method"]))
-    rows = []
-    for rate, part in differences.groupby("rate", sort=True):
-        columns = [part[name] for name in ("mean", "low", "high", "n")]
-        texts = {
-            method: interval_as_text(*values)
-            for method, values in zip(part["method"], zip(*columns, strict=True), strict=True)
-        }
-        names = rate_as_text(float(str(rate))), title_of(str(part["baseline"].iloc[0]))
-        found = [texts.get(method, NOTHING) for method in methods]
-        rows.append(tuple(Entry(text) for text in (*names, *found)))
-    titles = (title_of(method) for method in methods)
-    return Grid(("known", "best baseline", *titles), tuple(rows))
-
-
-def mean_and_spread(mean: float, sd: float) -> str:
-    """Write points of mAP; without a spread where one seed alone was run.
-
-    >>> mean_and_spread(0.351, 0.004), mean_and_spread(0.351, float("nan"))
-    ('35.1 ± 0.4', '35.1')
-    """
-    if np.isnan(mean):
-        return NOTHING
-    return f"{100 * mean:.1f}" if np.isnan(sd) else f"{100 * mean:.1f} ± {100 * sd:.1f}"
-
-
-def interval_as_text(mean: float, low: float, high: float, n: int) -> str:
-    """Write a difference in points of mAP and its interval.
-
-    >>> interval_as_text(0.012, 0.005, 0.019, 5)
-    '+1.2 [+0.5, +1.9], n=5'
-    >>> interval_as_text(-0.012, float("nan"), float("nan"), 1)
-    '−1.2, n=1'
-    """
-    if np.isnan(mean):
-        return NOTHING
-    interval = "" if np.isnan(low) else f" [{with_sign(low)}, {with_sign(high)}]"
-    return f"{with_sign(mean)}{interval}, n={n}"
-
-
-# §§ summary_print
-# The summary of an experiment on a terminal.
-
-
-def print_summary(results: "pd.DataFrame", console: "Console | None" = None) -> None:
-    """Print mean mAP by method and rate, then our differences to the best baseline.
-
-    Parameters
-    ----------
-    results : DataFrame
-        One row for each (dataset, protocol, method, rate, seed).
-    console : rich.console.Console, optional
-        Where to print; standard output by default.
-    """
-    from rich.console import Console
-
-    console = console or Console(highlight=False)
-    summary, differences = summarise(results), paired_differences(results)
-    for (dataset, protocol), part in summary.groupby(["dataset", "protocol"], sort=False):
-        title = f"{dataset}, {protocol}"
-        learners, descriptors = learners_only(part), descriptors_only(part)
-        if len(learners):
-            console.print(_table(title, CAPTION_OF_MEANS, grid_of_means(learners)))
-        same = (differences["dataset"] == dataset) & (differences["protocol"] == protocol)
-        if same.any():
-            grid = grid_of_differences(differences[same])
-            console.print(_table(None, CAPTION_OF_DIFFERENCES, grid))
-        if len(descriptors):
-            grid = grid_of_means(descriptors)
-            console.print(_table(f"{title}: descriptors alone", CAPTION_OF_MEANS, grid))
-
-
-def _table(title: str | None, caption: str, grid: Grid) -> "Table":
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    # Names come from files: as Text they cannot be taken for markup.
-    heading = Text(title, style="bold") if title else None
-    table = Table(
-        title=heading, caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
-    )
-    for number, column in enumerate(grid.columns):
-        table.add_column(Text(column), justify="right" if number else "left", no_wrap=True)
-    for row in grid.rows:
-        table.add_row(*(Text(entry.text, style="bold" if entry.best else "") for entry in row))
-    return table
-
-
-# §§ main summary
-
-
-__all__ = ["best_baseline", "paired_differences", "print_summary", "summarise"]
-
-_PANEL = ["dataset", "protocol"]
-_CONFIDENCE = 0.95
-
-
-def summarise(results: "pd.DataFrame", metric: str = "map") -> "pd.DataFrame":
-    """Return mean, standard deviation and number of seeds for each method and rate.
-
-    Parameters
-    ----------
-    results : DataFrame
-        One row for each (dataset, protocol, method, rate, seed).
-    metric : str, default "map"
-        The column that is summarised.
-
-    Returns
-    -------
-    DataFrame
-        Columns dataset, protocol, method, rate, mean, sd (over seeds, with n - 1; NaN for one
-        seed) and n; methods in the order of the tables. A cell whose metric is undefined is left
-        out and not counted in n.
-    """
-    _check_columns(results, [*_PANEL, "method", "rate", "seed", metric])
-    grouped = results.groupby([*_PANEL, "method", "rate"], sort=False)[metric]
-    summary = grouped.agg(mean="mean", sd="std", n="count").reset_index()
-    return _in_order_of_tables(summary)
-
-
-def paired_differences(
-    results: "pd.DataFrame", ours: Iterable[str] | None = None, metric: str = "map"
-) -> "pd.DataFrame":
-    """Return how far each of our methods is from the best baseline at each rate.
-
-    The best baseline is the one of highest mean at that rate: chosen after the fact, it is the
-    hardest to beat. Differences d_s are taken between cells of the same seed s, which see the same
-    labels; with n of them, their mean and standard deviation give Student's interval
-
-        mean(d) ± t_{0.975, n - 1} sd(d) / √n,
-
-    which speaks of other draws of the known labels and not of other test items.
-
-    Parameters
-    ----------
-    results : DataFrame
-        One row for each (dataset, protocol, method, rate, seed).
-    ours : iterable of str, optional
-        Names of our methods; by default those that the list of methods marks so.
-    metric : str, default "map"
-        The column that is compared.
-
-    Returns
-    -------
-    DataFrame
-        Columns dataset, protocol, method, baseline, rate, mean, low, high, n; low and high are NaN
-        where fewer than two seeds have both cells.
-    """
-    import pandas as pd
-
-    chosen = list(OURS if ours is None else ours)
-    _check_columns(results, [*_PANEL, "method", "rate", "seed", metric])
-    rows: list[dict[str, Any]] = []
-    compared = learners_only(results)
-    for (dataset, protocol, rate), cells in compared.groupby([*_PANEL, "rate"], sort=True):
-        where = {"dataset": dataset, "protocol": protocol, "rate": rate}
-        rows += [where | row for row in _differences_at_rate(cells, chosen, metric)]
-    columns = [*_PANEL, "method", "baseline", "rate", "mean", "low", "high", "n"]
-    return _in_order_of_tables(pd.DataFrame(rows, columns=columns))
-
-
-def best_baseline(
-    cells: "pd.DataFrame", ours: Iterable[str] | None = None, metric: str = "map"
-) -> str | None:
-    """Return the baseline of highest mean among these cells; None where there is none."""
-    chosen = list(OURS if ours is None else ours)
-    baselines = learners_only(cells)
-    means = baselines[~baselines["method"].isin(chosen)].groupby("method")[metric].mean().dropna()
-    return str(means.idxmax()) if len(means) else None
-
-
-def _differences_at_rate(
-    cells: "pd.DataFrame", ours: Sequence[str], metric: str
-) -> list[dict[str, Any]]:
-    baseline = best_baseline(cells, ours, metric)
-    if baseline is None:
-        return []
-    by_seed = cells.pivot_table(index="seed", columns="method", values=metric)
-    rows = []
-    for method in in_order(ours):
-        if method in by_seed.columns:
-            difference = (by_seed[method] - by_seed[baseline]).dropna().to_numpy(dtype=np.float64)
-            rows.append({"method": method, "baseline": baseline} | _interval(difference))
-    return rows
-
-
-def _interval(differences: "np.ndarray[Any, np.dtype[np.float64]]") -> dict[str, Any]:
-    n = len(differences)
-    if n == 0:
-        return {"mean": np.nan, "low": np.nan, "high": np.nan, "n": 0}
-    mean = float(differences.mean())
-    if n == 1:
-        return {"mean": mean, "low": np.nan, "high": np.nan, "n": 1}
-    from scipy.stats import t
-
-    error = float(differences.std(ddof=1)) / np.sqrt(n)
-    half = float(t.ppf((1 + _CONFIDENCE) / 2, n - 1)) * error
-    return {"mean": mean, "low": mean - half, "high": mean + half, "n": n}
-
-
-def _in_order_of_tables(table: "pd.DataFrame") -> "pd.DataFrame":
-    place = {name: number for number, name in enumerate(in_order(table["method"]))}
-    sorted_table = table.assign(place=table["method"].map(place)).sort_values(
-        [*_PANEL, "place", "rate"], kind="stable", ignore_index=True
-    )
-    return sorted_table.drop(columns="place")
-
-
-def _check_columns(results: "pd.DataFrame", needed: Sequence[str]) -> None:
-    missing = [name for name in needed if name not in results.columns]
-    if missing:
-        raise InvalidInputError(
-            f"A table of results needs the columns {', '.join(needed)}; "
-            f"missing: {', '.join(missing)}."
-        )
-
-
-# §§ table
-# Cells to tables: one row for each cell, one for each label of each cell, a few examples.
-
 
 _CELL = {"dataset": "str", "protocol": "str", "method": "str", "rate": "float64", "seed": "int64"}
 RESULT_COLUMNS = _CELL | {
@@ -357,12 +43,22 @@ RESULT_COLUMNS = _CELL | {
 }
 LABEL_COLUMNS = _CELL | {"label": "str", "ap": "float64", "n_test_presences": "int64"}
 
+CAPTION_OF_MEANS = "mAP in points: mean ± standard deviation over seeds; highest mean in bold"
+CAPTION_OF_DIFFERENCES = (
+    "points of mAP above the best baseline at that rate, paired by seed: "
+    "mean [95% t interval], n seeds"
+)
+MISSING = "–"
+
+_PANEL = ["dataset", "protocol"]
+_CONFIDENCE = 0.95
+
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The results as data frames, the examples by method, and the files that hold them."""
+    """The tables as data frames, the examples by method, and the files of all of them."""
 
     results: "pd.DataFrame"
     labels: "pd.DataFrame"
@@ -371,7 +67,7 @@ class Tables:
 
 
 def require_extras(*, figures: bool = False) -> None:
-    """Refuse to begin where tables, or figures, could not be written at the end."""
+    """Fail early if tables, or figures, could not be written at the end."""
     needed = {"pandas": "pandas", "pyarrow": "pandas"}
     if figures:
         needed["matplotlib"] = "figures"
@@ -380,16 +76,15 @@ def require_extras(*, figures: bool = False) -> None:
         extras = ",".join(dict.fromkeys(needed[name] for name in missing))
         without = " Or go without figures: --no-figures." if missing == ["matplotlib"] else ""
         raise InvalidInputError(
-            f"A benchmark needs what is not installed: {', '.join(missing)}. "
-            f'Install it with: python -m pip install "tagloom[{extras}]".{without}'
+            f"A benchmark needs packages that are not installed: {', '.join(missing)}. "
+            f'Install them with: python -m pip install "tagloom[{extras}]".{without}'
         )
 
 
 def write_tables(plan: Plan) -> Tables:
     """Write results, labels and examples of the finished cells of a plan to its folder.
 
-    The rows stand in the order of protocol, method, rate and seed, whatever order the cells were
-    finished in.
+    Rows are sorted by protocol, method, rate and seed, whatever order the cells finished in.
     """
     require_extras()
     records = _records(plan)
@@ -431,11 +126,11 @@ def _frame(rows: list[Record], columns: dict[str, str]) -> "pd.DataFrame":
 
 
 def _examples(plan: Plan, records: list[Record]) -> dict[str, list[dict[str, Any]]]:
-    """Return those of the lowest rate and first seed, of the first protocol, by method."""
+    """Return the examples at the first protocol, lowest rate and first seed, by method."""
     first = {
         "protocol": plan.config.protocols[0],
         "rate": min(plan.config.rates),
-        "seed": plan.config.seed,
+        "seed": plan.config.random_state,
     }
     return {
         record["row"]["method"]: record["examples"]
@@ -451,3 +146,283 @@ def _write_frame(out: Path, name: str, frame: "pd.DataFrame") -> list[Path]:
     with atomic_write(paths[1]) as part:
         frame.to_parquet(part, index=False)
     return paths
+
+
+def summarise(results: "pd.DataFrame", metric: str = "map") -> "pd.DataFrame":
+    """Return mean, standard deviation and number of seeds for each method and rate.
+
+    Parameters
+    ----------
+    results : DataFrame
+        One row for each (dataset, protocol, method, rate, seed).
+    metric : str, default "map"
+        The column that is summarised.
+
+    Returns
+    -------
+    DataFrame
+        Columns dataset, protocol, method, rate, mean, sd (over seeds, with n - 1; NaN for one
+        seed) and n; methods in the order of the tables. Cells with an undefined metric are left
+        out and not counted in n.
+    """
+    _check_columns(results, [*_PANEL, "method", "rate", "seed", metric])
+    grouped = results.groupby([*_PANEL, "method", "rate"], sort=False)[metric]
+    summary = grouped.agg(mean="mean", sd="std", n="count").reset_index()
+    return _sorted(summary)
+
+
+def paired_differences(
+    results: "pd.DataFrame", ours: Iterable[str] | None = None, metric: str = "map"
+) -> "pd.DataFrame":
+    """Return the differences of each of our methods to the best baseline at each rate.
+
+    The best baseline is the one with the highest mean at that rate: chosen after the fact, it is
+    the hardest to beat. Differences d_s are taken between cells of the same seed s, which see the
+    same labels; the mean and standard deviation of n of them give Student's interval
+
+        mean(d) ± t_{0.975, n - 1} sd(d) / √n,
+
+    which covers the draw of the known labels, not the choice of test items.
+
+    Parameters
+    ----------
+    results : DataFrame
+        One row for each (dataset, protocol, method, rate, seed).
+    ours : iterable of str, optional
+        Names of our methods; by default those marked so in `METHODS`.
+    metric : str, default "map"
+        The column that is compared.
+
+    Returns
+    -------
+    DataFrame
+        Columns dataset, protocol, method, baseline, rate, mean, low, high, n; low and high are NaN
+        if fewer than two seeds have both cells.
+    """
+    import pandas as pd
+
+    chosen = list(OURS if ours is None else ours)
+    _check_columns(results, [*_PANEL, "method", "rate", "seed", metric])
+    rows: list[dict[str, Any]] = []
+    compared = learners_only(results)
+    for (dataset, protocol, rate), cells in compared.groupby([*_PANEL, "rate"], sort=True):
+        where = {"dataset": dataset, "protocol": protocol, "rate": rate}
+        rows += [where | row for row in _differences_at_rate(cells, chosen, metric)]
+    columns = [*_PANEL, "method", "baseline", "rate", "mean", "low", "high", "n"]
+    return _sorted(pd.DataFrame(rows, columns=columns))
+
+
+def best_baseline(
+    cells: "pd.DataFrame", ours: Iterable[str] | None = None, metric: str = "map"
+) -> str | None:
+    """Return the baseline with the highest mean among these cells; None if there is none."""
+    chosen = list(OURS if ours is None else ours)
+    baselines = learners_only(cells)
+    means = baselines[~baselines["method"].isin(chosen)].groupby("method")[metric].mean().dropna()
+    return str(means.idxmax()) if len(means) else None
+
+
+def _differences_at_rate(
+    cells: "pd.DataFrame", ours: Sequence[str], metric: str
+) -> list[dict[str, Any]]:
+    baseline = best_baseline(cells, ours, metric)
+    if baseline is None:
+        return []
+    by_seed = cells.pivot_table(index="seed", columns="method", values=metric)
+    rows = []
+    for method in sort_methods(ours):
+        if method in by_seed.columns:
+            difference = (by_seed[method] - by_seed[baseline]).dropna().to_numpy(dtype=np.float64)
+            rows.append({"method": method, "baseline": baseline} | _interval(difference))
+    return rows
+
+
+def _interval(differences: "np.ndarray[Any, np.dtype[np.float64]]") -> dict[str, Any]:
+    n = len(differences)
+    if n == 0:
+        return {"mean": np.nan, "low": np.nan, "high": np.nan, "n": 0}
+    mean = float(differences.mean())
+    if n == 1:
+        return {"mean": mean, "low": np.nan, "high": np.nan, "n": 1}
+    from scipy.stats import t
+
+    error = float(differences.std(ddof=1)) / np.sqrt(n)
+    half = float(t.ppf((1 + _CONFIDENCE) / 2, n - 1)) * error
+    return {"mean": mean, "low": mean - half, "high": mean + half, "n": n}
+
+
+def _sorted(table: "pd.DataFrame") -> "pd.DataFrame":
+    place = {name: number for number, name in enumerate(sort_methods(table["method"]))}
+    ordered = table.assign(place=table["method"].map(place)).sort_values(
+        [*_PANEL, "place", "rate"], kind="stable", ignore_index=True
+    )
+    return ordered.drop(columns="place")
+
+
+def _check_columns(results: "pd.DataFrame", needed: Sequence[str]) -> None:
+    missing = [name for name in needed if name not in results.columns]
+    if missing:
+        raise InvalidInputError(
+            f"A table of results needs the columns {', '.join(needed)}; "
+            f"missing: {', '.join(missing)}."
+        )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell of a grid; `best` cells are emphasised."""
+
+    text: str
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as text, for a terminal or a page; the first column names the row."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+
+
+def grid_of_means(summary: "pd.DataFrame") -> Grid:
+    """Lay out the means of one data set and protocol: methods by rates."""
+    rates = sorted(summary["rate"].unique())
+    best = summary.groupby("rate")["mean"].max()
+    rows = []
+    for method, part in summary.groupby("method", sort=False):
+        spread = {
+            rate: (mean, sd)
+            for rate, mean, sd in zip(part["rate"], part["mean"], part["sd"], strict=True)
+        }
+        entries = [Entry(title_of(str(method)))]
+        for rate in rates:
+            mean, sd = spread.get(rate, (np.nan, np.nan))
+            entries.append(Entry(format_mean(mean, sd), best=bool(mean == best[rate])))
+        rows.append(tuple(entries))
+    return Grid(("labels known", *map(format_rate, rates)), tuple(rows))
+
+
+def grid_of_differences(differences: "pd.DataFrame") -> Grid:
+    """Lay out the paired differences of one data set and protocol: rates by methods."""
+    methods = list(dict.fromkeys(differences["method"]))
+    rows = []
+    for rate, part in differences.groupby("rate", sort=True):
+        columns = [part[name] for name in ("mean", "low", "high", "n")]
+        texts = {
+            method: format_interval(*values)
+            for method, values in zip(part["method"], zip(*columns, strict=True), strict=True)
+        }
+        names = format_rate(float(str(rate))), title_of(str(part["baseline"].iloc[0]))
+        found = [texts.get(method, MISSING) for method in methods]
+        rows.append(tuple(Entry(text) for text in (*names, *found)))
+    titles = (title_of(method) for method in methods)
+    return Grid(("known", "best baseline", *titles), tuple(rows))
+
+
+def format_mean(mean: float, sd: float) -> str:
+    """Format a mean in points, and its standard deviation if there is one.
+
+    >>> format_mean(0.351, 0.004), format_mean(0.351, float("nan"))
+    ('35.1 ± 0.4', '35.1')
+    """
+    if np.isnan(mean):
+        return MISSING
+    return f"{100 * mean:.1f}" if np.isnan(sd) else f"{100 * mean:.1f} ± {100 * sd:.1f}"
+
+
+def format_interval(mean: float, low: float, high: float, n: int) -> str:
+    """Format a difference in points, its interval and the number of seeds.
+
+    >>> format_interval(0.012, 0.005, 0.019, 5)
+    '+1.2 [+0.5, +1.9], n=5'
+    >>> format_interval(-0.012, float("nan"), float("nan"), 1)
+    '−1.2, n=1'
+    """
+    if np.isnan(mean):
+        return MISSING
+    interval = "" if np.isnan(low) else f" [{format_points(low)}, {format_points(high)}]"
+    return f"{format_points(mean)}{interval}, n={n}"
+
+
+def print_summary(results: "pd.DataFrame", console: "Console | None" = None) -> None:
+    """Print the mean mAP by method and rate, then our differences to the best baseline.
+
+    Parameters
+    ----------
+    results : DataFrame
+        One row for each (dataset, protocol, method, rate, seed).
+    console : rich.console.Console, optional
+        Where to print; standard output by default.
+    """
+    from rich.console import Console
+
+    console = console or Console(highlight=False)
+    summary, differences = summarise(results), paired_differences(results)
+    for (dataset, protocol), part in summary.groupby(["dataset", "protocol"], sort=False):
+        title = f"{dataset}, {protocol}"
+        learners, descriptors = learners_only(part), descriptors_only(part)
+        if len(learners):
+            console.print(_table(title, CAPTION_OF_MEANS, grid_of_means(learners)))
+        same = (differences["dataset"] == dataset) & (differences["protocol"] == protocol)
+        if same.any():
+            grid = grid_of_differences(differences[same])
+            console.print(_table(None, CAPTION_OF_DIFFERENCES, grid))
+        if len(descriptors):
+            grid = grid_of_means(descriptors)
+            console.print(_table(f"{title}: descriptors alone", CAPTION_OF_MEANS, grid))
+
+
+def _table(title: str | None, caption: str, grid: Grid) -> "Table":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    # Names come from files: Text keeps them from being read as markup.
+    heading = Text(title, style="bold") if title else None
+    table = Table(
+        title=heading, caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
+    )
+    for number, column in enumerate(grid.columns):
+        table.add_column(Text(column), justify="right" if number else "left", no_wrap=True)
+    for row in grid.rows:
+        table.add_row(*(Text(entry.text, style="bold" if entry.best else "") for entry in row))
+    return table
+
+
+def title_of(method: str) -> str:
+    """Return the title of a method, or its name if it is unknown."""
+    return _METHODS[method].title if method in _METHODS else str(method)
+
+
+def sort_methods(methods: Iterable[str]) -> list[str]:
+    """Sort the distinct methods for tables: unknown ones by name, then baselines, then ours."""
+    places = {name: place for place, name in enumerate(_METHODS)}
+    return sorted(set(methods), key=lambda name: (places.get(name, -1), name))
+
+
+def learners_only(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the rows of the methods, without those of single descriptors."""
+    return table[~table["method"].isin(_DESCRIPTOR_NAMES)]
+
+
+def descriptors_only(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the rows of descriptors that are validated on their own."""
+    return table[table["method"].isin(_DESCRIPTOR_NAMES)]
+
+
+def format_rate(rate: float) -> str:
+    """Format a share of labels.
+
+    >>> format_rate(0.1), format_rate(0.125)
+    ('10%', '12.5%')
+    """
+    return f"{100 * rate:.4g}%"
+
+
+def format_points(points: float) -> str:
+    """Format a difference in points with its sign, using a true minus.
+
+    >>> format_points(0.0123), format_points(-0.5)
+    ('+1.2', '−50.0')
+    """
+    return f"{100 * points:+.1f}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""`tagloom benchmark`."""
+"""`tagloom benchmark`: compare learners on hidden labels."""
 
 import json
 import sys
@@ -12,88 +12,10 @@ if TYPE_CHECKING:
     from tagloom.benchmark.run import Failures
     from tagloom.benchmark.summary import Tables
 
-# §§ benchmark_telling
-# What `tagloom benchmark` says of a run, to people and to programs.
-
-
 _SHOWN_FAILURES = 10
 
-
-def announcement(plan: "Plan", n_before: int) -> str:
-    """Say what will be worked on."""
-    dataset, config = plan.dataset, plan.config
-    factors = (
-        _counted(len(config.protocols), "protocol"),
-        _counted(len(config.rates), "rate"),
-        _counted(config.repeats, "seed"),
-        _counted(len(plan.methods), "method"),
-    )
-    lines = [
-        f"{dataset.name}: {len(dataset.training):,} training and {len(dataset.test):,} test items, "
-        f"{dataset.truth.n_labels:,} labels",
-        *(f"  note: {note}" for note in plan.notes),
-        f"{_counted(len(plan.tasks), 'cell')}: {' x '.join(factors)}",
-    ]
-    if n_before:
-        lines.append(f"  {n_before} finished already and not worked on again")
-    return "\n".join(lines)
-
-
-def told_failures(plan: "Plan", failures: "Failures") -> str:
-    """Say which cells failed, and why."""
-    lines = [
-        f"{len(failures)} of {len(plan.tasks)} cells failed; the same command tries them again "
-        f"(whole errors: {plan.store.failed}):"
-    ]
-    for cell, error in list(failures.items())[:_SHOWN_FAILURES]:
-        where = f"{cell.method}, {cell.protocol}, rate {cell.rate:g}, seed {cell.seed}"
-        lines.append(f"  {where}: {error}")
-    if len(failures) > _SHOWN_FAILURES:
-        lines.append(f"  ... and {len(failures) - _SHOWN_FAILURES} more")
-    return "\n".join(lines)
-
-
-def account(
-    plan: "Plan", tables: "Tables", failures: "Failures", n_before: int, files: list[Path]
-) -> dict[str, Any]:
-    """Return what a program wants to know of the run."""
-    grouped = tables.results.groupby(["protocol", "method", "rate"], sort=False)["map"]
-    means = grouped.agg(["mean", "std", "count"]).reset_index()
-    return {
-        "dataset": plan.dataset.name,
-        "out": str(plan.config.out),
-        "notes": list(plan.notes),
-        "cells": len(plan.tasks),
-        "finished_before": n_before,
-        "failed": [cell.columns() | {"error": error} for cell, error in failures.items()],
-        "files": [str(path) for path in files],
-        "map": json.loads(means.to_json(orient="records", double_precision=15)),
-    }
-
-
-def listed_methods(as_json: bool) -> str:
-    """Return the learners that can be compared."""
-    from tagloom.benchmark.methods import METHODS
-
-    if as_json:
-        rows = [{"name": one.name, "title": one.title, "ours": one.ours} for one in METHODS]
-        return json.dumps(rows, indent=2)
-    width = max(len(method.name) for method in METHODS)
-    return "\n".join(
-        f"{method.name:{width}}  {method.title}{'  (ours)' if method.ours else ''}"
-        for method in METHODS
-    )
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-# §§ main benchmark
-
-
 _Dataset = Annotated[
-    str | None, typer.Option(help="Which set: a name, or KIND:PATH.", show_default="scenes")
+    str | None, typer.Option(help="Data set: a name, or KIND:PATH.", show_default="scenes")
 ]
 _Rates = Annotated[
     list[str] | None,
@@ -104,10 +26,10 @@ _Rates = Annotated[
 ]
 _Methods = Annotated[
     list[str] | None,
-    typer.Option(help="Learners to compare; repeat it or separate by commas; else all."),
+    typer.Option(help="Methods to compare; repeat it or separate by commas; all by default."),
 ]
 _Repeats = Annotated[
-    int | None, typer.Option(help="Repetitions, each with its seed.", show_default="5")
+    int | None, typer.Option(help="Repetitions, each with its own seed.", show_default="5")
 ]
 _Protocol = Annotated[
     list[str] | None,
@@ -116,7 +38,8 @@ _Protocol = Annotated[
     ),
 ]
 _Features = Annotated[
-    str | None, typer.Option(help="What learners see: visual, or semantic.", show_default="visual")
+    str | None,
+    typer.Option(help="Features of the learners: visual or semantic.", show_default="visual"),
 ]
 _NComponents = Annotated[
     float | None,
@@ -129,49 +52,53 @@ _Standardize = Annotated[
     bool | None,
     typer.Option(
         "--standardize/--no-standardize",
-        help="Divide each column by its spread: for tables of unlike units.",
+        help="Divide each column by its standard deviation, for tables with different units.",
     ),
 ]
-_EvenRows = Annotated[
+_NormalizeRows = Annotated[
     bool | None,
     typer.Option(
-        "--even-rows/--no-even-rows", help="Bring the features of all items to about one length."
+        "--normalize-rows/--no-normalize-rows", help="Normalise the rows of the features."
     ),
 ]
 _Unlisted = Annotated[
     str | None,
-    typer.Option(help="Protocol presences: unlisted tags are absent, unknown, or a weight."),
+    typer.Option(
+        help="Protocol presences: unlisted tags are absent, unknown, or absent with a weight."
+    ),
 ]
 _Transductive = Annotated[
     bool | None,
     typer.Option(
         "--transductive/--inductive",
-        help="Whether unlabelled test items are there while learners learn.",
+        help="Whether learners that can use unlabelled items are given the test items.",
         show_default="transductive",
     ),
 ]
 _Seed = Annotated[int | None, typer.Option(help="The first seed.", show_default="0")]
-_Folds = Annotated[int | None, typer.Option(help="Folds of the search.", show_default="2")]
-_Jobs = Annotated[int | None, typer.Option(help="Cells worked on at once; else one per core.")]
+_Folds = Annotated[
+    int | None, typer.Option(help="Cross-validation folds of the search.", show_default="2")
+]
+_Jobs = Annotated[
+    int | None, typer.Option(help="Cells to run in parallel; one per core by default.")
+]
 _Config = Annotated[
     Path | None, typer.Option(help="TOML file whose keys are these flags; flags win.")
 ]
-_Out = Annotated[
-    Path | None, typer.Option(help="Folder of the results.", show_default="tagloom-benchmark")
-]
+_Out = Annotated[Path | None, typer.Option(help="Output folder.", show_default="tagloom-benchmark")]
 _ValidateDescriptors = Annotated[
     bool | None,
     typer.Option(
         "--validate-descriptors/--no-validate-descriptors",
-        help="Judge the semantic descriptors by themselves, too.",
+        help="Evaluate the semantic descriptors on their own, too.",
     ),
 ]
 _Figures = Annotated[
     bool | None,
-    typer.Option("--figures/--no-figures", help="Draw figures, for the report, too."),
+    typer.Option("--figures/--no-figures", help="Draw figures, also for the report."),
 ]
-_AsJson = Annotated[bool, typer.Option("--json", help="Print the account as JSON.")]
-_ListMethods = Annotated[bool, typer.Option("--list-methods", help="List the learners and stop.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+_ListMethods = Annotated[bool, typer.Option("--list-methods", help="List the methods and exit.")]
 
 
 def benchmark(
@@ -183,7 +110,7 @@ def benchmark(
     features: _Features = None,
     n_components: _NComponents = None,
     standardize: _Standardize = None,
-    even_rows: _EvenRows = None,
+    normalize_rows: _NormalizeRows = None,
     unlisted: _Unlisted = None,
     transductive: _Transductive = None,
     seed: _Seed = None,
@@ -196,12 +123,12 @@ def benchmark(
     as_json: _AsJson = False,
     list_methods: _ListMethods = False,
 ) -> None:
-    """Hide labels, let every learner find them again, and compare: tables, figures, a report.
+    """Hide labels, let every learner recover them, and compare: tables, figures, a report.
 
-    What is finished is kept: the same command goes on where an earlier one stopped.
+    Finished cells are kept: the same command continues where an earlier one stopped.
     """
     if list_methods:
-        typer.echo(listed_methods(as_json))
+        typer.echo(_list_methods(as_json))
         return
     flags = {
         "dataset": dataset,
@@ -212,12 +139,12 @@ def benchmark(
         "features": features,
         "n_components": _number_or_share(n_components),
         "standardize": standardize,
-        "even_rows": even_rows,
+        "normalize_rows": normalize_rows,
         "unlisted": _name_or_number(unlisted),
         "transductive": transductive,
-        "seed": seed,
-        "folds": folds,
-        "jobs": jobs,
+        "random_state": seed,
+        "cv": folds,
+        "n_jobs": jobs,
         "out": out,
         "validate_descriptors": validate_descriptors,
         "figures": figures,
@@ -232,78 +159,8 @@ def _number_or_share(n_components: float | None) -> float | None:
     return n_components
 
 
-def _run(config: Path | None, flags: dict[str, Any], as_json: bool) -> None:
-    from tagloom.benchmark.config import read_config
-    from tagloom.benchmark.plan import plan_benchmark
-    from tagloom.benchmark.summary import require_extras, write_tables
-    from tagloom.datasets.registry import open_dataset
-
-    chosen = read_config(config, flags)
-    require_extras(figures=chosen.figures)
-    watched = sys.stderr.isatty()
-    seen = open_dataset(chosen.dataset).embedded(show_progress=watched)
-    plan = plan_benchmark(chosen, seen)
-    n_before = len(plan.tasks) - len(plan.pending())
-    # Standard output belongs to the account alone where it is to be read by a program.
-    typer.echo(announcement(plan, n_before), err=as_json)
-    failures = _worked(plan, watched)
-    tables = write_tables(plan)
-    files = [*tables.paths, *_drawn(plan, tables)]
-    if as_json:
-        typer.echo(json.dumps(account(plan, tables, failures, n_before, files), indent=2))
-    else:
-        _print_end(plan, tables, failures, files)
-    if failures:
-        raise typer.Exit(1)
-
-
-def _worked(plan: "Plan", watched: bool) -> "Failures":
-    from tagloom.benchmark.run import run_plan
-
-    try:
-        return run_plan(plan, show_progress=watched)
-    except KeyboardInterrupt:
-        n_done = len(plan.tasks) - len(plan.pending())
-        typer.echo(
-            f"tagloom: interrupted; {n_done} of {len(plan.tasks)} cells are finished and kept in "
-            f"{plan.config.out}. The same command goes on from there.",
-            err=True,
-        )
-        raise typer.Exit(130) from None
-
-
-def _drawn(plan: "Plan", tables: "Tables") -> list[Path]:
-    """Write figures and the report; there is nothing to tell where no cell was finished."""
-    if tables.results.empty:
-        return []
-    from tagloom.benchmark.report import write_report
-
-    out = plan.config.out
-    drawn: list[Path] = []
-    if plan.config.figures:
-        from tagloom.benchmark.figures import write_figures
-
-        drawn = write_figures(out / "figures", tables.results, plan.dataset, tables.examples)
-    report = out / "report.html"
-    configuration = plan.config.to_dict()
-    write_report(report, tables.results, tables.labels, plan.dataset, configuration, drawn)
-    return [*drawn, report]
-
-
-def _print_end(plan: "Plan", tables: "Tables", failures: "Failures", files: list[Path]) -> None:
-    if not tables.results.empty:
-        from tagloom.benchmark.summary import print_summary
-
-        print_summary(tables.results)
-    typer.echo(f"Everything lies in {plan.config.out}:")
-    for path in files:
-        typer.echo(f"  {path.relative_to(plan.config.out)}")
-    if failures:
-        typer.echo(told_failures(plan, failures), err=True)
-
-
 def _split(given: list[str] | None) -> list[str] | None:
-    """Take lists with commas apart."""
+    """Split values at commas."""
     if given is None:
         return None
     return [part.strip() for one in given for part in one.split(",") if part.strip()]
@@ -323,3 +180,143 @@ def _name_or_number(given: str | None) -> str | float | None:
         return None if given is None else float(given)
     except ValueError:
         return given
+
+
+def _list_methods(as_json: bool) -> str:
+    """Return the methods that can be compared."""
+    from tagloom.benchmark.methods import METHODS
+
+    if as_json:
+        rows = [{"name": one.name, "title": one.title, "ours": one.ours} for one in METHODS]
+        return json.dumps(rows, indent=2)
+    width = max(len(method.name) for method in METHODS)
+    return "\n".join(
+        f"{method.name:{width}}  {method.title}{'  (ours)' if method.ours else ''}"
+        for method in METHODS
+    )
+
+
+def _run(config: Path | None, flags: dict[str, Any], as_json: bool) -> None:
+    from tagloom.benchmark.config import read_config
+    from tagloom.benchmark.plan import plan_benchmark
+    from tagloom.benchmark.summary import require_extras, write_tables
+    from tagloom.datasets.registry import open_dataset
+
+    chosen = read_config(config, flags)
+    require_extras(figures=chosen.figures)
+    show_progress = sys.stderr.isatty()
+    dataset = open_dataset(chosen.dataset).embedded(show_progress=show_progress)
+    plan = plan_benchmark(chosen, dataset)
+    n_before = len(plan.tasks) - len(plan.pending())
+    # With --json standard output holds nothing but the summary.
+    typer.echo(_announcement(plan, n_before), err=as_json)
+    failures = _run_cells(plan, show_progress)
+    tables = write_tables(plan)
+    files = [*tables.paths, *_write_report(plan, tables)]
+    if as_json:
+        typer.echo(json.dumps(_summary(plan, tables, failures, n_before, files), indent=2))
+    else:
+        _print_summary(plan, tables, failures, files)
+    if failures:
+        raise typer.Exit(1)
+
+
+def _run_cells(plan: "Plan", show_progress: bool) -> "Failures":
+    from tagloom.benchmark.run import run_plan
+
+    try:
+        return run_plan(plan, show_progress=show_progress)
+    except KeyboardInterrupt:
+        n_done = len(plan.tasks) - len(plan.pending())
+        typer.echo(
+            f"tagloom: interrupted; {n_done} of {len(plan.tasks)} cells are finished and kept in "
+            f"{plan.config.out}. The same command continues from there.",
+            err=True,
+        )
+        raise typer.Exit(130) from None
+
+
+def _write_report(plan: "Plan", tables: "Tables") -> list[Path]:
+    """Write the figures and the report; nothing if no cell is finished."""
+    if tables.results.empty:
+        return []
+    from tagloom.benchmark.report import write_report
+
+    out = plan.config.out
+    drawn: list[Path] = []
+    if plan.config.figures:
+        from tagloom.benchmark.figures import write_figures
+
+        drawn = write_figures(out / "figures", tables.results, plan.dataset, tables.examples)
+    report = out / "report.html"
+    configuration = plan.config.to_dict()
+    write_report(report, tables.results, tables.labels, plan.dataset, configuration, drawn)
+    return [*drawn, report]
+
+
+def _announcement(plan: "Plan", n_before: int) -> str:
+    """Describe the cells to run."""
+    dataset, config = plan.dataset, plan.config
+    factors = (
+        _counted(len(config.protocols), "protocol"),
+        _counted(len(config.rates), "rate"),
+        _counted(config.repeats, "seed"),
+        _counted(len(plan.methods), "method"),
+    )
+    lines = [
+        f"{dataset.name}: {len(dataset.training):,} training and {len(dataset.test):,} test items, "
+        f"{dataset.truth.n_labels:,} labels",
+        *(f"  note: {note}" for note in plan.notes),
+        f"{_counted(len(plan.tasks), 'cell')}: {' x '.join(factors)}",
+    ]
+    if n_before:
+        lines.append(f"  {n_before} finished already, not run again")
+    return "\n".join(lines)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _summary(
+    plan: "Plan", tables: "Tables", failures: "Failures", n_before: int, files: list[Path]
+) -> dict[str, Any]:
+    """Return the summary of the run for programs."""
+    grouped = tables.results.groupby(["protocol", "method", "rate"], sort=False)["map"]
+    means = grouped.agg(["mean", "std", "count"]).reset_index()
+    return {
+        "dataset": plan.dataset.name,
+        "out": str(plan.config.out),
+        "notes": list(plan.notes),
+        "cells": len(plan.tasks),
+        "finished_before": n_before,
+        "failed": [cell.columns() | {"error": error} for cell, error in failures.items()],
+        "files": [str(path) for path in files],
+        "map": json.loads(means.to_json(orient="records", double_precision=15)),
+    }
+
+
+def _print_summary(plan: "Plan", tables: "Tables", failures: "Failures", files: list[Path]) -> None:
+    if not tables.results.empty:
+        from tagloom.benchmark.summary import print_summary
+
+        print_summary(tables.results)
+    typer.echo(f"Files in {plan.config.out}:")
+    for path in files:
+        typer.echo(f"  {path.relative_to(plan.config.out)}")
+    if failures:
+        typer.echo(_failure_message(plan, failures), err=True)
+
+
+def _failure_message(plan: "Plan", failures: "Failures") -> str:
+    """List the cells that failed, with their errors."""
+    lines = [
+        f"{len(failures)} of {len(plan.tasks)} cells failed; the same command tries them again "
+        f"(full errors: {plan.store.failed}):"
+    ]
+    for cell, error in list(failures.items())[:_SHOWN_FAILURES]:
+        where = f"{cell.method}, {cell.protocol}, rate {cell.rate:g}, seed {cell.seed}"
+        lines.append(f"  {where}: {error}")
+    if len(failures) > _SHOWN_FAILURES:
+        lines.append(f"  ... and {len(failures) - _SHOWN_FAILURES} more")
+    return "\n".join(lines)

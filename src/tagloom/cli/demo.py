@@ -1,4 +1,4 @@
-"""`tagloom demo`."""
+"""`tagloom demo`: complete the tags of generated pictures and compare with the truth."""
 
 import sys
 from pathlib import Path
@@ -9,42 +9,43 @@ import typer
 from tagloom.cli.console import Teller, as_json
 
 if TYPE_CHECKING:
-    from tagloom.benchmark.demo import Demonstration
+    import numpy as np
+    from rich.console import Console
+
+    from tagloom.benchmark.demo import DemoResult
+
+_N_EXAMPLES = 6
 
 
 def demo(
     pictures: Annotated[int, typer.Option(min=50, help="How many pictures to draw.")] = 600,
-    keep: Annotated[float, typer.Option(help="Share of the tags that stays, in (0, 1).")] = 0.25,
-    seed: Annotated[int, typer.Option(min=0, help="Decides what is drawn and forgotten.")] = 0,
+    keep: Annotated[float, typer.Option(help="Share of the tags to keep, in (0, 1).")] = 0.25,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawings and hidden tags.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder of pictures and results.")] = Path(
         "tagloom-demo"
     ),
-    to_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    to_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Draw pictures, forget most of their tags, complete them and compare with the truth."""
+    """Draw pictures, hide most of their tags, complete them and compare with the truth."""
     if not 0 < keep < 1:
         raise typer.BadParameter(f"must lie between 0 and 1; got {keep}", param_hint="--keep")
-    from tagloom.benchmark.demo import demonstrate
+    from tagloom.benchmark.demo import run_demo
 
-    done = demonstrate(
+    done = run_demo(
         out,
         n_pictures=pictures,
         keep=keep,
-        seed=seed,
-        say=Teller(quiet=to_json),
+        random_state=seed,
+        console=Teller(quiet=to_json),
         show_progress=sys.stderr.isatty(),
     )
     if to_json:
-        typer.echo(as_json(_facts(done)))
-        return
-    from rich.console import Console
-
-    from tagloom.cli.demo_console import tell_demonstration
-
-    tell_demonstration(done, Console(highlight=False), seed=seed)
+        typer.echo(as_json(_summary(done)))
+    else:
+        _print_demo(done, seed)
 
 
-def _facts(done: "Demonstration") -> dict[str, Any]:
+def _summary(done: "DemoResult") -> dict[str, Any]:
     return {
         "pictures": len(done.result.items),
         "tags kept": done.n_kept,
@@ -63,3 +64,102 @@ def _facts(done: "Demonstration") -> dict[str, Any]:
         "calibration": [vars(one) for one in done.bins],
         "out": str(done.folder),
     }
+
+
+def _print_demo(done: "DemoResult", seed: int) -> None:
+    import numpy as np
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(highlight=False)
+    n_true = done.n_kept + done.n_hidden
+    console.print(
+        f"\nThese pictures have {n_true:,} true tags; {done.n_kept:,} were kept, "
+        f"{done.n_hidden:,} hidden. Estimated share of tags present: "
+        f"{done.result.completeness:.0%}; actual share: {done.n_kept / n_true:.0%}.\n"
+    )
+    _print_learners(done, console)
+    _print_calibration(done, console)
+    _print_examples(done, console, np.random.default_rng(seed))
+    console.print("\nFiles to look at:")
+    for name in ("report.html", "suggestions.csv"):
+        console.print(f"  {escape(str(done.folder / name))}", soft_wrap=True)
+
+
+def _print_learners(done: "DemoResult", console: "Console") -> None:
+    from rich.table import Table
+
+    from tagloom.benchmark.demo import OURS
+
+    ours = done.learners[OURS].suggestions
+    table = Table("", "mAP", "recall at 5", "correct suggestions", title="Hidden tags, by learner")
+    for name, one in done.learners.items():
+        table.add_row(
+            name,
+            f"{one.ranking.mean_average_precision:.3f}",
+            f"{one.ranking.recall:.1%}",
+            f"{one.suggestions.precision:.1%} of {one.suggestions.n:,}",
+        )
+    console.print(table)
+    found = round(ours.precision * ours.n) if ours.n else 0
+    console.print(
+        f"All learners have the same known tags and features. {OURS} chooses how many tags to "
+        f"suggest; the others suggest as many, their highest scores. {OURS} found {found:,} of the "
+        f"{done.n_hidden:,} hidden tags.\n"
+    )
+
+
+def _print_calibration(done: "DemoResult", console: "Console") -> None:
+    from rich.table import Table
+
+    from tagloom.completion.result import calibration_error
+
+    table = Table("probability", "entries", "confidence", "observed", title="Calibration")
+    for one in done.bins:
+        table.add_row(
+            f"{one.low:.1f} to {one.high:.1f}",
+            f"{one.n:,}",
+            f"{one.promised:.2f}",
+            f"{one.came_true:.2f}",
+        )
+    console.print(table)
+    error, high = calibration_error(done.bins), calibration_error(done.bins, least=0.3)
+    console.print(f"Calibration error: {error:.3f}; from probability 0.3 upwards: {high:.3f}.\n")
+
+
+def _print_examples(done: "DemoResult", console: "Console", rng: "np.random.Generator") -> None:
+    """Print the known, suggested and missed tags of a few random pictures."""
+    import numpy as np
+    from rich.markup import escape
+    from rich.table import Table
+
+    from tagloom.completion.suggestions import TagState
+    from tagloom.labels import State
+
+    result, hidden = done.result, done.hidden.states()
+    known = result.said.states() == int(State.PRESENT)
+    made = result.table.state == int(TagState.SUGGESTED)
+    suggested = np.zeros(hidden.shape, dtype=bool)
+    suggested[result.table.rows[made], result.table.columns[made]] = True
+    present = hidden == int(State.PRESENT)
+    table = Table("picture", "known", "suggested", "missed", title="Examples")
+    for row in np.sort(
+        rng.choice(len(hidden), min(_N_EXAMPLES, len(hidden)), replace=False)
+    ).tolist():
+        right = _marked(done, suggested[row] & present[row], "green")
+        wrong = _marked(done, suggested[row] & ~present[row], "red", "✗")
+        table.add_row(
+            escape(result.items[row]),
+            _marked(done, known[row], "bold"),
+            f"{right} {wrong}".strip(),
+            _marked(done, present[row] & ~suggested[row], "yellow"),
+        )
+    console.print(table)
+    console.print("[green]right[/]  [red]✗wrong[/]  [yellow]present but not suggested[/]")
+
+
+def _marked(done: "DemoResult", which: Any, style: str, sign: str = "") -> str:
+    from rich.markup import escape
+
+    tags = [tag for tag, yes in zip(done.hidden.labels, which, strict=True) if yes]
+    return " ".join(f"[{style}]{sign}{escape(str(tag))}[/]" for tag in tags)

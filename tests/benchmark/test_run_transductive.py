@@ -1,4 +1,4 @@
-"""Test items that are there, without their labels, when a learner learns."""
+"""Runs in which learners are given the test items, without their labels."""
 
 import json
 from dataclasses import replace
@@ -7,23 +7,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from toy_sets import GRAPH, RATES, RIDGE, make_dataset, small
 
-from tagloom.benchmark.inputs import hidden, split_features, visual_features, with_unlabelled
+from tagloom.benchmark.inputs import hide_labels, split_features, visual_features
 from tagloom.benchmark.methods import METHODS, Method
 from tagloom.benchmark.plan import plan_benchmark
 from tagloom.benchmark.run import run_plan
 from tagloom.benchmark.summary import write_tables
-from tagloom.labels import PartialLabels, State, split_items, split_known
+from tagloom.labels import State
 from tagloom.metrics import average_precision
 from tagloom.models import LabelPropagation, tune
 
 MEASURED = ["search_seconds", "fit_seconds", "score_seconds", "peak_memory_mib"]
-SEEING = {method.name: method for method in METHODS if method.sees_unlabelled}
-PROPAGATION = SEEING["propagation"]
-UNLISTED = {"unknown": 0.0, "absent": 1.0, "perhaps": 0.3}
+TRANSDUCTIVE = {method.name: method for method in METHODS if method.uses_unlabelled}
+PROPAGATION = TRANSDUCTIVE["propagation"]
 
 
 def run(config, methods, dataset=None):
@@ -48,8 +45,8 @@ def seen_by(method):
         return {name: stored[name] for name in stored}
 
 
-def test_who_sees_unlabelled_items_is_who_uses_a_graph():
-    assert set(SEEING) == {"propagation", "apg-graph", "semantic-diffusion"}
+def test_learners_with_a_graph_use_unlabelled_items():
+    assert set(TRANSDUCTIVE) == {"propagation", "apg-graph", "semantic-diffusion"}
 
 
 @pytest.mark.parametrize("features", ["visual", "semantic"])
@@ -63,7 +60,7 @@ def test_flipping_all_test_labels_changes_no_score_and_no_choice(
     honest, poisoned = (
         run(
             one(tmp_path / str(flip), protocols=(protocol,), features=features, unlisted=unlisted),
-            list(SEEING.values()),
+            list(TRANSDUCTIVE.values()),
             make_dataset(flip_test=flip),
         )
         for flip in (False, True)
@@ -74,10 +71,10 @@ def test_flipping_all_test_labels_changes_no_score_and_no_choice(
 
 
 @pytest.mark.parametrize("unlisted", ["absent", "unknown"])
-def test_the_learner_is_shown_test_items_of_which_everything_is_unknown(tmp_path, unlisted):
+def test_the_learner_sees_the_test_items_without_labels(tmp_path, unlisted):
     dataset = make_dataset()
     here, elsewhere = (
-        watched(tmp_path / str(sees), sees_unlabelled=sees) for sees in (True, False)
+        watched(tmp_path / str(sees), uses_unlabelled=sees) for sees in (True, False)
     )
     config = one(tmp_path / "out", protocols=("presences",), unlisted=unlisted)
     run(config, [here], dataset)
@@ -90,10 +87,10 @@ def test_the_learner_is_shown_test_items_of_which_everything_is_unknown(tmp_path
     assert (all_items["states"][40:] == int(State.UNKNOWN)).all()
 
 
-def test_the_numbers_are_those_of_the_learner_tuned_by_hand_on_all_items(tmp_path):
+def test_results_equal_those_of_the_learner_tuned_by_hand_on_all_items(tmp_path):
     dataset = make_dataset()
-    tables = run(one(tmp_path, seed=3), [PROPAGATION], dataset)
-    known = hidden(dataset.truth.take(dataset.training), "per-class", 0.5, 3)
+    tables = run(one(tmp_path, random_state=3), [PROPAGATION], dataset)
+    known = hide_labels(dataset.truth.take(dataset.training), "per-class", 0.5, 3)
     X = np.concatenate(visual_features(*split_features(dataset), 0.9))
     Y = np.vstack([known.to_array(), np.full((20, 4), np.nan)])
     tuned = tune(LabelPropagation(on_unlearnable="ignore"), X, Y, cv=2, random_state=3)
@@ -103,7 +100,7 @@ def test_the_numbers_are_those_of_the_learner_tuned_by_hand_on_all_items(tmp_pat
     assert json.loads(tables.results["parameters"].item()) == tuned.best.params
 
 
-def test_who_does_not_see_unlabelled_items_has_the_same_numbers_either_way(tmp_path):
+def test_learners_that_ignore_unlabelled_items_have_the_same_results_either_way(tmp_path):
     config = one(tmp_path / "with", protocols=("per-class", "presences"))
     methods = [RIDGE, GRAPH, RATES]
     there = run(config, methods)
@@ -115,7 +112,7 @@ def test_who_does_not_see_unlabelled_items_has_the_same_numbers_either_way(tmp_p
     assert there.examples == gone.examples
 
 
-def test_cells_of_one_kind_are_not_taken_for_the_other(tmp_path):
+def test_transductive_and_inductive_cells_are_not_mixed_up(tmp_path):
     config = one(tmp_path / "mixed")
     there = run(config, [PROPAGATION])
     gone = run(replace(config, transductive=False), [PROPAGATION])
@@ -125,8 +122,8 @@ def test_cells_of_one_kind_are_not_taken_for_the_other(tmp_path):
     assert gone.examples == apart.examples != there.examples
 
 
-def test_cells_and_inputs_of_both_kinds_have_names_of_their_own(tmp_path):
-    methods = [RIDGE, *SEEING.values()]
+def test_transductive_and_inductive_cells_have_different_digests(tmp_path):
+    methods = [RIDGE, *TRANSDUCTIVE.values()]
     plans = [
         plan_benchmark(small(tmp_path, transductive=flag), make_dataset(), methods)
         for flag in (True, False)
@@ -135,68 +132,19 @@ def test_cells_and_inputs_of_both_kinds_have_names_of_their_own(tmp_path):
     assert len(there) == len(gone) == 4 * 4
     assert not there & gone
     assert {task.pattern for task in plans[0].tasks} == {task.pattern for task in plans[1].tasks}
-    assert {task.method.name for task in plans[0].tasks if task.transductive} == set(SEEING)
+    assert {task.method.name for task in plans[0].tasks if task.transductive} == set(TRANSDUCTIVE)
     assert not any(task.transductive for task in plans[1].tasks)
     blind = plan_benchmark(
-        small(tmp_path), make_dataset(), [replace(PROPAGATION, sees_unlabelled=False)]
+        small(tmp_path), make_dataset(), [replace(PROPAGATION, uses_unlabelled=False)]
     )
     assert not {task.cell.digest for task in blind.tasks} & there
 
 
-def test_a_graph_of_all_and_one_of_training_items_are_made_side_by_side(tmp_path):
-    seeing = replace(GRAPH, name="seeing", sees_unlabelled=True)
-    together = run(one(tmp_path / "together"), [GRAPH, seeing]).results.set_index("method")["map"]
-    for method in (GRAPH, seeing):
+def test_graphs_with_and_without_test_items_are_made_side_by_side(tmp_path):
+    transductive = replace(GRAPH, name="transductive", uses_unlabelled=True)
+    together = run(one(tmp_path / "together"), [GRAPH, transductive]).results.set_index("method")[
+        "map"
+    ]
+    for method in (GRAPH, transductive):
         alone = run(one(tmp_path / method.name), [method]).results["map"].item()
         assert together[method.name] == alone
-
-
-def partial_labels(unlisted, seed=0):
-    rng = np.random.default_rng(seed)
-    rows, columns = np.nonzero(rng.random((12, 4)) < 0.5)
-    known = PartialLabels.from_entries(
-        rows,
-        columns,
-        # Where absence is presumed only presences are listed.
-        True if unlisted else rng.random(len(rows)) < 0.5,
-        shape=(12, 4),
-        weights=rng.uniform(0.2, 1.0, size=len(rows)),
-        labels=["sky", "sea", "sun", "cat"],
-        unlisted_weight=unlisted,
-    )
-    return known.with_hidden([3, 5], [1, 2])
-
-
-@pytest.mark.parametrize("unlisted", UNLISTED.values(), ids=UNLISTED)
-@pytest.mark.parametrize("n_items", [0, 1, 5])
-def test_unlabelled_items_are_added_and_nothing_else_changes(unlisted, n_items):
-    known = partial_labels(unlisted)
-    joined = with_unlabelled(known, n_items)
-    assert joined.shape == (12 + n_items, 4)
-    assert joined.labels == known.labels
-    assert joined.unlisted_weight == known.unlisted_weight
-    assert joined.take(range(12)) == known
-    assert (joined.states()[12:] == int(State.UNKNOWN)).all()
-    assert not joined.weights()[12:].any()
-    np.testing.assert_array_equal(joined.weights()[:12], known.weights())
-
-
-@pytest.mark.parametrize("split", [split_known, split_items])
-@settings(max_examples=30, deadline=None)
-@given(
-    unlisted=st.sampled_from(list(UNLISTED.values())),
-    n_items=st.integers(1, 60),
-    seed=st.integers(0, 999),
-    n_splits=st.integers(2, 4),
-)
-def test_folds_are_the_same_with_unlabelled_items_and_never_judge_them(
-    split, unlisted, n_items, seed, n_splits
-):
-    known = partial_labels(unlisted, seed)
-    joined = with_unlabelled(known, n_items)
-    for alone, beside in zip(
-        split(known, n_splits, seed), split(joined, n_splits, seed), strict=True
-    ):
-        for small_part, large_part in zip(alone, beside, strict=True):
-            assert large_part.take(range(12)) == small_part
-            assert (large_part.states()[12:] == int(State.UNKNOWN)).all()

@@ -4,7 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
-from tagloom.benchmark.demo import baseline_scores, forgotten, hidden_from, ranked, suggested
+from tagloom.benchmark.demo import (
+    baseline_scores,
+    evaluate_ranking,
+    evaluate_suggestions,
+    hidden_truth,
+    keep_tags,
+)
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State
 
@@ -13,61 +19,61 @@ TRUTH = PartialLabels.from_array(np.random.default_rng(0).uniform(size=(40, 6)) 
 
 
 @given(st.floats(0.05, 0.95), st.integers(0, 50))
-def test_forgetting_keeps_true_tags_only_and_as_many_as_asked(keep, seed):
-    said = forgotten(TRUTH, keep, seed)
-    kept = said.states() == PRESENT
+def test_only_true_tags_are_kept_and_as_many_as_asked(keep, seed):
+    kept = keep_tags(TRUTH, keep, seed)
+    present = kept.states() == PRESENT
     n_true = int((TRUTH.states() == PRESENT).sum())
-    assert not (kept & (TRUTH.states() != PRESENT)).any()
-    assert said.n_known == kept.sum() == round(keep * n_true)
+    assert not (present & (TRUTH.states() != PRESENT)).any()
+    assert kept.n_known == present.sum() == round(keep * n_true)
 
 
 @pytest.mark.parametrize("keep", [0.0, 1.0, -1])
-def test_a_share_that_is_none_is_refused(keep):
+def test_a_share_outside_0_to_1_is_refused(keep):
     with pytest.raises(InvalidInputError, match="keep must be a share"):
-        forgotten(TRUTH, keep)
+        keep_tags(TRUTH, keep)
 
 
-def test_hidden_is_the_truth_where_nothing_was_said():
-    said = forgotten(TRUTH, 0.3).select([4, 1])
-    hidden = hidden_from(said, TRUTH).states()
-    open_to = said.states() == UNKNOWN
+def test_hidden_truth_covers_the_unknown_entries():
+    kept = keep_tags(TRUTH, 0.3).select([4, 1])
+    hidden = hidden_truth(kept, TRUTH).states()
+    open_to = kept.states() == UNKNOWN
     np.testing.assert_array_equal(hidden[open_to], TRUTH.states()[:, [4, 1]][open_to])
     assert (hidden[~open_to] == UNKNOWN).all()
 
 
-def test_known_entries_have_no_part_in_the_ranking():
-    hidden = hidden_from(forgotten(TRUTH, 0.5), TRUTH)
+def test_known_entries_do_not_affect_the_ranking():
+    hidden = hidden_truth(keep_tags(TRUTH, 0.5), TRUTH)
     scores = np.random.default_rng(1).uniform(size=TRUTH.shape)
     elsewhere = np.where(hidden.states() == UNKNOWN, 9.0, scores)
-    assert ranked(hidden, scores) == ranked(hidden, elsewhere)
+    assert evaluate_ranking(hidden, scores) == evaluate_ranking(hidden, elsewhere)
     judged = hidden.states() != UNKNOWN
     pooled = average_precision_score(hidden.states()[judged] == PRESENT, scores[judged])
-    np.testing.assert_allclose(ranked(hidden, scores).pooled, pooled)
+    np.testing.assert_allclose(evaluate_ranking(hidden, scores).pooled, pooled)
 
 
-def test_recall_counts_what_is_among_the_five_best_open_tags_of_a_picture():
+def test_recall_counts_hidden_tags_among_the_five_best_of_a_picture():
     present = [[1, 1, 0, 0, 0, 0, 0, 1], [0] * 8]
     hidden = PartialLabels.from_array(np.array(present, dtype=float))
     scores = np.array([[8, 7, 6, 5, 4, 3, 2, 1]] * 2)
-    assert ranked(hidden, scores).recall == pytest.approx(2 / 3)
+    assert evaluate_ranking(hidden, scores).recall == pytest.approx(2 / 3)
 
 
-def test_suggestions_are_counted_where_something_was_hidden():
+def test_suggestions_are_counted_on_hidden_entries():
     hidden = PartialLabels.from_array([[1, 0], [1, None], [None, 1]])
     P = np.array([[0.9, 0.9], [0.1, 0.9], [0.9, 0.6]])
-    made = suggested(hidden, P, np.array([0.5, 0.7]))
+    made = evaluate_suggestions(hidden, P, np.array([0.5, 0.7]))
     assert made == (2, 0.5, pytest.approx(1 / 3))
 
 
-def test_baselines_find_what_features_tell():
+def test_baselines_recover_labels_that_depend_on_features():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(80, 4))
     truth = PartialLabels.from_array(X[:, :3] > 0.3)
-    said = forgotten(truth, 0.5)
-    listed = said.entries()
+    kept = keep_tags(truth, 0.5)
+    listed = kept.entries()
     known = PartialLabels.from_entries(
-        listed.rows, listed.columns, True, shape=said.shape, unlisted_weight=1.0
+        listed.rows, listed.columns, True, shape=kept.shape, unlisted_weight=1.0
     )
-    hidden = hidden_from(said, truth)
+    hidden = hidden_truth(kept, truth)
     for scores in baseline_scores(X, known).values():
-        assert ranked(hidden, scores).mean_average_precision > 0.7
+        assert evaluate_ranking(hidden, scores).mean_average_precision > 0.7
