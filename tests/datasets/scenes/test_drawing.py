@@ -5,10 +5,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from tagloom.datasets.scenes import LABELS, draw_scene
 from tagloom.datasets.scenes.canvas import HEIGHT, Canvas
-from tagloom.datasets.scenes.drawing import KINDS, compose, draw_visible
+from tagloom.datasets.scenes.drawing import (
+    KINDS,
+    SHOWN,
+    compose,
+    contact_sheet,
+    draw_visible,
+    main,
+)
 from tagloom.datasets.scenes.plan import Part, light_of
 from tagloom.errors import InvalidInputError
 from tagloom.vision import MissingExtraError
@@ -103,7 +111,7 @@ def test_some_labels_attract_and_some_exclude_each_other(many):
 
 
 @pytest.mark.parametrize("number", range(6))
-def test_picture_changes_if_what_a_label_names_is_left_out(number):
+def test_picture_changes_if_the_parts_of_a_label_are_left_out(number):
     plan, seed = planned(number)
     parts, canvas = draw_visible(plan.parts(), plan.light, seed, SMALL)
     whole = pixels(canvas.finished())
@@ -163,3 +171,25 @@ def test_pillow_is_not_imported_before_something_is_drawn():
     code = "import sys, tagloom.datasets.scenes; print('PIL' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
+
+
+def test_scenes_of_a_sheet_are_in_rows():
+    sheet = np.asarray(contact_sheet([4, 1, 2], columns=2, size=(64, 48), gap=3))
+    for place, number in (((3, 3), 4), ((3, 70), 1), ((54, 3), 2)):
+        scene = draw_scene(number).image.resize((64, 48), Image.Resampling.LANCZOS)
+        top, left = place
+        np.testing.assert_array_equal(sheet[top : top + 48, left : left + 64], np.asarray(scene))
+    assert (sheet[54:, 70:] == 255).all()
+
+
+def test_scenes_of_the_sheet_show_nearly_every_label():
+    seen = set().union(*(draw_scene(number).labels for number in SHOWN))
+    assert len(set(SHOWN)) == 24
+    assert len(set(LABELS) - seen) <= 4
+
+
+def test_sheet_is_written_as_a_small_png(tmp_path):
+    main(str(tmp_path / "sheet.png"))
+    with Image.open(tmp_path / "sheet.png") as written:
+        assert written.format == "PNG"
+    assert (tmp_path / "sheet.png").stat().st_size < 400_000

@@ -1,4 +1,4 @@
-"""Scenes drawn by our own code, with the complete truth about what is visible in them."""
+"""Scenes drawn by tagloom itself, with complete labels of everything visible in them."""
 
 from tagloom.datasets.scenes.dataset import LABELS, generated_scenes, open_scenes, write_scenes
 from tagloom.datasets.scenes.drawing import Scene, draw_scene

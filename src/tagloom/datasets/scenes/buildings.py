@@ -1,11 +1,8 @@
-"""Buildings and what stands beside streets: houses, skyscrapers, lighthouses, bridges, lamps."""
+"""Built things: houses, skyscrapers, lighthouses, bridges and lamps; boats, cars and buses."""
 
 import numpy as np
 
 from tagloom.datasets.scenes.canvas import Canvas, Colour, Pen, Spot, darker, lighter, mix, pick
-
-# §§ main buildings
-
 
 _WALLS: tuple[Colour, ...] = (
     (236, 222, 196),
@@ -18,6 +15,17 @@ _WALLS: tuple[Colour, ...] = (
 )
 _ROOFS: tuple[Colour, ...] = ((170, 82, 62), (132, 72, 60), (96, 98, 112), (150, 104, 72))
 _WARM: Colour = (255, 214, 128)
+_PAINT: tuple[Colour, ...] = (
+    (202, 48, 44),
+    (44, 98, 172),
+    (240, 190, 56),
+    (60, 132, 96),
+    (238, 238, 236),
+    (56, 60, 70),
+    (226, 120, 52),
+    (120, 160, 190),
+)
+_GLASS: Colour = (150, 190, 212)
 
 
 def house(canvas: Canvas, rng: np.random.Generator, spot: Spot, *, snowy: bool = False) -> None:
@@ -221,23 +229,6 @@ def street_lamp(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
     pen.poly([(-0.09, 0.93), (0.09, 0.93), (0.02, 0.99), (0, 1.02), (-0.02, 0.99)], iron)
 
 
-# §§ vehicles
-# Things that carry people: sailing boats, fishing boats, cars, buses.
-
-
-_PAINT: tuple[Colour, ...] = (
-    (202, 48, 44),
-    (44, 98, 172),
-    (240, 190, 56),
-    (60, 132, 96),
-    (238, 238, 236),
-    (56, 60, 70),
-    (226, 120, 52),
-    (120, 160, 190),
-)
-_GLASS: Colour = (150, 190, 212)
-
-
 def sailing_boat(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
     """Draw a hull with a main sail and a jib."""
     pen = Pen(canvas, spot)
@@ -279,7 +270,7 @@ def fishing_boat(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def _reflection(pen: Pen, half: float, colour: Colour) -> None:
-    """Draw a dim broken picture of the hull in the water."""
+    """Draw a dim reflection of the hull in the water."""
     canvas, size = pen.canvas, pen.spot.size
     x, y = pen.spot.x, pen.spot.y
     box = (x - half * size, y - 0.05 * size, x + half * size, y + 0.18 * size)

@@ -1,4 +1,7 @@
-"""What a scene is drawn on: a picture at twice its size, and a map of what is visible where."""
+"""The canvas of a scene, with light, pen, textures and colours.
+
+A canvas holds the picture and a map of which part is visible at each pixel.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,74 +14,40 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# §§ colours
-# Colours: mixing, varying, and the light that falls on a scene.
-
-
 Colour = tuple[float, float, float]
-Whole = tuple[int, int, int]
+Field = npt.NDArray[np.float64]
+Points = Sequence[tuple[float, float]] | npt.NDArray[np.float64]
+Box = tuple[float, float, float, float]
 
 WHITE: Colour = (255, 255, 255)
-BLACK: Colour = (0, 0, 0)
 
-
-def mix(one: Colour, other: Colour, share: float) -> Colour:
-    """Go from one colour towards the other by a share of the way.
-
-    >>> mix((0, 0, 0), (200, 100, 50), 0.5)
-    (100.0, 50.0, 25.0)
-    """
-    rest = 1.0 - share
-    return (
-        one[0] * rest + other[0] * share,
-        one[1] * rest + other[1] * share,
-        one[2] * rest + other[2] * share,
-    )
-
-
-def lighter(colour: Colour, share: float = 0.2) -> Colour:
-    """Go towards white."""
-    return mix(colour, WHITE, share)
-
-
-def darker(colour: Colour, share: float = 0.2) -> Colour:
-    """Go towards a dark blue, as shadows do."""
-    return mix(colour, (18, 22, 48), share)
-
-
-def whole(colour: Colour) -> Whole:
-    """Round to what a picture can hold."""
-    red, green, blue = colour
-    return _byte(red), _byte(green), _byte(blue)
-
-
-def _byte(value: float) -> int:
-    return 0 if value < 0 else 255 if value > 255 else round(value)
-
-
-def pick(rng: np.random.Generator, colours: tuple[Colour, ...], spread: float = 12) -> Colour:
-    """Choose one of the colours and shift it a little."""
-    red, green, blue = colours[int(rng.integers(len(colours)))]
-    shift, tint = rng.uniform(-spread, spread), rng.uniform(-spread / 2, spread / 2)
-    return red + shift + tint, green + shift, blue + shift - tint
+# All drawing is in units of which a picture is this many high, whatever its size.
+HEIGHT = 240.0
+# Drawn at a multiple of the size and scaled down, for smooth edges.
+_OVERSAMPLING = 2
+# Pixels of a mask above this level belong to the part that is drawn.
+_OPAQUE = [255 if value > 110 else 0 for value in range(256)]
+# The noise tiles are the same for every scene; scenes cut different pieces from them.
+_SEED = 20
+_SIDE = 512
 
 
 @dataclass(frozen=True)
 class Light:
-    """The light of a scene: what it does to colours, and the sky it comes from.
+    """The light of a scene and the colours of its sky.
 
     Attributes
     ----------
     zenith, horizon
         Colours of the sky at the top and at the bottom.
     ambient
-        What each channel of a lit colour is multiplied by.
+        Factor of each channel of a lit colour.
     haze
-        What far things fade to.
+        The colour to which far things fade.
     side
         -1 or 1: whether the light comes from the left or the right.
     sun
-        Where the brightest place of the sky lies, in shares of width and height.
+        The brightest place of the sky, in shares of width and height.
     glow
         The colour there.
     night
@@ -95,138 +64,18 @@ class Light:
     night: bool = False
 
     def tone(self, colour: Colour, far: float = 0.0) -> Colour:
-        """Show a colour in this light, seen from afar by a share of the way to the haze."""
+        """Return a colour in this light, mixed with a share of haze."""
         red, green, blue = self.ambient
         lit = (colour[0] * red, colour[1] * green, colour[2] * blue)
         return mix(lit, self.haze, far)
 
 
-# §§ textures
-# Grey tiles of noise, made once for all scenes: clouds, grain, ground and ripples.
-
-
-Field = npt.NDArray[np.float64]
-
-# The tiles are the same for every scene; scenes differ in what they cut from them.
-_SEED = 20
-_SIDE = 512
-
-
-def smooth_noise(rng: np.random.Generator, shape: tuple[int, int], cells: int) -> Field:
-    """Return noise in [0, 1] whose hills are as wide as the picture's width over `cells`."""
-    from PIL import Image
-
-    rows, columns = shape
-    coarse = rng.uniform(size=(max(2, cells * rows // columns), max(2, cells)))
-    picture = Image.fromarray(coarse.astype(np.float32))
-    grown = picture.resize((columns, rows), Image.Resampling.BICUBIC)
-    return np.asarray(grown, dtype=np.float64)
-
-
-def layered_noise(rng: np.random.Generator, shape: tuple[int, int], cells: int, n: int) -> Field:
-    """Add noises, each twice as fine and six tenths as strong; stretched to [0, 1]."""
-    total = sum(0.6**i * smooth_noise(rng, shape, cells * 2**i) for i in range(n))
-    field = np.asarray(total, dtype=np.float64)
-    low, high = float(field.min()), float(field.max())
-    stretched: Field = (field - low) / max(high - low, 1e-9)
-    return stretched
-
-
-def as_grey(field: Field) -> "Image":
-    """Turn numbers in [0, 1] into a grey picture."""
-    from PIL import Image
-
-    return Image.fromarray(np.rint(np.clip(field, 0, 1) * 255).astype(np.uint8))
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A grey picture to cut from; `lying` if its upper edge is the horizon."""
-
-    image: "Image"
-    lying: bool = False
-
-
-def _lying(field: Field, stretch: float) -> Field:
-    """Lay a texture on the ground: rows crowd towards the horizon, which is the upper edge."""
-    side = _SIDE
-    rows = np.arange(side) / side
-    depth = 1.0 / (rows + 0.09)
-    v = (depth * 55).astype(np.int64) % side
-    across = (np.arange(side) - side / 2)[None, :] * depth[:, None] * stretch
-    u = (across + side / 2).astype(np.int64) % side
-    return field[v[:, None], u]
-
-
-@cache
-def grain() -> Tile:
-    """Fine grain, the same in all directions."""
-    return Tile(as_grey(layered_noise(np.random.default_rng(_SEED), (_SIDE, _SIDE), 48, 3)))
-
-
-@cache
-def billows() -> Tile:
-    """Large soft noise."""
-    return Tile(as_grey(layered_noise(np.random.default_rng(_SEED + 1), (_SIDE, _SIDE), 5, 5)))
-
-
-@cache
-def ground() -> Tile:
-    """Tufts and stones on level ground, seen in perspective."""
-    rng = np.random.default_rng(_SEED + 2)
-    flat = 0.55 * layered_noise(rng, (_SIDE, _SIDE), 40, 3) + 0.45 * rng.uniform(
-        size=(_SIDE, _SIDE)
-    )
-    patches = layered_noise(rng, (_SIDE, _SIDE), 4, 3)
-    return Tile(as_grey(_stretched(0.6 * _lying(flat, 0.12) + 0.4 * patches)), lying=True)
-
-
-@cache
-def ripples() -> Tile:
-    """Waves on level water, seen in perspective."""
-    rng = np.random.default_rng(_SEED + 3)
-    flat = layered_noise(rng, (_SIDE, _SIDE), 24, 3)
-    crests = np.abs(flat - 0.5) * 2
-    return Tile(as_grey(_stretched(1 - _lying(crests, 0.05) ** 0.7)), lying=True)
-
-
-def _stretched(field: Field) -> Field:
-    low, high = (float(value) for value in np.quantile(field, [0.01, 0.99]))
-    return np.clip((field - low) / (high - low), 0, 1)
-
-
-def cut(tile: Tile, rng: np.random.Generator, size: tuple[int, int], share: float = 0.6) -> "Image":
-    """Cut a random piece of that share of a tile's width, and stretch it to a size."""
-    from PIL import Image
-
-    image = tile.image
-    wide = max(1, int(image.width * share))
-    high = image.height if tile.lying else min(image.height, max(1, wide * size[1] // size[0]))
-    left = int(rng.integers(0, image.width - wide + 1))
-    top = int(rng.integers(0, image.height - high + 1))
-    box = (left, top, left + wide, top + high)
-    piece = image.resize(size, Image.Resampling.BILINEAR, box=box)
-    return piece.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if rng.uniform() < 0.5 else piece
-
-
-# §§ main canvas
-
-
-Points = Sequence[tuple[float, float]] | npt.NDArray[np.float64]
-Box = tuple[float, float, float, float]
-
-# Drawn at this many times the size and scaled down: edges come out smooth.
-_OVERSAMPLING = 2
-# All drawing is done in units of which a picture is this many high, whatever its size.
-HEIGHT = 240.0
-
-
 class Canvas:
-    """A picture in the making.
+    """A picture that is being drawn.
 
-    Every stroke goes both to the picture and, under the number of the part that is being drawn,
-    to a map of owners: whoever painted a pixel last is what is visible there. Shadows and glows
-    fall on what others own and are not entered.
+    Every stroke is drawn both in the picture and, with the number of the current part, in a map of
+    owners: the part that painted a pixel last is visible there. Shadows and glows do not change
+    the owner of a pixel.
     """
 
     def __init__(self, size: tuple[int, int], light: Light) -> None:
@@ -240,25 +89,25 @@ class Canvas:
         self._coarse = size[1] / HEIGHT
         self._fine = _OVERSAMPLING * self._coarse
         fine_size = (_OVERSAMPLING * size[0], _OVERSAMPLING * size[1])
-        self._image = Image.new("RGB", fine_size, whole(light.haze))
+        self._image = Image.new("RGB", fine_size, to_rgb(light.haze))
         self._owners = Image.new("L", size, 0)
         self._draw = ImageDraw.Draw(self._image)
         self._mark = ImageDraw.Draw(self._owners)
 
     def finished(self) -> "Image":
-        """Return the picture at its size."""
+        """Return the picture at its final size."""
         from PIL import Image
 
         return self._image.resize(self._size, Image.Resampling.LANCZOS)
 
     def owned(self) -> npt.NDArray[np.float64]:
-        """Return how many pixels each owner has, as if the picture were of the usual size."""
+        """Return the number of pixels of each owner, scaled to a picture 240 pixels high."""
         return np.array(self._owners.histogram()) / self._coarse**2
 
     def polygon(self, points: Points, colour: Colour) -> None:
         """Fill a polygon."""
         spots = np.asarray(points, dtype=np.float64)
-        self._draw.polygon((spots * self._fine).ravel().tolist(), fill=whole(colour))
+        self._draw.polygon((spots * self._fine).ravel().tolist(), fill=to_rgb(colour))
         self._mark.polygon((spots * self._coarse).ravel().tolist(), fill=self.owner)
 
     def ellipse(self, box: Box, colour: Colour) -> None:
@@ -266,23 +115,23 @@ class Canvas:
         left, top, right, bottom = box
         if right <= left or bottom <= top:
             return
-        self._draw.ellipse([value * self._fine for value in box], fill=whole(colour))
+        self._draw.ellipse([value * self._fine for value in box], fill=to_rgb(colour))
         self._mark.ellipse([value * self._coarse for value in box], fill=self.owner)
 
     def rectangle(self, box: Box, colour: Colour, radius: float = 0) -> None:
-        """Fill a rectangle, with round corners if asked."""
+        """Fill a rectangle, optionally with round corners."""
         left, top, right, bottom = box
         if right <= left or bottom <= top:
             return
         fine = [value * self._fine for value in box]
-        self._draw.rounded_rectangle(fine, radius * self._fine, fill=whole(colour))
+        self._draw.rounded_rectangle(fine, radius * self._fine, fill=to_rgb(colour))
         self._mark.rectangle([value * self._coarse for value in box], fill=self.owner)
 
     def line(self, points: Points, colour: Colour, width: float = 1.0) -> None:
-        """Draw a line along points, with round joints."""
+        """Draw a line through points, with round joints."""
         spots = np.asarray(points, dtype=np.float64)
         for drawing, scale, ink in (
-            (self._draw, self._fine, whole(colour)),
+            (self._draw, self._fine, to_rgb(colour)),
             (self._mark, self._coarse, self.owner),
         ):
             thick = max(1, round(width * scale))
@@ -300,11 +149,11 @@ class Canvas:
         points: Points,
         dark: tuple[Colour, Colour],
         light: tuple[Colour, Colour],
-        tile: Tile,
+        tile: "Tile",
         rng: np.random.Generator,
         share: float = 0.6,
     ) -> None:
-        """Fill a polygon with two gradients, (top, bottom) each, mixed as a tile says."""
+        """Fill a polygon with two (top, bottom) gradients, mixed by a tile."""
         from PIL import Image
 
         spots = np.asarray(points, dtype=np.float64)
@@ -323,17 +172,17 @@ class Canvas:
         size = (max(1, right - left), max(1, bottom - top))
         stretched = mask.resize(size, Image.Resampling.BILINEAR)
         if isinstance(fill, tuple):
-            self._image.paste(whole(fill), (left, top), stretched)
+            self._image.paste(to_rgb(fill), (left, top), stretched)
         else:
             self._image.paste(fill.resize(size, Image.Resampling.BILINEAR), (left, top), stretched)
         if owned:
             corner = (round(box[0] * self._coarse), round(box[1] * self._coarse))
             small = (max(1, size[0] // _OVERSAMPLING), max(1, size[1] // _OVERSAMPLING))
-            seen = mask.resize(small, Image.Resampling.BILINEAR).point(_MOSTLY)
+            seen = mask.resize(small, Image.Resampling.BILINEAR).point(_OPAQUE)
             self._owners.paste(self.owner, corner, seen)
 
     def backdrop(self, picture: "Image", foot: float) -> None:
-        """Stretch a picture over everything from the upper edge to a foot."""
+        """Stretch a picture from the upper edge down to a height."""
         from PIL import Image
 
         size = (self._image.width, round(foot * self._fine))
@@ -341,7 +190,7 @@ class Canvas:
         self._mark.rectangle((0, 0, size[0], foot * self._coarse), fill=self.owner)
 
     def blur(self, box: Box, colour: Colour, strength: float) -> None:
-        """Let a soft round shadow or glow fall on what is there; it owns nothing."""
+        """Draw a soft round shadow or glow, which owns no pixels."""
         pixels = self._pixels(box)
         if pixels is None:
             return
@@ -349,7 +198,7 @@ class Canvas:
         self.stencil(mask, box, colour, owned=False)
 
     def shadow(self, x: float, y: float, wide: float, high: float, strength: float = 0.5) -> None:
-        """Let something that stands at a place throw a soft shadow around its foot."""
+        """Draw the soft shadow of a thing around its foot."""
         shift = -self.light.side * wide * 0.25
         dark = self.light.tone((14, 18, 40))
         weight = strength * (0.5 if self.light.night else 1.0)
@@ -368,14 +217,11 @@ class Canvas:
         self._mark.polygon((spots * self._coarse).ravel().tolist(), fill=self.owner)
 
     def _pixels(self, box: Box) -> tuple[int, int, int, int] | None:
-        """Return the pixels of a box that lie on the picture; None if there are none."""
+        """Return the pixels of a box that are on the picture; None if there are none."""
         left, top = (max(0, int(value * self._fine)) for value in box[:2])
         right = min(self._image.width, int(box[2] * self._fine) + 1)
         bottom = min(self._image.height, int(box[3] * self._fine) + 1)
         return (left, top, right, bottom) if right > left and bottom > top else None
-
-
-_MOSTLY = [255 if value > 110 else 0 for value in range(256)]
 
 
 def _around(spots: npt.NDArray[np.float64]) -> Box:
@@ -406,22 +252,18 @@ def _soft_disc() -> "Image":
     return Image.fromarray(np.rint(weight * 255).astype(np.uint8))
 
 
-# §§ pen
-# A pen that draws a thing in its own measure: 1 high, standing on its foot, light included.
-
-
 @dataclass(frozen=True)
 class Spot:
-    """Where a thing stands.
+    """The place of a thing.
 
     Attributes
     ----------
     x, y
-        Its foot, on the canvas.
+        Its foot on the canvas.
     size
         Its height.
     far
-        The share of haze between it and the eye.
+        The share of haze in front of it.
     flip
         Whether it is mirrored.
     """
@@ -434,7 +276,7 @@ class Spot:
 
 
 class Pen:
-    """Draws at a spot: x from left to right, y upwards from the foot, in heights of the thing."""
+    """Draws a thing at a spot in its own units: it is 1 high and stands on (0, 0), y upwards."""
 
     def __init__(self, canvas: Canvas, spot: Spot) -> None:
         self.canvas = canvas
@@ -443,15 +285,15 @@ class Pen:
 
     @property
     def side(self) -> float:
-        """Where the light comes from, in the thing's own directions."""
+        """The side of the light, in the directions of the thing."""
         return self.canvas.light.side * self._sign
 
     def tone(self, colour: Colour) -> Colour:
-        """Show a colour in the light of the scene."""
+        """Return a colour in the light of the scene."""
         return self.canvas.light.tone(colour, self.spot.far)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """Return the place on the canvas."""
+        """Return the position on the canvas."""
         spot = self.spot
         return spot.x + self._sign * x * spot.size, spot.y - y * spot.size
 
@@ -490,15 +332,153 @@ class Pen:
         self.canvas.line(places, self.tone(colour), width * self.spot.size)
 
     def shadow(self, wide: float, high: float = 0.06, strength: float = 0.55, x: float = 0) -> None:
-        """Throw a soft shadow of that half width around the foot."""
+        """Draw a soft shadow of that half width around the foot."""
         size = self.spot.size
         place, foot = self.at(x, 0)
         weight = strength * (1 - self.spot.far)
         self.canvas.shadow(place, foot, wide * size, high * size, weight)
 
     def glow(self, x: float, y: float, reach: float, colour: Colour, strength: float) -> None:
-        """Let light spread softly around a place."""
+        """Draw a soft glow around a place."""
         centre_x, centre_y = self.at(x, y)
         reach *= self.spot.size
         box = (centre_x - reach, centre_y - reach, centre_x + reach, centre_y + reach)
         self.canvas.blur(box, colour, strength)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A grey texture; `lying` if its upper edge is the horizon."""
+
+    image: "Image"
+    lying: bool = False
+
+
+@cache
+def grain() -> Tile:
+    """Return fine grain, the same in all directions."""
+    return Tile(as_grey(layered_noise(np.random.default_rng(_SEED), (_SIDE, _SIDE), 48, 3)))
+
+
+@cache
+def billows() -> Tile:
+    """Return large soft noise."""
+    return Tile(as_grey(layered_noise(np.random.default_rng(_SEED + 1), (_SIDE, _SIDE), 5, 5)))
+
+
+@cache
+def ground() -> Tile:
+    """Return tufts and stones on level ground, in perspective."""
+    rng = np.random.default_rng(_SEED + 2)
+    flat = 0.55 * layered_noise(rng, (_SIDE, _SIDE), 40, 3) + 0.45 * rng.uniform(
+        size=(_SIDE, _SIDE)
+    )
+    patches = layered_noise(rng, (_SIDE, _SIDE), 4, 3)
+    return Tile(as_grey(_stretched(0.6 * _lying(flat, 0.12) + 0.4 * patches)), lying=True)
+
+
+@cache
+def ripples() -> Tile:
+    """Return waves on level water, in perspective."""
+    rng = np.random.default_rng(_SEED + 3)
+    flat = layered_noise(rng, (_SIDE, _SIDE), 24, 3)
+    crests = np.abs(flat - 0.5) * 2
+    return Tile(as_grey(_stretched(1 - _lying(crests, 0.05) ** 0.7)), lying=True)
+
+
+def _lying(field: Field, stretch: float) -> Field:
+    """Lay a texture on the ground in perspective; the upper edge is the horizon."""
+    side = _SIDE
+    rows = np.arange(side) / side
+    depth = 1.0 / (rows + 0.09)
+    v = (depth * 55).astype(np.int64) % side
+    across = (np.arange(side) - side / 2)[None, :] * depth[:, None] * stretch
+    u = (across + side / 2).astype(np.int64) % side
+    return field[v[:, None], u]
+
+
+def _stretched(field: Field) -> Field:
+    low, high = (float(value) for value in np.quantile(field, [0.01, 0.99]))
+    return np.clip((field - low) / (high - low), 0, 1)
+
+
+def cut(tile: Tile, rng: np.random.Generator, size: tuple[int, int], share: float = 0.6) -> "Image":
+    """Cut a random piece of a tile, a share of its width, and stretch it to a size."""
+    from PIL import Image
+
+    image = tile.image
+    wide = max(1, int(image.width * share))
+    high = image.height if tile.lying else min(image.height, max(1, wide * size[1] // size[0]))
+    left = int(rng.integers(0, image.width - wide + 1))
+    top = int(rng.integers(0, image.height - high + 1))
+    box = (left, top, left + wide, top + high)
+    piece = image.resize(size, Image.Resampling.BILINEAR, box=box)
+    return piece.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if rng.uniform() < 0.5 else piece
+
+
+def smooth_noise(rng: np.random.Generator, shape: tuple[int, int], cells: int) -> Field:
+    """Return noise in [0, 1] with `cells` random values across, interpolated smoothly."""
+    from PIL import Image
+
+    rows, columns = shape
+    coarse = rng.uniform(size=(max(2, cells * rows // columns), max(2, cells)))
+    picture = Image.fromarray(coarse.astype(np.float32))
+    grown = picture.resize((columns, rows), Image.Resampling.BICUBIC)
+    return np.asarray(grown, dtype=np.float64)
+
+
+def layered_noise(rng: np.random.Generator, shape: tuple[int, int], cells: int, n: int) -> Field:
+    """Return the sum of `n` noises, each twice as fine and 0.6 times as strong, in [0, 1]."""
+    total = sum(0.6**i * smooth_noise(rng, shape, cells * 2**i) for i in range(n))
+    field = np.asarray(total, dtype=np.float64)
+    low, high = float(field.min()), float(field.max())
+    stretched: Field = (field - low) / max(high - low, 1e-9)
+    return stretched
+
+
+def as_grey(field: Field) -> "Image":
+    """Convert numbers in [0, 1] to a grey picture."""
+    from PIL import Image
+
+    return Image.fromarray(np.rint(np.clip(field, 0, 1) * 255).astype(np.uint8))
+
+
+def mix(one: Colour, other: Colour, share: float) -> Colour:
+    """Interpolate between two colours.
+
+    >>> mix((0, 0, 0), (200, 100, 50), 0.5)
+    (100.0, 50.0, 25.0)
+    """
+    rest = 1.0 - share
+    return (
+        one[0] * rest + other[0] * share,
+        one[1] * rest + other[1] * share,
+        one[2] * rest + other[2] * share,
+    )
+
+
+def lighter(colour: Colour, share: float = 0.2) -> Colour:
+    """Mix with white."""
+    return mix(colour, WHITE, share)
+
+
+def darker(colour: Colour, share: float = 0.2) -> Colour:
+    """Mix with a dark blue, as in shadows."""
+    return mix(colour, (18, 22, 48), share)
+
+
+def to_rgb(colour: Colour) -> tuple[int, int, int]:
+    """Round a colour to bytes."""
+    red, green, blue = colour
+    return _byte(red), _byte(green), _byte(blue)
+
+
+def _byte(value: float) -> int:
+    return 0 if value < 0 else 255 if value > 255 else round(value)
+
+
+def pick(rng: np.random.Generator, colours: tuple[Colour, ...], spread: float = 12) -> Colour:
+    """Draw one of the colours and vary it a little."""
+    red, green, blue = colours[int(rng.integers(len(colours)))]
+    shift, tint = rng.uniform(-spread, spread), rng.uniform(-spread / 2, spread / 2)
+    return red + shift + tint, green + shift, blue + shift - tint

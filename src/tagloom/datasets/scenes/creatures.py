@@ -1,13 +1,10 @@
-"""People, standing, walking and sitting, and their umbrellas."""
+"""People with their umbrellas, and animals: cats, dogs, sheep, fish."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from tagloom.datasets.scenes.canvas import Canvas, Colour, Pen, Spot, darker, lighter, pick
-
-# §§ main people
-
 
 _SKIN: tuple[Colour, ...] = ((246, 208, 174), (224, 172, 130), (178, 122, 84), (120, 78, 54))
 _HAIR: tuple[Colour, ...] = (
@@ -28,6 +25,7 @@ _CLOTH: tuple[Colour, ...] = (
     (70, 76, 92),
 )
 
+_DARK: Colour = (28, 24, 26)
 
 # Outlines around the middle of the head.
 _LONG_HAIR = [(-0.09, 0.02), (-0.11, -0.15), (0.06, -0.13), (0.07, 0.04)]
@@ -56,7 +54,7 @@ def _looks(rng: np.random.Generator) -> _Looks:
 
 
 def person(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Draw somebody who stands or walks."""
+    """Draw a standing or walking person."""
     pen = Pen(canvas, spot)
     looks = _looks(rng)
     pen.shadow(0.32, 0.045)
@@ -115,7 +113,7 @@ def _head(pen: Pen, rng: np.random.Generator, looks: _Looks, x: float, y: float)
 
 
 def seated_person(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Draw somebody who sits and looks at you, as on a sofa; `size` is the standing height."""
+    """Draw a person sitting, as on a sofa, seen from the front; `size` is the standing height."""
     pen = Pen(canvas, spot)
     looks = _looks(rng)
     for x in (-0.08, 0.08):
@@ -161,15 +159,8 @@ def umbrella(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
     pen.oval(0, 0.975, 0.02, 0.03, (120, 92, 70))
 
 
-# §§ animals
-# Animals: cats, dogs, sheep, fish.
-
-
-_DARK: Colour = (28, 24, 26)
-
-
 def cat(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Draw a sitting cat that looks at you, tail round its side."""
+    """Draw a sitting cat from the front, its tail round its side."""
     pen = Pen(canvas, spot)
     fur = pick(
         rng, ((226, 140, 62), (70, 68, 76), (150, 146, 150), (240, 232, 220), (134, 100, 72))

@@ -1,4 +1,4 @@
-"""Generated scenes as a data set."""
+"""Generated scenes as a data set: pictures in a folder, and a table of their labels."""
 
 import csv
 import json
@@ -18,11 +18,7 @@ from tagloom.labels import PartialLabels
 from tagloom.progress import progress_bar
 from tagloom.validation import check_integer, check_number
 
-# §§ labels
-# The labels of generated scenes.
-
-
-# In the order of the columns of the truth.
+# In the order of the columns of the labels.
 LABELS: tuple[str, ...] = (
     "balloon",
     "bird",
@@ -63,22 +59,91 @@ LABELS: tuple[str, ...] = (
     "water",
 )
 
-
-# §§ writing
-# Scenes on disk: pictures, a table of labels, and a note of what the folder is.
-
-
 LABELS_FILE = "labels.csv"
 MANIFEST_FILE = "scenes.json"
 _QUALITY = 90
-# Names of files have room for a few more; a larger number is a slip of the finger.
-_MOST = 1_000_000
-# Fewer pictures than this are drawn before a second process would have started.
-_WORTH_PROCESSES = 150
-# What a kill can cost: scenes whose pictures are there but are not in the table yet.
+# A larger number is a typing error.
+_MAX_SCENES = 1_000_000
+# Fewer pictures are drawn sooner than further processes would start.
+_PARALLEL_FROM = 150
+# A killed run loses at most this many scenes, which are not in the table yet.
 _SCENES_PER_TABLE = 200
+_DEFAULT_SCENES = 1000
+# Far above the numbers of parts, which select the other random streams of a scene.
+_SPLIT_STREAM = 1_000_003
 
 Tags = dict[str, frozenset[str]]
+
+
+def generated_scenes(
+    n: int = _DEFAULT_SCENES,
+    random_state: int = 0,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    test_share: float = 0.3,
+    show_progress: bool = False,
+) -> Dataset:
+    """Return generated scenes: pictures with complete labels.
+
+    Pictures are drawn once and kept. Whether a scene is for training or test depends on its number
+    and `random_state` alone, so that more scenes do not move any to the other side.
+
+    Parameters
+    ----------
+    n
+        Number of scenes.
+    random_state
+        Which series of scenes.
+    folder
+        The folder of the pictures; by default one in the user's cache directory.
+    test_share
+        The approximate share of test scenes.
+    show_progress
+        Whether to show a progress bar.
+    """
+    check_integer("n", n, at_least=2)
+    check_number("test_share", test_share, low=0.0, high=1.0)
+    place = _cached(random_state) if folder is None else Path(folder)
+    write_scenes(place, n, random_state, show_progress)
+    names = [scene_name(number) for number in range(n)]
+    tags = read_tags(place)
+    truth = PartialLabels.from_tags(
+        {name: sorted(tags[name]) for name in names}, unlisted="absent", labels=LABELS
+    )
+    draw = np.array([_split_draw(random_state, number) for number in range(n)])
+    test = draw < test_share
+    return Dataset(
+        "scenes",
+        truth,
+        np.flatnonzero(~test),
+        np.flatnonzero(test),
+        folder=place,
+        notes=(f"Pictures drawn by tagloom (drawing {DRAWING_VERSION}, series {random_state}).",),
+    )
+
+
+def open_scenes(argument: str = "") -> Dataset:
+    """Open generated scenes; the argument is empty or their number ("1200")."""
+    text = argument.strip()
+    if not text:
+        return generated_scenes()
+    if not (text.isascii() and text.isdigit()) or int(text) < 2:
+        raise InvalidInputError(
+            f"After 'scenes:' a number of at least 2 is expected, as in 'scenes:1200'; "
+            f"got {argument!r}."
+        )
+    return generated_scenes(int(text))
+
+
+def _cached(random_state: int) -> Path:
+    check_integer("random_state", random_state, at_least=0)
+    return user_cache() / "scenes" / f"drawing-{DRAWING_VERSION}-series-{random_state}"
+
+
+def _split_draw(random_state: int, number: int) -> float:
+    # A stream of its own: otherwise the split would correlate with the kinds of scene. A zero at
+    # the end would not do: NumPy takes (a, b, 0) for (a, b).
+    return float(np.random.default_rng((random_state, number, _SPLIT_STREAM)).uniform())
 
 
 def write_scenes(
@@ -87,24 +152,24 @@ def write_scenes(
     random_state: int = 0,
     show_progress: bool = False,
 ) -> Path:
-    """Write the first `n` scenes of a series into a folder, with the truth about them.
+    """Write the first `n` scenes of a series and their labels to a folder.
 
-    The folder gets one JPEG file a scene, ``labels.csv`` (a row for each picture, a column for
-    each label: 1 present, 0 absent) and ``scenes.json``, which says of which series it is. What
-    an interrupted run has drawn stays and is not drawn again, and a folder can be asked for more
-    scenes later. Nothing that was not written by this function is ever replaced.
+    The folder gets a JPEG file for each scene, ``labels.csv`` (a row for each picture, a column for
+    each label: 1 present, 0 absent) and ``scenes.json``, which identifies the series. The pictures
+    of an interrupted run are not drawn again, and more scenes can be added later. Files that
+    were not written by this function are never replaced.
 
     Parameters
     ----------
     folder
-        Made if it does not exist. One that holds files which are not scenes of this series is
+        Created if it does not exist. A folder with files that are not scenes of this series is
         refused.
     n
-        How many scenes; a folder that holds more of them keeps them.
+        Number of scenes; further ones in the folder are kept.
     random_state
         Which series, as in `draw_scene`.
     show_progress
-        Draw a bar on a terminal's standard error.
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -112,8 +177,8 @@ def write_scenes(
         The folder.
     """
     check_integer("n", n, at_least=1)
-    if n > _MOST:
-        raise InvalidInputError(f"n must be at most {_MOST:,} scenes; got {n:,}.")
+    if n > _MAX_SCENES:
+        raise InvalidInputError(f"n must be at most {_MAX_SCENES:,} scenes; got {n:,}.")
     check_integer("random_state", random_state, at_least=0)
     place = Path(folder)
     _claim(place, {"drawing": DRAWING_VERSION, "random_state": int(random_state)})
@@ -133,8 +198,40 @@ def scene_name(number: int) -> str:
     return f"scene-{number:05}.jpg"
 
 
+def _claim(folder: Path, series: dict[str, int]) -> None:
+    """Mark the folder as one of scenes, or refuse it because it holds something else."""
+    manifest = folder / MANIFEST_FILE
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInputError(f"{folder} is a file: scenes need a folder.")
+    if manifest.exists():
+        _check_series(manifest, series)
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise InvalidInputError(
+            f"{folder} holds files but no {MANIFEST_FILE}: it was not made by write_scenes. "
+            "Give an empty or a new folder."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    with atomic_write(manifest) as part:
+        part.write_text(json.dumps({"scenes": series}, indent=2) + "\n", encoding="utf-8")
+
+
+def _check_series(manifest: Path, series: dict[str, int]) -> None:
+    try:
+        found: Any = json.loads(manifest.read_text(encoding="utf-8"))["scenes"]
+    except (ValueError, KeyError, TypeError):
+        raise InvalidInputError(
+            f"{manifest} is damaged or was not written by write_scenes."
+        ) from None
+    if found != series:
+        raise InvalidInputError(
+            f"{manifest.parent} holds scenes of another series: expected {series}, found {found}. "
+            "Give another folder, or delete that one to draw it again."
+        )
+
+
 def read_tags(folder: Path) -> Tags:
-    """Read the table of labels; empty if there is none yet."""
+    """Read the labels of the pictures; empty if there is no table yet."""
     path = folder / LABELS_FILE
     if not path.exists():
         return {}
@@ -142,7 +239,7 @@ def read_tags(folder: Path) -> Tags:
         with path.open(newline="", encoding="utf-8") as opened:
             rows = [row for row in csv.reader(opened) if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInputError(f"{path} is damaged: {error}. Remove it to draw anew.") from None
+        raise InvalidInputError(f"{path} is damaged: {error}. Remove it to draw again.") from None
     if not rows or tuple(rows[0]) != ("picture", *LABELS):
         raise InvalidInputError(f"The first row of {path} must be 'picture' and the labels.")
     return {row[0]: _present(row, path) for row in rows[1:]}
@@ -161,43 +258,13 @@ def _is_done(folder: Path, tags: Tags, number: int) -> bool:
     return name in tags and (folder / name).exists()
 
 
-def _claim(folder: Path, series: dict[str, int]) -> None:
-    """Make the folder ours, or refuse it because it is something else's."""
-    manifest = folder / MANIFEST_FILE
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInputError(f"{folder} is a file: scenes need a folder.")
-    if manifest.exists():
-        _check_series(manifest, series)
-        return
-    if folder.exists() and any(folder.iterdir()):
-        raise InvalidInputError(
-            f"{folder} holds files but no {MANIFEST_FILE}: it was not made by write_scenes. "
-            "Name an empty folder or one that does not exist."
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    with atomic_write(manifest) as part:
-        part.write_text(json.dumps({"scenes": series}, indent=2) + "\n", encoding="utf-8")
-
-
-def _check_series(manifest: Path, series: dict[str, int]) -> None:
-    try:
-        found: Any = json.loads(manifest.read_text(encoding="utf-8"))["scenes"]
-    except (ValueError, KeyError, TypeError):
-        raise InvalidInputError(f"{manifest} is damaged or not a note of write_scenes.") from None
-    if found != series:
-        raise InvalidInputError(
-            f"{manifest.parent} holds scenes of another series: expected {series}, found {found}. "
-            "Name another folder, or delete that one to draw it anew."
-        )
-
-
 def _draw_missing(
     folder: Path, missing: list[int], random_state: int, tags: Tags, show_progress: bool
 ) -> None:
-    """Draw scenes and add them to the table, which is written now and then and at the end."""
+    """Draw scenes and add them to the table, which is saved regularly and at the end."""
     bar = progress_bar(len(missing), "drawing", show=show_progress, unit="scenes")
     try:
-        with bar as advance, _written(folder, missing, random_state) as finished:
+        with bar as advance, _draw_scenes(folder, missing, random_state) as finished:
             for count, (name, labels) in enumerate(finished, 1):
                 tags[name] = labels
                 advance()
@@ -207,25 +274,12 @@ def _draw_missing(
         _write_tags(folder, tags)
 
 
-def _write_tags(folder: Path, tags: Tags) -> None:
-    # Somebody else may be drawing into the same folder: what they have entered stays.
-    tags = read_tags(folder) | tags
-    with (
-        atomic_write(folder / LABELS_FILE) as part,
-        part.open("w", newline="", encoding="utf-8") as opened,
-    ):
-        table = csv.writer(opened, lineterminator="\n")
-        table.writerow(["picture", *LABELS])
-        for name in sorted(tags):
-            table.writerow([name, *(int(label in tags[name]) for label in LABELS)])
-
-
 @contextmanager
-def _written(
+def _draw_scenes(
     folder: Path, numbers: list[int], random_state: int
 ) -> Iterator[Iterator[tuple[str, frozenset[str]]]]:
-    """Draw scenes into the folder, in several processes if there are many."""
-    if len(numbers) < _WORTH_PROCESSES:
+    """Draw scenes to the folder, in several processes if there are many."""
+    if len(numbers) < _PARALLEL_FROM:
         yield (_write_scene(folder, number, random_state) for number in numbers)
         return
     from joblib import Parallel, delayed
@@ -244,80 +298,14 @@ def _write_scene(folder: Path, number: int, random_state: int) -> tuple[str, fro
     return name, scene.labels
 
 
-# §§ main dataset
-
-
-_DEFAULT_SCENES = 1000
-# Far above the numbers of parts, which name the other streams of a scene.
-_SPLIT_STREAM = 1_000_003
-
-
-def generated_scenes(
-    n: int = _DEFAULT_SCENES,
-    random_state: int = 0,
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    test_share: float = 0.3,
-    show_progress: bool = False,
-) -> Dataset:
-    """Return scenes drawn by our own code: pictures, and the truth for every item and label.
-
-    What is drawn once is kept. Whether a scene is for training or test depends on its number and
-    `random_state` alone, so that more scenes do not move any from one side to the other.
-
-    Parameters
-    ----------
-    n
-        How many scenes.
-    random_state
-        Which series of scenes.
-    folder
-        Where the pictures are kept; None takes a folder in the user's cache directory.
-    test_share
-        The share of scenes that is for test, about.
-    show_progress
-        Draw a bar on a terminal's standard error.
-    """
-    check_integer("n", n, at_least=2)
-    check_number("test_share", test_share, low=0.0, high=1.0)
-    place = _cached(random_state) if folder is None else Path(folder)
-    write_scenes(place, n, random_state, show_progress)
-    names = [scene_name(number) for number in range(n)]
-    tags = read_tags(place)
-    truth = PartialLabels.from_tags(
-        {name: sorted(tags[name]) for name in names}, unlisted="absent", labels=LABELS
-    )
-    rank = np.array([_lot(random_state, number) for number in range(n)])
-    test = rank < test_share
-    return Dataset(
-        "scenes",
-        truth,
-        np.flatnonzero(~test),
-        np.flatnonzero(test),
-        folder=place,
-        notes=(f"Pictures drawn by tagloom (drawing {DRAWING_VERSION}, series {random_state}).",),
-    )
-
-
-def open_scenes(argument: str = "") -> Dataset:
-    """Open generated scenes by what follows the name: nothing, or how many ("1200")."""
-    text = argument.strip()
-    if not text:
-        return generated_scenes()
-    if not (text.isascii() and text.isdigit()) or int(text) < 2:
-        raise InvalidInputError(
-            f"After 'scenes:' there must be how many, at least 2, as in 'scenes:1200'; "
-            f"got {argument!r}."
-        )
-    return generated_scenes(int(text))
-
-
-def _cached(random_state: int) -> Path:
-    check_integer("random_state", random_state, at_least=0)
-    return user_cache() / "scenes" / f"drawing-{DRAWING_VERSION}-series-{random_state}"
-
-
-def _lot(random_state: int, number: int) -> float:
-    # Apart from the streams that draw the scene, or else the split would follow the kinds. A zero
-    # at the end would not do: numpy takes (a, b, 0) for (a, b).
-    return float(np.random.default_rng((random_state, number, _SPLIT_STREAM)).uniform())
+def _write_tags(folder: Path, tags: Tags) -> None:
+    # Another process may be writing to the same folder: keep its entries.
+    tags = read_tags(folder) | tags
+    with (
+        atomic_write(folder / LABELS_FILE) as part,
+        part.open("w", newline="", encoding="utf-8") as opened,
+    ):
+        table = csv.writer(opened, lineterminator="\n")
+        table.writerow(["picture", *LABELS])
+        for name in sorted(tags):
+            table.writerow([name, *(int(label in tags[name]) for label in LABELS)])

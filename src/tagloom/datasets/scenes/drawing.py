@@ -1,4 +1,7 @@
-"""One scene: planned, drawn, and named after what is visible in it."""
+"""Draw one scene: choose its kind, plan it, draw it, and label what is visible.
+
+``python -m tagloom.datasets.scenes.drawing scenes.png`` writes a contact sheet of many scenes.
+"""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -18,9 +21,16 @@ from tagloom.validation import check_integer
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# §§ composing
-# Which kinds of scene there are, how often, and at which hours.
+# Raise it whenever the same numbers give another picture or other labels.
+DRAWING_VERSION = 1
 
+_LEAST_SIDE, _GREATEST_SIDE, _GREATEST_RATIO = 32, 2048, 2.5
+# In pixels of a picture 240 high. A part is visible if it shows at least the first number of
+# pixels, and these are at least the given share of what was painted of it, or an ample number.
+_LEAST_PIXELS, _LEAST_SHARE, _AMPLE_PIXELS = 40, 0.35, 500
+# Scenes of series 0 that show every kind and hour.
+SHOWN: tuple[int, ...] = (2, 6, 9, 13, 20, 33, 38, 43, 57, 59, 77, 86)
+SHOWN += (89, 90, 92, 94, 8, 10, 31, 98, 107, 21, 95, 72)
 
 _OUTDOORS = {"day": 0.4, "morning": 0.15, "evening": 0.2, "grey": 0.15, "night": 0.1}
 _CITY = {"day": 0.2, "morning": 0.05, "evening": 0.15, "grey": 0.2, "night": 0.4}
@@ -30,7 +40,7 @@ _INDOORS = {"day": 0.5, "morning": 0.2, "lamplight": 0.3}
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of scene: how it is composed, how often it comes, at which hours."""
+    """A kind of scene: how it is composed, how frequent it is, and at which hours."""
 
     compose: Callable[[Plan], None]
     weight: float
@@ -56,44 +66,18 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def _drawn(rng: np.random.Generator, weights: dict[str, float]) -> str:
-    shares = np.array(list(weights.values()))
-    return list(weights)[int(rng.choice(len(shares), p=shares / shares.sum()))]
-
-
-def compose(rng: np.random.Generator, width: float) -> tuple[str, Plan]:
-    """Draw a kind of scene and its hour, and plan it."""
-    name = _drawn(rng, {name: kind.weight for name, kind in KINDS.items()})
-    plan = Plan(rng, _drawn(rng, KINDS[name].hours), width)
-    KINDS[name].compose(plan)
-    return name, plan
-
-
-# §§ main drawing
-
-
-# Raised whenever the same numbers come to give another picture or other labels.
-DRAWING_VERSION = 1
-
-_LEAST_SIDE, _GREATEST_SIDE, _GREATEST_RATIO = 32, 2048, 2.5
-# In pixels of a picture 240 high. A part is visible if it shows at least the first number of
-# them, and if this is at least that share of what it would show were nothing before it, or else
-# so much that nobody can miss it.
-_LEAST_PIXELS, _LEAST_SHARE, _AMPLE_PIXELS = 40, 0.35, 500
-
-
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A picture and the truth about it.
+    """A picture and its complete labels.
 
     Attributes
     ----------
     image
         The picture, RGB.
     labels
-        Everything that is visible in it; every other label is absent.
+        All visible labels; every other label is absent.
     kind
-        What sort of place it shows.
+        The kind of place.
     """
 
     image: "Image"
@@ -102,10 +86,10 @@ class Scene:
 
 
 def draw_scene(number: int, random_state: int = 0, size: tuple[int, int] = (320, 240)) -> Scene:
-    """Draw the scene of a number.
+    """Draw the scene with a given number.
 
-    It depends on nothing but the arguments: the first hundred of a thousand scenes are the same
-    as a hundred scenes.
+    It depends on the arguments only: the first hundred of a thousand scenes are the same as a
+    hundred scenes.
 
     Parameters
     ----------
@@ -135,13 +119,26 @@ def draw_scene(number: int, random_state: int = 0, size: tuple[int, int] = (320,
     return Scene(canvas.finished(), labels, kind)
 
 
+def compose(rng: np.random.Generator, width: float) -> tuple[str, Plan]:
+    """Choose a kind of scene and its hour at random, and plan it."""
+    name = _choose(rng, {name: kind.weight for name, kind in KINDS.items()})
+    plan = Plan(rng, _choose(rng, KINDS[name].hours), width)
+    KINDS[name].compose(plan)
+    return name, plan
+
+
+def _choose(rng: np.random.Generator, weights: dict[str, float]) -> str:
+    shares = np.array(list(weights.values()))
+    return list(weights)[int(rng.choice(len(shares), p=shares / shares.sum()))]
+
+
 def draw_visible(
     parts: Sequence[Part], light: Light, seed: tuple[int, int], size: tuple[int, int]
 ) -> tuple[list[Part], Canvas]:
-    """Draw the parts, leaving out those that would be hidden; return the others and the picture.
+    """Draw the parts without those that would be hidden; return the others and the picture.
 
-    What a hidden part would still show, a sliver or a shadow, is not left in the picture: a part
-    is either visible or was never drawn.
+    A hidden part leaves no trace, not even a sliver or a shadow: a part is either visible or was
+    never drawn.
     """
     kept = list(parts)
     while True:
@@ -186,15 +183,6 @@ def _check_size(size: tuple[int, int]) -> None:
         )
 
 
-# §§ sheet
-# Many scenes on one sheet; ``python -m tagloom.datasets.scenes.drawing scenes.png`` makes one.
-
-
-# Scenes of series 0 of every kind and hour.
-SHOWN: tuple[int, ...] = (2, 6, 9, 13, 20, 33, 38, 43, 57, 59, 77, 86)
-SHOWN += (89, 90, 92, 94, 8, 10, 31, 98, 107, 21, 95, 72)
-
-
 def contact_sheet(
     numbers: Sequence[int] = SHOWN,
     random_state: int = 0,
@@ -203,7 +191,7 @@ def contact_sheet(
     size: tuple[int, int] = (192, 144),
     gap: int = 4,
 ) -> "Image":
-    """Lay scenes out in rows on white.
+    """Arrange scenes in rows on white.
 
     >>> contact_sheet([0, 1, 2], columns=2, size=(64, 48), gap=4).size
     (140, 108)
@@ -215,14 +203,14 @@ def contact_sheet(
     rows = -(-len(numbers) // columns)
     sheet = Image.new("RGB", (columns * wide + gap, rows * high + gap), "white")
     for place, number in enumerate(numbers):
-        # Drawn at the usual size: what is visible must not depend on how it is shown.
+        # Drawn at the default size: the labels must not depend on the size of the sheet.
         scene = draw_scene(number, random_state).image.resize(size, Image.Resampling.LANCZOS)
         sheet.paste(scene, (gap + place % columns * wide, gap + place // columns * high))
     return sheet
 
 
 def main(path: str) -> None:
-    """Write a sheet as a PNG file with a palette of 256 colours, which keeps it small."""
+    """Write a contact sheet as a PNG file with a palette of 256 colours, to keep it small."""
     from PIL import Image
 
     sheet = contact_sheet()

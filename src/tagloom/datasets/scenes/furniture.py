@@ -1,4 +1,4 @@
-"""Furniture and what stands on it."""
+"""Rooms, furniture, and the things that stand on it."""
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from tagloom.datasets.scenes.canvas import (
 )
 from tagloom.datasets.scenes.plants import blossom, cactus
 
-# §§ main furniture
-
-
 _WOOD: tuple[Colour, ...] = ((168, 116, 72), (136, 90, 58), (196, 150, 100), (110, 76, 56))
 _CLOTH: tuple[Colour, ...] = (
     (70, 110, 130),
@@ -35,6 +32,15 @@ _PETALS: tuple[Colour, ...] = (
     (150, 96, 206),
     (250, 248, 240),
     (246, 140, 60),
+)
+_WALL: tuple[Colour, ...] = (
+    (232, 220, 200),
+    (196, 212, 210),
+    (226, 196, 172),
+    (174, 190, 166),
+    (214, 206, 220),
+    (240, 226, 180),
+    (120, 146, 158),
 )
 _SPINES: tuple[Colour, ...] = (
     (176, 60, 52),
@@ -67,7 +73,7 @@ def table(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def on_table(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Cups, a bowl, a plate: what makes a table look used."""
+    """Draw cups, bowls and plates on a table."""
     pen = Pen(canvas, spot)
     for x in rng.permutation([-0.55, -0.2, 0.2, 0.55])[: int(rng.integers(1, 4))]:
         colour = pick(rng, ((240, 238, 232), (200, 84, 70), (80, 130, 160), (230, 190, 90)))
@@ -122,7 +128,7 @@ def sofa(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def bookshelf(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Shelves full of books."""
+    """Draw shelves full of books."""
     pen = Pen(canvas, spot)
     wood, half = pick(rng, _WOOD), rng.uniform(0.3, 0.42)
     pen.shadow(half * 1.3, 0.04)
@@ -198,7 +204,7 @@ def vase(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def book_pile(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Draw a few books that lie on one another."""
+    """Draw a pile of books."""
     pen = Pen(canvas, spot)
     pen.shadow(0.9, 0.16)
     n = int(rng.integers(3, 6))
@@ -225,21 +231,6 @@ def potted_cactus(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
     pen.box((-0.23, 0.23), (0.26, 0.36), lighter(clay, 0.1), 0.02)
 
 
-# §§ rooms
-# Rooms: walls and floors, rugs, windows, paintings.
-
-
-_WALL: tuple[Colour, ...] = (
-    (232, 220, 200),
-    (196, 212, 210),
-    (226, 196, 172),
-    (174, 190, 166),
-    (214, 206, 220),
-    (240, 226, 180),
-    (120, 146, 158),
-)
-
-
 def room(canvas: Canvas, rng: np.random.Generator, *, floor: float) -> None:
     """Draw a papered wall, a skirting board, floorboards in perspective."""
     light, width, height = canvas.light, canvas.width, canvas.height
@@ -259,7 +250,7 @@ def room(canvas: Canvas, rng: np.random.Generator, *, floor: float) -> None:
 
 
 def _paper(canvas: Canvas, rng: np.random.Generator, wall: Colour, floor: float) -> None:
-    """Stripes or dots on the wall, or neither."""
+    """Draw stripes or dots on the wall, or neither."""
     style = rng.integers(3)
     shade = canvas.light.tone(lighter(wall, 0.14))
     step = rng.uniform(16, 26)
@@ -286,7 +277,7 @@ def rug(canvas: Canvas, rng: np.random.Generator, *, x: float, y: float, wide: f
 
 
 def window(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Draw a bright or dark window between curtains; what is outside cannot be made out."""
+    """Draw a bright or dark window between curtains; nothing is visible outside."""
     pen = Pen(canvas, spot)
     half = rng.uniform(0.36, 0.5)
     dark = canvas.light.night
@@ -324,7 +315,7 @@ def _curtains(pen: Pen, rng: np.random.Generator, half: float) -> None:
 
 
 def painting(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Draw a framed play of colours."""
+    """Draw a framed abstract painting."""
     pen = Pen(canvas, spot)
     half = rng.uniform(0.4, 0.8)
     pen.box((-half, half), (0, 1), pick(rng, ((150, 112, 60), (60, 52, 50), (240, 236, 228))))

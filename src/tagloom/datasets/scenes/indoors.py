@@ -1,4 +1,4 @@
-"""Scenes indoors: living room, dining room, study."""
+"""Indoor scenes: living room, dining room, study."""
 
 from tagloom.datasets.scenes import creatures, furniture
 from tagloom.datasets.scenes.canvas import Spot
@@ -6,7 +6,7 @@ from tagloom.datasets.scenes.plan import Plan
 
 
 def _walls(plan: Plan, window: float, painting: float) -> float:
-    """Add the room itself and what hangs on its walls; return where the floor begins."""
+    """Add the room and things on its walls; return where the floor begins."""
     floor = plan.between(158, 172)
     plan.horizon = floor - 20
     plan.add(None, furniture.room, floor=floor)
@@ -22,7 +22,7 @@ def _walls(plan: Plan, window: float, painting: float) -> float:
 
 
 def living_room(plan: Plan) -> None:
-    """Plan a sofa and company."""
+    """Plan a living room around a sofa."""
     floor = _walls(plan, 0.6, 0.6)
     if plan.chance(0.35):
         _shelf(plan, floor)
@@ -76,7 +76,7 @@ def _shelf(plan: Plan, floor: float) -> None:
 
 
 def dining_room(plan: Plan) -> None:
-    """Plan a table, chairs, a lamp above."""
+    """Plan a table with chairs and a lamp above."""
     _walls(plan, 0.6, 0.5)
     if plan.chance(0.5):
         plan.add(
@@ -117,7 +117,7 @@ def _laid_table(plan: Plan, spot: Spot) -> None:
 
 
 def _upon(plan: Plan, table: Spot, flowers: float) -> None:
-    """Put something on a table: flowers, books, a cactus, or nothing."""
+    """Put flowers, books, a cactus or nothing on a table."""
     x, y = table.x + plan.between(-0.35, 0.35) * table.size, table.y - table.size * 0.88
     if plan.chance(flowers):
         plan.add("flower", furniture.vase, spot=Spot(x, y, plan.between(42, 56)))

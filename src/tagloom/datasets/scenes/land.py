@@ -1,4 +1,4 @@
-"""Level ground: meadows, sand, dunes, snow, forest floor."""
+"""The land: level ground, mountains and hills, hedges and walls, streets, and water."""
 
 import numpy as np
 
@@ -18,51 +18,15 @@ from tagloom.datasets.scenes.canvas import (
     ripples,
 )
 
-# §§ outlines
-# Lines of hills and peaks against what is behind them.
-
-
-def ridge(rng: np.random.Generator, n: int, rough: float, peaks: int) -> Field:
-    """Return heights in [0, 1] of a jagged line: peaks joined by straight slopes, roughened."""
-    knots = rng.uniform(0.12, 0.45, 2 * peaks + 1)
-    knots[1::2] = rng.uniform(0.65, 1.0, peaks)
-    places = np.linspace(0, 1, 2 * peaks + 1) + rng.uniform(-0.25, 0.25, 2 * peaks + 1) / (
-        2 * peaks
-    )
-    across = np.linspace(0, 1, n)
-    line = np.interp(across, np.sort(places), knots)
-    for cells in (24, 48, 96):
-        steps = rng.uniform(-1, 1, cells)
-        line += rough * 4.0 / cells * np.interp(across, np.linspace(0, 1, cells), steps)
-    return line
-
-
-def rolling(rng: np.random.Generator, n: int) -> Field:
-    """Return heights in [0, 1] of a softly rolling line."""
-    across = np.linspace(0, 2 * np.pi, n)
-    line = np.zeros(n)
-    for frequency, weight in ((0.6, 0.5), (1.3, 0.3), (2.6, 0.12)):
-        line += weight * np.sin(frequency * across + rng.uniform(0, 2 * np.pi))
-    return (line + 0.92) / 1.84
-
-
-def under(canvas: Canvas, heights: Field, base: float, high: float, floor: float) -> Field:
-    """Return the polygon between a line of heights above `base` and a floor."""
-    across = np.linspace(-2, canvas.width + 2, len(heights))
-    top = np.column_stack([across, base - heights * high])
-    return np.vstack([top, [[canvas.width + 2, floor], [-2, floor]]])
-
-
-# §§ main land
-
-
 _GRASS: tuple[Colour, ...] = ((98, 152, 62), (122, 164, 70), (84, 140, 76), (140, 160, 66))
 _SAND: tuple[Colour, ...] = ((232, 208, 156), (226, 190, 136), (238, 220, 180))
 _DUNE: tuple[Colour, ...] = ((222, 168, 104), (212, 150, 96), (230, 188, 124))
+_ROCK: tuple[Colour, ...] = ((104, 110, 130), (118, 104, 100), (92, 108, 116), (126, 112, 128))
+_SEA: tuple[Colour, ...] = ((44, 122, 158), (36, 104, 150), (52, 142, 156), (60, 126, 170))
 
 
 def meadow(canvas: Canvas, rng: np.random.Generator, *, horizon: float, wave: float = 8) -> None:
-    """Grass to the horizon, with blades in front."""
+    """Draw grass to the horizon, with blades in front."""
     colour = pick(rng, _GRASS)
     _level(canvas, rng, horizon, colour, 0.2, 0.25, wave)
     light = canvas.light
@@ -80,12 +44,12 @@ def meadow(canvas: Canvas, rng: np.random.Generator, *, horizon: float, wave: fl
 def beach_sand(
     canvas: Canvas, rng: np.random.Generator, *, horizon: float, wave: float = 6
 ) -> None:
-    """Fine pale sand."""
+    """Draw fine pale sand."""
     _level(canvas, rng, horizon, pick(rng, _SAND, 8), 0.1, 0.05, wave)
 
 
 def snowfield(canvas: Canvas, rng: np.random.Generator, *, horizon: float, wave: float = 8) -> None:
-    """Snow with blue hollows."""
+    """Draw snow with blue hollows."""
     outline = under(canvas, rolling(rng, 40), horizon + 1, wave, canvas.height + 2)
     light = canvas.light
     white = mix(light.tone((250, 252, 255)), (250, 252, 255), 0.0 if light.night else 0.4)
@@ -95,7 +59,7 @@ def snowfield(canvas: Canvas, rng: np.random.Generator, *, horizon: float, wave:
 
 
 def leaf_litter(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
-    """Brown leaves on a forest floor."""
+    """Draw brown leaves on a forest floor."""
     colour = pick(rng, ((138, 100, 62), (152, 112, 60), (120, 92, 66)))
     _level(canvas, rng, horizon, colour, 0.24, 0.1, 8)
 
@@ -119,7 +83,7 @@ def _level(
 
 
 def dunes(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
-    """Rows of dunes, each with a side in the light and a side in the shade."""
+    """Draw rows of dunes, each with a lit and a shaded side."""
     colour = pick(rng, _DUNE)
     light = canvas.light
     n = int(rng.integers(3, 6))
@@ -136,7 +100,7 @@ def dunes(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
 
 
 def _lee(canvas: Canvas, crest: Field, shaded: Colour, lit: Colour) -> None:
-    """Shade the side of each dune that is turned away from the light."""
+    """Shade the side of each dune that faces away from the light."""
     height, away = crest[:, 1], -canvas.light.side
     for i in range(3, len(crest) - 3):
         if height[i] > height[i - 3 : i + 4].min() or height[i] == height[i - 1]:
@@ -150,13 +114,6 @@ def _lee(canvas: Canvas, crest: Field, shaded: Colour, lit: Colour) -> None:
         canvas.gradient(np.vstack([edge, below]), darker(shaded, 0.05), mix(shaded, lit, 0.7))
 
 
-# §§ mountains
-# Mountains, their snow, and hills.
-
-
-_ROCK: tuple[Colour, ...] = ((104, 110, 130), (118, 104, 100), (92, 108, 116), (126, 112, 128))
-
-
 def mountains(
     canvas: Canvas,
     rng: np.random.Generator,
@@ -166,7 +123,7 @@ def mountains(
     high: float,
     rock: Colour | None = None,
 ) -> None:
-    """One range before the haze, lit from one side."""
+    """Draw a range of mountains in the haze, lit from one side."""
     far = rng.uniform(0.3, 0.5)
     colour = rock or pick(rng, _ROCK)
     outline = under(canvas, mountain_heights(seed), horizon, high, horizon + 3)
@@ -181,7 +138,7 @@ def mountains(
 def _facets(
     canvas: Canvas, rng: np.random.Generator, line: Field, base: float, dark: Colour, foot: Colour
 ) -> None:
-    """Shade the sides of the peaks that are turned away from the light."""
+    """Shade the sides of the peaks that face away from the light."""
     for i in _peaks(line):
         x, y = line[i]
         drop = base - y
@@ -205,7 +162,7 @@ def _peaks(line: Field) -> list[int]:
 def snow_caps(
     canvas: Canvas, rng: np.random.Generator, *, seed: int, horizon: float, high: float
 ) -> None:
-    """White on the upper parts of the range that the same seed draws."""
+    """Draw snow on the upper parts of the range with the same seed."""
     line = under(canvas, mountain_heights(seed), horizon, high, horizon)[:-2]
     level = horizon - high * rng.uniform(0.42, 0.6)
     light = canvas.light
@@ -236,7 +193,7 @@ def snow_caps(
 
 
 def mountain_heights(seed: int) -> Field:
-    """Return the line of a range of mountains, the same for its rock and its snow."""
+    """Return the outline of a range of mountains, the same for its rock and its snow."""
     rng = np.random.default_rng(seed)
     return ridge(rng, 120, 0.35, int(rng.integers(2, 5)))
 
@@ -250,26 +207,22 @@ def hills(
     colour: Colour,
     far: float,
 ) -> None:
-    """Draw a soft line of hills that fades into the haze below."""
+    """Draw soft hills that fade into the haze below."""
     outline = under(canvas, rolling(rng, 60), base, high, base + high)
     light = canvas.light
     top, foot = light.tone(colour, far), light.tone(lighter(colour, 0.1), min(far + 0.2, 0.95))
     canvas.textured(outline, (darker(top, 0.15), foot), (top, foot), billows(), rng, 0.5)
 
 
-# §§ leaves
-# Walls of leaves that close a scene to the sky: hedges and thickets.
-
-
 def hedge(canvas: Canvas, rng: np.random.Generator, *, foot: float) -> None:
-    """Draw a wall of clipped leaves that fills the background."""
+    """Draw a clipped hedge that fills the background."""
     colour = pick(rng, ((84, 136, 66), (70, 120, 74), (104, 140, 64)))
     _wall_of_leaves(canvas, rng, foot, colour, (0.4, 0.0))
     _dabs(canvas, rng, foot, colour, 420)
 
 
 def thicket(canvas: Canvas, rng: np.random.Generator, *, floor: float) -> None:
-    """Draw the depth of a forest: light between leaves above, dusk below."""
+    """Draw the depth of a forest: light between leaves above, dark below."""
     colour = pick(rng, ((110, 150, 76), (92, 138, 84), (150, 156, 76)))
     _wall_of_leaves(canvas, rng, floor, colour, (0.35, -0.25))
     light = canvas.light
@@ -293,7 +246,7 @@ def _wall_of_leaves(
 
 
 def _dabs(canvas: Canvas, rng: np.random.Generator, foot: float, colour: Colour, n: int) -> None:
-    """Leaves, one by one."""
+    """Draw single leaves."""
     across, down = rng.uniform(0, canvas.width, n), rng.uniform(0, foot - 3, n)
     for x, y, size, share in zip(
         across, down, rng.uniform(1.5, 4, n), rng.uniform(0, 1, n), strict=True
@@ -303,7 +256,7 @@ def _dabs(canvas: Canvas, rng: np.random.Generator, foot: float, colour: Colour,
 
 
 def brick_wall(canvas: Canvas, rng: np.random.Generator, *, foot: float) -> None:
-    """Draw a wall of old bricks that fills the background."""
+    """Draw a brick wall that fills the background."""
     light = canvas.light
     brick = pick(rng, ((176, 104, 80), (190, 140, 108), (160, 120, 110)))
     canvas.rectangle((-2, -2, canvas.width + 2, foot), light.tone((206, 194, 180)))
@@ -326,10 +279,6 @@ def picket_fence(canvas: Canvas, rng: np.random.Generator, *, foot: float, high:
         board = [(x, foot), (x, top + 5), (x + 3.5, top), (x + 7, top + 5), (x + 7, foot)]
         canvas.polygon(board, light.tone(paint))
         canvas.line([(x + 7, foot), (x + 7, top + 5)], light.tone(darker(paint, 0.25)), 1)
-
-
-# §§ streets
-# Streets, roads and pavements.
 
 
 def street(canvas: Canvas, rng: np.random.Generator, *, top: float, bottom: float) -> None:
@@ -355,7 +304,7 @@ def street(canvas: Canvas, rng: np.random.Generator, *, top: float, bottom: floa
 
 
 def road(canvas: Canvas, rng: np.random.Generator, *, horizon: float, to: float) -> None:
-    """Draw a road that runs away from the eye to a point on the horizon."""
+    """Draw a road that runs to a vanishing point on the horizon."""
     light, height = canvas.light, canvas.height
     x, grey = to * canvas.width, pick(rng, ((96, 98, 106), (110, 106, 104)), 6)
     foot = canvas.width * rng.uniform(0.42, 0.58)
@@ -381,7 +330,7 @@ def road(canvas: Canvas, rng: np.random.Generator, *, horizon: float, to: float)
 
 
 def pavement(canvas: Canvas, rng: np.random.Generator, *, top: float) -> None:
-    """Slabs of stone from a line down to the lower edge."""
+    """Draw stone slabs from a line down to the lower edge."""
     light = canvas.light
     stone = pick(rng, ((176, 170, 162), (160, 158, 160), (188, 172, 152)), 8)
     corners = [
@@ -396,15 +345,8 @@ def pavement(canvas: Canvas, rng: np.random.Generator, *, top: float) -> None:
     )
 
 
-# §§ water
-# Water: the sea, lakes, rivers, and the world below the surface.
-
-
-_SEA: tuple[Colour, ...] = ((44, 122, 158), (36, 104, 150), (52, 142, 156), (60, 126, 170))
-
-
 def sea(canvas: Canvas, rng: np.random.Generator, *, horizon: float, shore: float) -> None:
-    """Open water from the horizon to the shore: ripples, the sky's colour, glitter."""
+    """Draw open water from the horizon to the shore: ripples, reflected sky, glitter."""
     light = canvas.light
     colour = pick(rng, _SEA)
     far = mix(light.tone(colour), light.horizon, 0.45)
@@ -418,7 +360,7 @@ def sea(canvas: Canvas, rng: np.random.Generator, *, horizon: float, shore: floa
 
 
 def _glitter(canvas: Canvas, rng: np.random.Generator, horizon: float, shore: float) -> None:
-    """Short bright strokes below the sun."""
+    """Draw short bright strokes below the sun."""
     light = canvas.light
     shine = mix(light.glow, (255, 255, 250), 0.35)
     centre = light.sun[0] * canvas.width
@@ -435,7 +377,7 @@ def _glitter(canvas: Canvas, rng: np.random.Generator, horizon: float, shore: fl
 
 
 def surf(canvas: Canvas, rng: np.random.Generator, *, shore: float) -> None:
-    """Rows of foam that run up a beach."""
+    """Draw rows of foam that run up a beach."""
     light = canvas.light
     across = np.linspace(-2, canvas.width + 2, 50)
     for away, thick in ((-14, 1.2), (-7, 1.8), (1, 3.0)):
@@ -449,7 +391,7 @@ def surf(canvas: Canvas, rng: np.random.Generator, *, shore: float) -> None:
 def lake(
     canvas: Canvas, rng: np.random.Generator, *, top: float, bottom: float, mirror: Colour
 ) -> None:
-    """Still water that mirrors what stands behind it."""
+    """Draw still water that mirrors the colour behind it."""
     light = canvas.light
     across = np.linspace(-2, canvas.width + 2, 40)
     lower = np.column_stack([across, bottom + 9 * (rolling(rng, 40) - 0.5)])[::-1]
@@ -462,7 +404,7 @@ def lake(
 
 
 def river_middle(share: float, start: float, end: float, bend: float) -> float:
-    """Return the middle of a river, as a share of the width, at a share of the way to the eye."""
+    """Return the middle of a river, as a share of the width, at a share of its course."""
     return start + (end - start) * share + bend * float(np.sin(share * np.pi * 1.6))
 
 
@@ -475,7 +417,7 @@ def river(
     end: float,
     bend: float,
 ) -> None:
-    """Let a river wind from the horizon to the lower edge."""
+    """Draw a river that winds from the horizon to the lower edge."""
     light = canvas.light
     share = np.linspace(0.02, 1.02, 40)
     middle = canvas.width * np.array([river_middle(s, start, end, bend) for s in share])
@@ -498,7 +440,7 @@ def _ribbon(
 
 
 def depths(canvas: Canvas, rng: np.random.Generator) -> None:
-    """Blue water seen from below the surface, with shafts of light."""
+    """Draw blue water below the surface, with shafts of light."""
     top = pick(rng, ((92, 200, 214), (70, 178, 216), (104, 208, 196)))
     bottom = pick(rng, ((10, 62, 108), (8, 74, 104), (16, 52, 110)))
     corners = [(-2.0, -2.0), (canvas.width + 2, -2.0)]
@@ -524,7 +466,7 @@ def depths(canvas: Canvas, rng: np.random.Generator) -> None:
 
 
 def seaweed(canvas: Canvas, rng: np.random.Generator, *, x: float, y: float, size: float) -> None:
-    """Draw a tuft of swaying ribbons."""
+    """Draw a tuft of swaying seaweed."""
     colour = pick(rng, ((44, 128, 92), (88, 140, 60), (130, 70, 90), (40, 110, 110)))
     for _ in range(int(rng.integers(4, 8))):
         tall, foot = size * rng.uniform(0.5, 1), x + rng.normal(0, size * 0.14)
@@ -572,3 +514,34 @@ def _branch(
                 colour,
                 depth - 1,
             )
+
+
+def ridge(rng: np.random.Generator, n: int, rough: float, peaks: int) -> Field:
+    """Return heights in [0, 1] of a jagged line: peaks joined by rough straight slopes."""
+    knots = rng.uniform(0.12, 0.45, 2 * peaks + 1)
+    knots[1::2] = rng.uniform(0.65, 1.0, peaks)
+    places = np.linspace(0, 1, 2 * peaks + 1) + rng.uniform(-0.25, 0.25, 2 * peaks + 1) / (
+        2 * peaks
+    )
+    across = np.linspace(0, 1, n)
+    line = np.interp(across, np.sort(places), knots)
+    for cells in (24, 48, 96):
+        steps = rng.uniform(-1, 1, cells)
+        line += rough * 4.0 / cells * np.interp(across, np.linspace(0, 1, cells), steps)
+    return line
+
+
+def rolling(rng: np.random.Generator, n: int) -> Field:
+    """Return heights in [0, 1] of a softly rolling line."""
+    across = np.linspace(0, 2 * np.pi, n)
+    line = np.zeros(n)
+    for frequency, weight in ((0.6, 0.5), (1.3, 0.3), (2.6, 0.12)):
+        line += weight * np.sin(frequency * across + rng.uniform(0, 2 * np.pi))
+    return (line + 0.92) / 1.84
+
+
+def under(canvas: Canvas, heights: Field, base: float, high: float, floor: float) -> Field:
+    """Return the polygon between a line of heights above `base` and a floor."""
+    across = np.linspace(-2, canvas.width + 2, len(heights))
+    top = np.column_stack([across, base - heights * high])
+    return np.vstack([top, [[canvas.width + 2, floor], [-2, floor]]])

@@ -1,97 +1,10 @@
-"""Scenes on the land: mountains, meadow, winter, desert, forest."""
+"""Outdoor scenes: on the land, in towns, by the water and below it."""
+
+from typing import Any
 
 from tagloom.datasets.scenes import buildings, creatures, furniture, land, plants, sky
 from tagloom.datasets.scenes.canvas import HEIGHT, Spot
 from tagloom.datasets.scenes.plan import Plan, Thing
-
-# §§ kinds_air
-# The sky over a scene: one way to fill it for every kind under the open sky.
-
-
-def open_sky(plan: Plan, *, clouds: float = 0.5, sun: float = 0.45, rainbow: float = 0.0) -> None:
-    """Add sky, and by chance what hangs in it; the hour decides what is possible."""
-    plan.add("sky", sky.sky, horizon=plan.horizon)
-    if plan.hour == "night":
-        _night(plan)
-        clouds *= 0.5
-    elif plan.hour == "grey":
-        plan.add("cloud", sky.overcast, horizon=plan.horizon)
-        return
-    elif plan.hour in ("day", "morning") and plan.chance(rainbow):
-        plan.add("rainbow", sky.rainbow, horizon=plan.horizon)
-        clouds = 0.8
-    elif plan.chance(sun):
-        plan.add("sun", sky.sun)
-    if plan.chance(clouds):
-        _clouds(plan)
-
-
-def _night(plan: Plan) -> None:
-    if plan.chance(0.75):
-        plan.add("stars", sky.stars, horizon=plan.horizon)
-    if plan.chance(0.6):
-        plan.add("moon", sky.moon)
-
-
-def _clouds(plan: Plan) -> None:
-    if plan.chance(0.25):
-        plan.add("cloud", sky.veil, y=plan.between(0, 20), high=plan.horizon * 0.7)
-        return
-    for _ in plan.some(1, 4):
-        x, y = plan.between(0.05, 0.95) * plan.width, plan.between(0.12, 0.62) * plan.horizon
-        plan.add("cloud", sky.cumulus, x=x, y=y, wide=plan.between(70, 150))
-
-
-def rainfall(plan: Plan, odds: float) -> bool:
-    """On a grey day it may rain; to be called last, for rain falls before everything."""
-    raining = plan.hour == "grey" and plan.chance(odds)
-    if raining:
-        plan.raise_()
-        plan.add("rain", sky.rain)
-    return raining
-
-
-def birds(plan: Plan, odds: float) -> None:
-    """Let one to four birds fly in a loose flock."""
-    if not plan.chance(odds):
-        return
-    x, y = plan.between(0.15, 0.8) * plan.width, plan.between(0.25, 0.75) * plan.horizon
-    size, flip = plan.between(13, 24), plan.chance(0.5)
-    for i in plan.some(1, 4):
-        place = Spot(
-            x + i * plan.between(18, 38),
-            y + plan.between(-22, 22),
-            size * plan.between(0.75, 1.1),
-            0.0,
-            flip,
-        )
-        plan.add("bird", sky.flying_bird, spot=place)
-
-
-def balloons(plan: Plan, odds: float) -> None:
-    """Let one or two balloons float before the sky."""
-    if not plan.chance(odds):
-        return
-    for _ in plan.some(1, 2):
-        size = plan.between(34, 70)
-        x, y = plan.between(0.12, 0.88) * plan.width, plan.between(0.55, 0.95) * plan.horizon
-        plan.add("balloon", sky.balloon, spot=Spot(x, y, size, max(0.0, 0.3 - size / 200)))
-
-
-# §§ main kinds_land
-
-
-def _range(plan: Plan, low: float, high: float, snow: float) -> None:
-    """Add one or two ranges of mountains, perhaps with snow."""
-    snowy = plan.chance(snow)
-    heights = [plan.between(low, high)]
-    if plan.chance(0.5):
-        heights = [plan.between(high * 0.9, high * 1.15), plan.between(low * 0.6, low)]
-    for tall in heights:
-        seed = int(plan.rng.integers(2**31))
-        plan.add("mountain", land.mountains, seed=seed, horizon=plan.horizon, high=tall)
-        if snowy:
-            plan.add("snow", land.snow_caps, seed=seed, horizon=plan.horizon, high=tall)
 
 
 def highlands(plan: Plan) -> None:
@@ -120,18 +33,6 @@ def highlands(plan: Plan) -> None:
     if plan.chance(0.25):
         plan.stand("person", creatures.person, tall=84, near=near)
     rainfall(plan, 0.4)
-
-
-def _country_road(plan: Plan) -> None:
-    plan.add("street", land.road, horizon=plan.horizon + 2, to=plan.between(0.3, 0.7))
-    if plan.chance(0.6):
-        label, vehicle, tall = plan.one_of(("car", buildings.car, 44), ("bus", buildings.bus, 66))
-        plan.stand(label, vehicle, tall=tall, near=(0.5, 0.85), across=(0.4, 0.6))
-
-
-def _flock(plan: Plan) -> None:
-    for _ in plan.some(2, 5):
-        plan.stand("sheep", creatures.sheep, tall=54, near=(0.4, 0.92))
 
 
 def meadow(plan: Plan) -> None:
@@ -169,6 +70,18 @@ def meadow(plan: Plan) -> None:
     rainfall(plan, 0.45)
 
 
+def _flock(plan: Plan) -> None:
+    for _ in plan.some(2, 5):
+        plan.stand("sheep", creatures.sheep, tall=54, near=(0.4, 0.92))
+
+
+def _country_road(plan: Plan) -> None:
+    plan.add("street", land.road, horizon=plan.horizon + 2, to=plan.between(0.3, 0.7))
+    if plan.chance(0.6):
+        label, vehicle, tall = plan.one_of(("car", buildings.car, 44), ("bus", buildings.bus, 66))
+        plan.stand(label, vehicle, tall=tall, near=(0.5, 0.85), across=(0.4, 0.6))
+
+
 def winter(plan: Plan) -> None:
     """Plan snow over a village, spruces, sometimes falling snow."""
     plan.horizon = plan.between(104, 130)
@@ -200,14 +113,7 @@ def desert(plan: Plan) -> None:
     open_sky(plan, clouds=0.2, sun=0.65)
     if plan.chance(0.45):
         rock = plan.one_of((170, 96, 72), (150, 100, 92), (186, 120, 84))
-        plan.add(
-            "mountain",
-            land.mountains,
-            seed=int(plan.rng.integers(2**31)),
-            horizon=plan.horizon,
-            high=plan.between(30, 62),
-            rock=rock,
-        )
+        _mountain(plan, 30, 62, rock=rock)
     birds(plan, 0.15)
     plan.add("sand", land.dunes, horizon=plan.horizon)
     if plan.chance(0.3):
@@ -223,7 +129,7 @@ def desert(plan: Plan) -> None:
 
 
 def forest(plan: Plan) -> None:
-    """Plan a walk between the trees, where no sky is seen."""
+    """Plan a forest path between trees, without sky."""
     plan.horizon = plan.between(126, 146)
     plan.add(None, land.thicket, floor=plan.horizon + 6)
     if plan.chance(0.7):
@@ -242,10 +148,6 @@ def forest(plan: Plan) -> None:
     if plan.chance(0.35):
         for _ in plan.some(1, 2):
             plan.stand("bird", sky.perched_bird, tall=34, near=(0.6, 0.97))
-
-
-# §§ kinds_town
-# Scenes among houses: street, city at night, garden.
 
 
 def street(plan: Plan) -> None:
@@ -302,7 +204,7 @@ def _row(plan: Plan, foot: float) -> None:
 
 
 def _beside(plan: Plan, foot: float) -> None:
-    """Add what stands on the far pavement: trees or palms, and lamps."""
+    """Add trees or palms, and lamps, on the far pavement."""
     if plan.chance(0.45):
         label, grow, tall = plan.one_of(
             ("tree", plants.leafy_tree, 74),
@@ -362,7 +264,7 @@ def _passers(plan: Plan, bottom: float) -> None:
 
 
 def garden(plan: Plan) -> None:
-    """Plan a lawn before a hedge: flowers, garden chairs, a cat."""
+    """Plan a lawn in front of a hedge: flowers, garden chairs, a cat."""
     plan.horizon = plan.between(84, 104)
     wall = plan.one_of(land.hedge, land.hedge, land.brick_wall)
     plan.add(None, wall, foot=plan.horizon + 6)
@@ -400,10 +302,6 @@ def _terrace(plan: Plan) -> None:
         if plan.chance(0.8):
             x = spot.x + side * spot.size * 1.45
             plan.put("chair", furniture.chair, Spot(x, spot.y + 4, spot.size * 1.35, 0, side > 0))
-
-
-# §§ kinds_water
-# Scenes by the water: beach, harbour, river, and the reef below.
 
 
 def beach(plan: Plan) -> None:
@@ -474,13 +372,7 @@ def harbour(plan: Plan) -> None:
     plan.horizon = plan.between(104, 126)
     open_sky(plan, clouds=0.5, sun=0.3)
     if plan.chance(0.4):
-        plan.add(
-            "mountain",
-            land.mountains,
-            seed=int(plan.rng.integers(2**31)),
-            horizon=plan.horizon,
-            high=plan.between(30, 60),
-        )
+        _mountain(plan, 30, 60)
     if plan.chance(0.5):
         _island(plan)
     if plan.chance(0.75):
@@ -517,13 +409,7 @@ def river(plan: Plan) -> None:
     open_sky(plan, clouds=0.5, sun=0.4, rainbow=0.35)
     balloons(plan, 0.12)
     if plan.chance(0.4):
-        plan.add(
-            "mountain",
-            land.mountains,
-            seed=int(plan.rng.integers(2**31)),
-            horizon=plan.horizon,
-            high=plan.between(34, 64),
-        )
+        _mountain(plan, 34, 64)
     plan.add("grass", land.meadow, horizon=plan.horizon)
     course = {
         "start": plan.between(0.3, 0.7),
@@ -544,7 +430,7 @@ def river(plan: Plan) -> None:
 
 
 def _bridge(plan: Plan, course: dict[str, float]) -> None:
-    """Lead a bridge over the river, a little longer than it is wide there."""
+    """Add a bridge that is a little longer than the river is wide."""
     share = plan.between(0.34, 0.56)
     y = plan.horizon + (HEIGHT - plan.horizon) * share
     middle = land.river_middle(share, **course)
@@ -583,7 +469,7 @@ def _banks(plan: Plan) -> None:
 
 
 def reef(plan: Plan) -> None:
-    """Plan fish among corals and weed, under water."""
+    """Plan fish among corals and seaweed, under water."""
     plan.horizon = plan.between(40, 60)
     plan.add("water", land.depths)
     floor = plan.between(190, 214)
@@ -604,3 +490,98 @@ def reef(plan: Plan) -> None:
             x, y = plan.between(0.1, 0.9) * plan.width, plan.between(50, 200)
             spot = Spot(x, y, plan.between(22, 58), 0.0, flip if plan.chance(0.75) else not flip)
             plan.add("fish", creatures.fish, spot=spot)
+
+
+def _range(plan: Plan, low: float, high: float, snow: float) -> None:
+    """Add one or two ranges of mountains, perhaps with snow."""
+    snowy = plan.chance(snow)
+    heights = [plan.between(low, high)]
+    if plan.chance(0.5):
+        heights = [plan.between(high * 0.9, high * 1.15), plan.between(low * 0.6, low)]
+    for tall in heights:
+        seed = int(plan.rng.integers(2**31))
+        plan.add("mountain", land.mountains, seed=seed, horizon=plan.horizon, high=tall)
+        if snowy:
+            plan.add("snow", land.snow_caps, seed=seed, horizon=plan.horizon, high=tall)
+
+
+def _mountain(plan: Plan, low: float, high: float, **options: Any) -> None:
+    """Add one range of mountains."""
+    plan.add(
+        "mountain",
+        land.mountains,
+        seed=int(plan.rng.integers(2**31)),
+        horizon=plan.horizon,
+        high=plan.between(low, high),
+        **options,
+    )
+
+
+def open_sky(plan: Plan, *, clouds: float = 0.5, sun: float = 0.45, rainbow: float = 0.0) -> None:
+    """Add the sky and, at random, things in it that the hour allows."""
+    plan.add("sky", sky.sky, horizon=plan.horizon)
+    if plan.hour == "night":
+        _night(plan)
+        clouds *= 0.5
+    elif plan.hour == "grey":
+        plan.add("cloud", sky.overcast, horizon=plan.horizon)
+        return
+    elif plan.hour in ("day", "morning") and plan.chance(rainbow):
+        plan.add("rainbow", sky.rainbow, horizon=plan.horizon)
+        clouds = 0.8
+    elif plan.chance(sun):
+        plan.add("sun", sky.sun)
+    if plan.chance(clouds):
+        _clouds(plan)
+
+
+def _night(plan: Plan) -> None:
+    if plan.chance(0.75):
+        plan.add("stars", sky.stars, horizon=plan.horizon)
+    if plan.chance(0.6):
+        plan.add("moon", sky.moon)
+
+
+def _clouds(plan: Plan) -> None:
+    if plan.chance(0.25):
+        plan.add("cloud", sky.veil, y=plan.between(0, 20), high=plan.horizon * 0.7)
+        return
+    for _ in plan.some(1, 4):
+        x, y = plan.between(0.05, 0.95) * plan.width, plan.between(0.12, 0.62) * plan.horizon
+        plan.add("cloud", sky.cumulus, x=x, y=y, wide=plan.between(70, 150))
+
+
+def rainfall(plan: Plan, odds: float) -> bool:
+    """Add rain, perhaps, on a grey day; call it last, because rain is in front of everything."""
+    raining = plan.hour == "grey" and plan.chance(odds)
+    if raining:
+        plan.raise_()
+        plan.add("rain", sky.rain)
+    return raining
+
+
+def birds(plan: Plan, odds: float) -> None:
+    """Add, perhaps, one to four birds in a loose flock."""
+    if not plan.chance(odds):
+        return
+    x, y = plan.between(0.15, 0.8) * plan.width, plan.between(0.25, 0.75) * plan.horizon
+    size, flip = plan.between(13, 24), plan.chance(0.5)
+    for i in plan.some(1, 4):
+        place = Spot(
+            x + i * plan.between(18, 38),
+            y + plan.between(-22, 22),
+            size * plan.between(0.75, 1.1),
+            0.0,
+            flip,
+        )
+        plan.add("bird", sky.flying_bird, spot=place)
+
+
+def balloons(plan: Plan, odds: float) -> None:
+    """Add, perhaps, one or two balloons in front of the sky."""
+    if not plan.chance(odds):
+        return
+    for _ in plan.some(1, 2):
+        size = plan.between(34, 70)
+        x, y = plan.between(0.12, 0.88) * plan.width, plan.between(0.55, 0.95) * plan.horizon
+        plan.add("balloon", sky.balloon, spot=Spot(x, y, size, max(0.0, 0.3 - size / 200)))

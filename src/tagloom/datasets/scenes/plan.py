@@ -1,4 +1,4 @@
-"""What is to be drawn in a scene, and in which order."""
+"""The plan of a scene: its light and its parts, from back to front."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ import numpy as np
 
 from tagloom.datasets.scenes.canvas import HEIGHT, Canvas, Colour, Light, Spot, pick
 
-# §§ lights
-# The hours and weathers a scene can have.
+Paint = Callable[[Canvas, np.random.Generator], None]
+# A thing that stands at a spot.
+Thing = Callable[..., None]
 
-
-# zenith, horizon, ambient, haze, glow, and how high the sun stands (share of the height).
+# zenith, horizon, ambient, haze, glow, and the range of heights of the sun (as shares).
 _HOURS: dict[str, tuple[Colour, Colour, Colour, Colour, Colour, tuple[float, float]]] = {
     "day": (
         (64, 128, 206),
@@ -66,32 +66,6 @@ _HOURS: dict[str, tuple[Colour, Colour, Colour, Colour, Colour, tuple[float, flo
 }
 
 
-def light_of(hour: str, rng: np.random.Generator) -> Light:
-    """Return the light of an hour, each time a little different."""
-    zenith, horizon, ambient, haze, glow, heights = _HOURS[hour]
-    side = 1 if rng.uniform() < 0.5 else -1
-    x = 0.5 + side * rng.uniform(0.08, 0.38)
-    strength = rng.uniform(0.94, 1.05)
-    return Light(
-        zenith=pick(rng, (zenith,), 14),
-        horizon=pick(rng, (horizon,), 8),
-        ambient=(ambient[0] * strength, ambient[1] * strength, ambient[2] * strength),
-        haze=pick(rng, (haze,), 6),
-        side=side,
-        sun=(x, rng.uniform(*heights)),
-        glow=glow,
-        night=hour in ("night", "lamplight"),
-    )
-
-
-# §§ main plan
-
-
-Paint = Callable[[Canvas, np.random.Generator], None]
-# A thing that stands somewhere: it takes a spot as well.
-Thing = Callable[..., None]
-
-
 @dataclass(frozen=True)
 class Part:
     """One part of a scene.
@@ -99,11 +73,12 @@ class Part:
     Attributes
     ----------
     label
-        What it is called if it is visible; None for what has no label.
+        The label if the part is visible; None if it has no label.
     paint
-        Draws it.
+        The function that draws it.
     number
-        Names its own stream of random numbers: leaving out another part does not change it.
+        Selects its own stream of random numbers, so that leaving out another part does not
+        change it.
     """
 
     label: str | None
@@ -112,11 +87,10 @@ class Part:
 
 
 class Plan:
-    """The parts of a scene, gathered back to front.
+    """The parts of a scene, from back to front.
 
-    `add` puts a part in front of all before it. `stand` puts things on the ground, between the
-    `top` of the ground and the lower edge; they are drawn together, far ones first, once `raise_`
-    is called or the scene is complete.
+    `add` adds a part in front of all earlier ones. `stand` and `put` place things on the ground;
+    they are drawn together, far ones first, once `raise_` is called or the scene is complete.
     """
 
     def __init__(self, rng: np.random.Generator, hour: str, width: float) -> None:
@@ -131,15 +105,15 @@ class Plan:
         self._count = 0
 
     def chance(self, odds: float) -> bool:
-        """Toss a coin."""
+        """Return True with a probability."""
         return bool(self.rng.uniform() < odds)
 
     def between(self, low: float, high: float) -> float:
-        """Draw a number."""
+        """Draw a number uniformly."""
         return float(self.rng.uniform(low, high))
 
     def some(self, low: int, high: int) -> range:
-        """Draw how often to do something."""
+        """Draw a number of repetitions, as a range."""
         return range(int(self.rng.integers(low, high + 1)))
 
     def one_of(self, *choices: Any) -> Any:
@@ -147,7 +121,7 @@ class Plan:
         return choices[int(self.rng.integers(len(choices)))]
 
     def add(self, label: str | None, paint: Callable[..., None], **options: Any) -> None:
-        """Put a part in front of all that are there."""
+        """Add a part in front of all earlier ones."""
         self._parts.append(self._part(label, partial(paint, **options)))
 
     def stand(
@@ -160,7 +134,7 @@ class Plan:
         across: tuple[float, float] = (0.06, 0.94),
         **options: Any,
     ) -> Spot:
-        """Let a thing stand on the ground where there is room.
+        """Place a thing on the ground where there is room.
 
         Its height is `tall` at the lower edge and shrinks towards the horizon; `near` is how far
         down it may stand (0: horizon, 1: lower edge), `across` is where from left to right.
@@ -174,7 +148,7 @@ class Plan:
         return spot
 
     def put(self, label: str | None, thing: Thing, spot: Spot, **options: Any) -> None:
-        """Let a thing stand exactly there."""
+        """Place a thing at a given spot."""
         self._taken.append((spot.x, spot.y))
         self._standing.append((spot.y, self._part(label, partial(thing, spot=spot, **options))))
 
@@ -189,7 +163,7 @@ class Plan:
         return list(self._parts)
 
     def _room(self, share: float, across: tuple[float, float]) -> float:
-        """Try some places and take the one that is farthest from what stands already."""
+        """Try some places and return the one farthest from the things already placed."""
         y = self.horizon + (HEIGHT - self.horizon) * share
         tries = self.rng.uniform(*across, size=7)
         if not self._taken:
@@ -201,3 +175,21 @@ class Plan:
     def _part(self, label: str | None, paint: Paint) -> Part:
         self._count += 1
         return Part(label, paint, self._count)
+
+
+def light_of(hour: str, rng: np.random.Generator) -> Light:
+    """Return the light of an hour, with small random variations."""
+    zenith, horizon, ambient, haze, glow, heights = _HOURS[hour]
+    side = 1 if rng.uniform() < 0.5 else -1
+    x = 0.5 + side * rng.uniform(0.08, 0.38)
+    strength = rng.uniform(0.94, 1.05)
+    return Light(
+        zenith=pick(rng, (zenith,), 14),
+        horizon=pick(rng, (horizon,), 8),
+        ambient=(ambient[0] * strength, ambient[1] * strength, ambient[2] * strength),
+        haze=pick(rng, (haze,), 6),
+        side=side,
+        sun=(x, rng.uniform(*heights)),
+        glow=glow,
+        night=hour in ("night", "lamplight"),
+    )

@@ -54,7 +54,7 @@ def leafy_tree(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 def _leaves(
     pen: Pen, rng: np.random.Generator, crown: list[tuple[float, float, float]], leaves: Colour
 ) -> None:
-    """Dabs of light and dark that make a crown look leafy."""
+    """Draw light and dark dabs that make a crown look leafy."""
     n = int(np.clip(pen.spot.size * 0.6, 12, 60))
     for _ in range(n):
         x, y, radius = crown[int(rng.integers(len(crown)))]
@@ -200,7 +200,7 @@ def _rib(pen: Pen, x: tuple[float, float], y: tuple[float, float], green: Colour
 
 
 def flowers(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Draw a clump of blossoms on stems; `size` is how tall they stand."""
+    """Draw a clump of flowers; `size` is their height."""
     pen = Pen(canvas, spot)
     kinds = [pick(rng, _BLOSSOM) for _ in range(int(rng.integers(1, 3)))]
     n = int(rng.integers(7, 13))
@@ -219,7 +219,7 @@ def flowers(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 def blossom(
     pen: Pen, centre: tuple[float, float], radius: float, colour: Colour, rng: np.random.Generator
 ) -> None:
-    """One flower head: petals around an eye."""
+    """Draw one flower head: petals around an eye."""
     x, y = centre
     petals, start = int(rng.integers(5, 8)), rng.uniform(0, 6)
     for shade, reach, size in ((darker(colour, 0.2), 0.62, 0.52), (lighter(colour, 0.1), 0.5, 0.4)):

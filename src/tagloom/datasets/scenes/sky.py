@@ -1,4 +1,4 @@
-"""The sky and what hangs in it: clouds, sun, moon, stars."""
+"""The sky and everything in it: clouds, sun, moon, stars, rain, balloons, birds."""
 
 import numpy as np
 
@@ -16,11 +16,32 @@ from tagloom.datasets.scenes.canvas import (
     pick,
 )
 
-# §§ main sky
+_RAINBOW = np.array(
+    [
+        (120, 70, 190),
+        (80, 110, 230),
+        (70, 190, 220),
+        (90, 210, 110),
+        (250, 230, 80),
+        (250, 150, 60),
+        (235, 70, 70),
+    ],
+    dtype=np.float64,
+)
+
+_BALLOON: tuple[Colour, ...] = (
+    (226, 62, 54),
+    (244, 168, 42),
+    (54, 132, 200),
+    (250, 214, 70),
+    (70, 160, 96),
+    (150, 84, 170),
+    (240, 120, 150),
+)
 
 
 def sky(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
-    """Fade from the zenith to the horizon, brighter and warmer around the sun."""
+    """Draw a sky that fades from zenith to horizon, brighter and warmer around the sun."""
     from PIL import Image
 
     light = canvas.light
@@ -37,7 +58,7 @@ def sky(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
 
 
 def cumulus(canvas: Canvas, rng: np.random.Generator, *, x: float, y: float, wide: float) -> None:
-    """Draw a heap of cloud: lit above, flat and shaded below."""
+    """Draw a cumulus cloud: lit above, flat and shaded below."""
     from PIL import Image
 
     rows, columns = 56, 112
@@ -71,7 +92,7 @@ def _heap(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
 
 
 def veil(canvas: Canvas, rng: np.random.Generator, *, y: float, high: float) -> None:
-    """Streaks of high cloud across the whole sky."""
+    """Draw streaks of high cloud across the whole sky."""
     rows, columns = 40, 80
     field = layered_noise(rng, (rows * 4, columns), 5, 4)[::4]
     edge = np.sin(np.linspace(0, np.pi, rows))[:, None]
@@ -82,7 +103,7 @@ def veil(canvas: Canvas, rng: np.random.Generator, *, y: float, high: float) -> 
 
 
 def overcast(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
-    """Draw a closed cover of heavy cloud."""
+    """Draw a closed layer of heavy cloud."""
     from PIL import Image
 
     rows, columns = 48, 64
@@ -136,7 +157,7 @@ def _crescent(canvas: Canvas, x: float, y: float, radius: float, pale: Colour, t
 
 
 def stars(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
-    """Many small stars and a few that sparkle."""
+    """Draw many small stars and a few that sparkle."""
     n = int(rng.integers(60, 130))
     across = rng.uniform(0, canvas.width, n)
     down = rng.uniform(0, 1, n) ** 1.3 * horizon
@@ -149,36 +170,8 @@ def stars(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
             canvas.line([(x, y - long), (x, y + long)], colour, 0.5)
 
 
-# §§ air
-# What moves through the air: rainbow, rain, snowflakes, balloons, birds.
-
-
-_BOW = np.array(
-    [
-        (120, 70, 190),
-        (80, 110, 230),
-        (70, 190, 220),
-        (90, 210, 110),
-        (250, 230, 80),
-        (250, 150, 60),
-        (235, 70, 70),
-    ],
-    dtype=np.float64,
-)
-
-_BRIGHT: tuple[Colour, ...] = (
-    (226, 62, 54),
-    (244, 168, 42),
-    (54, 132, 200),
-    (250, 214, 70),
-    (70, 160, 96),
-    (150, 84, 170),
-    (240, 120, 150),
-)
-
-
 def rainbow(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
-    """Part of a ring of seven colours that stands on the horizon."""
+    """Draw part of a ring of seven colours that rises from the horizon."""
     from PIL import Image
 
     rows, columns = 120, 160
@@ -188,15 +181,17 @@ def rainbow(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None
     down, across = np.arange(rows)[:, None], np.arange(columns)[None, :]
     place = (np.hypot(down - foot, across - x) - radius) / (rows * rng.uniform(0.13, 0.18)) + 0.5
     inside = np.clip(1.4 * np.sin(np.pi * np.clip(place, 0, 1)), 0, 1)
-    band = np.clip(place, 0, 1) * (len(_BOW) - 1)
-    fill = np.stack([np.interp(band, range(len(_BOW)), _BOW[:, i]) for i in range(3)], axis=2)
+    band = np.clip(place, 0, 1) * (len(_RAINBOW) - 1)
+    fill = np.stack(
+        [np.interp(band, range(len(_RAINBOW)), _RAINBOW[:, i]) for i in range(3)], axis=2
+    )
     picture = Image.fromarray(np.rint(fill).astype(np.uint8))
     mask = as_grey(inside * rng.uniform(0.62, 0.85))
     canvas.stencil(mask, (0, 0, canvas.width, horizon), picture)
 
 
 def rain(canvas: Canvas, rng: np.random.Generator) -> None:
-    """Slanting streaks over everything."""
+    """Draw slanting streaks over everything."""
     n = int(rng.integers(150, 260) * canvas.width / 320)
     slant = rng.uniform(-0.35, 0.35)
     across, down = rng.uniform(-20, canvas.width + 20, n), rng.uniform(-20, canvas.height, n)
@@ -207,7 +202,7 @@ def rain(canvas: Canvas, rng: np.random.Generator) -> None:
 
 
 def snowflakes(canvas: Canvas, rng: np.random.Generator) -> None:
-    """Soft flakes over everything, large ones near."""
+    """Draw soft flakes over everything, large ones near."""
     n = int(rng.integers(90, 170) * canvas.width / 320)
     across, down = rng.uniform(0, canvas.width, n), rng.uniform(0, canvas.height, n)
     for x, y, size in zip(across, down, 0.6 + 1.7 * rng.uniform(0, 1, n) ** 3, strict=True):
@@ -217,7 +212,7 @@ def snowflakes(canvas: Canvas, rng: np.random.Generator) -> None:
 def balloon(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
     """Draw a hot-air balloon with gores in two or three colours."""
     pen = Pen(canvas, spot)
-    one, two = (pick(rng, _BRIGHT) for _ in range(2))
+    one, two = (pick(rng, _BALLOON) for _ in range(2))
     basket: Colour = (140, 96, 56)
     for x in (-0.07, 0.07):
         pen.line([(x * 2.6, 0.4), (x, 0.12)], (90, 80, 70), 0.012)
@@ -271,7 +266,7 @@ def flying_bird(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
 
 
 def perched_bird(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:
-    """Draw a round little bird on its feet."""
+    """Draw a small round bird on its feet."""
     pen = Pen(canvas, spot)
     back = pick(rng, ((72, 120, 190), (190, 84, 58), (120, 96, 74), (66, 70, 82), (216, 176, 60)))
     belly = pick(rng, ((240, 222, 196), (236, 150, 92), (244, 240, 232)))
