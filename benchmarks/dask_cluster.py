@@ -1,8 +1,8 @@
 """The fit on a Dask cluster of this machine: the optimum, the time, and the memory of each worker.
 
-    python benchmarks/cluster.py                 1, 2 and 4 workers against the solver in memory
-    python benchmarks/cluster.py --large         a folder larger than a worker's memory limit
-    python benchmarks/cluster.py --kill          a worker is killed in mid-fit
+    python benchmarks/dask_cluster.py                 1, 2 and 4 workers against the solver in memory
+    python benchmarks/dask_cluster.py --large         a folder larger than a worker's memory limit
+    python benchmarks/dask_cluster.py --kill          a worker is killed in mid-fit
 
 Workers are processes with one thread each. Memory is the peak of a worker's resident memory during
 the fit (VmHWM) less what it held before, when everything was imported: Linux only. Seconds depend
@@ -23,7 +23,8 @@ from pathlib import Path
 import numpy as np
 from distributed import Client, LocalCluster
 
-from tagloom.dask import ClusterAPGGraph, ParquetItems, write_parquet
+from tagloom import dask as tagloom_dask
+from tagloom.dask import ParquetItems, write_parquet
 from tagloom.labels import PartialLabels
 from tagloom.models import APGGraph
 
@@ -126,7 +127,7 @@ class Peak:
         # A fit of one iteration loads what is loaded late, the compiled kernel above all.
         first = ParquetItems(items.folder, **LISTS, labels=labels)
         first.__dict__["groups"] = items.groups[: 2 * len(client.nthreads())]
-        model = ClusterAPGGraph(1.0, solver="admm", on_unlearnable="ignore")
+        model = tagloom_dask.APGGraph(1.0, solver="admm", on_unlearnable="ignore")
         model.fit(first, client=client, keep=False, callback=lambda line, M: True)
         self._before = client.run(start_of_peak)
 
@@ -138,7 +139,7 @@ class Peak:
 
 def fitted(client: Client, items: ParquetItems, lam: float, tol: float, **options):
     start = time.perf_counter()
-    model = ClusterAPGGraph(lam, solver="admm", tol=tol)
+    model = tagloom_dask.APGGraph(lam, solver="admm", tol=tol)
     model.fit(items, client=client, **options)
     return model, time.perf_counter() - start
 

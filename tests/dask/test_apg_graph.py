@@ -1,10 +1,10 @@
 import dask.array as da
 import numpy as np
 import pytest
-from cut_problems import Problem
+from dask_problems import Problem
 from sklearn.exceptions import NotFittedError
 
-from tagloom.dask import ClusterAPGGraph, cluster_graph
+from tagloom import dask as tagloom_dask
 from tagloom.errors import InvalidInputError
 from tagloom.models import APGGraph
 
@@ -28,7 +28,7 @@ def test_same_optimum_as_in_memory(client, problem, parameters):
     if "gamma_labels" in parameters:
         graphs["label_graph"] = problem.label_graph
     local = APGGraph(**parameters, tol=1e-6, solver="admm").fit(problem.X, problem.Y, **graphs)
-    found = ClusterAPGGraph(**parameters, tol=1e-6, solver="admm")
+    found = tagloom_dask.APGGraph(**parameters, tol=1e-6, solver="admm")
     found.fit(*problem.arrays(), **graphs, client=client)
     assert found.objective_ == pytest.approx(local.objective_, rel=2e-6)
     size = np.abs(local.coef_).max()
@@ -38,7 +38,7 @@ def test_same_optimum_as_in_memory(client, problem, parameters):
 
 def test_columns_far_from_zero_cost_no_digits(client):
     near, far = Problem(), Problem(offset=1e4)
-    found = ClusterAPGGraph(2.0, tol=1e-6, gamma=0.1, solver="admm")
+    found = tagloom_dask.APGGraph(2.0, tol=1e-6, gamma=0.1, solver="admm")
     found.fit(*far.arrays(), graph=far.graph, client=client)
     expected = APGGraph(2.0, tol=1e-6, gamma=0.1, solver="admm").fit(
         near.X, near.Y, graph=near.graph
@@ -51,23 +51,23 @@ def test_label_graph_sees_columns_where_they_are(client):
     far = Problem(offset=3.0)
     parameters = {"lam": 1.0, "gamma_labels": 0.01, "ridge": 2.0, "tol": 1e-6, "solver": "admm"}
     expected = APGGraph(**parameters).fit(far.X, far.Y, label_graph=far.label_graph)
-    found = ClusterAPGGraph(**parameters)
+    found = tagloom_dask.APGGraph(**parameters)
     found.fit(*far.arrays(), label_graph=far.label_graph, client=client)
     assert found.objective_ == pytest.approx(expected.objective_, rel=2e-6)
 
 
 def test_graph_made_on_the_cluster_serves_like_that_in_memory(client, problem):
     descriptors = da.from_array(problem.descriptors, chunks=(50, 5))
-    graph = cluster_graph(descriptors, 4, client=client)
+    graph = tagloom_dask.semantic_graph(descriptors, 4, client=client)
     parameters = {"lam": 1.0, "gamma": 0.1, "tol": 1e-6, "solver": "admm"}
     expected = APGGraph(**parameters).fit(problem.X, problem.Y, graph=problem.graph)
-    found = ClusterAPGGraph(**parameters).fit(*problem.arrays(), graph=graph, client=client)
+    found = tagloom_dask.APGGraph(**parameters).fit(*problem.arrays(), graph=graph, client=client)
     assert found.objective_ == pytest.approx(expected.objective_, rel=2e-6)
 
 
 def test_kept_or_read_again_the_iterates_are_the_same(client, problem):
     first, again = (
-        ClusterAPGGraph(2.0, tol=0.0).fit(
+        tagloom_dask.APGGraph(2.0, tol=0.0).fit(
             *problem.arrays(60),
             client=client,
             keep=keep,
@@ -80,7 +80,7 @@ def test_kept_or_read_again_the_iterates_are_the_same(client, problem):
 
 def test_scores_and_predictions_are_lazy_and_equal_those_in_memory(client, problem):
     X, Y = problem.arrays()
-    found = ClusterAPGGraph(2.0, ridge=1.0, tol=0.1).fit(X, Y, client=client)
+    found = tagloom_dask.APGGraph(2.0, ridge=1.0, tol=0.1).fit(X, Y, client=client)
     local = found.to_local()
     assert isinstance(found.scores(X), da.Array)
     np.testing.assert_allclose(found.scores(X).compute(), local.scores(problem.X), atol=1e-12)
@@ -91,7 +91,7 @@ def test_scores_and_predictions_are_lazy_and_equal_those_in_memory(client, probl
 @pytest.mark.parametrize("method", ["complete", "score"])
 def test_what_would_gather_all_items_is_refused_and_works_in_memory(problem, method):
     local = APGGraph(2.0, ridge=1.0, tol=0.1).fit(problem.X, problem.Y)
-    model = ClusterAPGGraph._deserialized(local._serialized())
+    model = tagloom_dask.APGGraph._deserialized(local._serialized())
     with pytest.raises(InvalidInputError, match="would gather"):
         getattr(model, method)(*problem.arrays())
     expected = getattr(local, method)(problem.X, problem.Y)
@@ -99,16 +99,16 @@ def test_what_would_gather_all_items_is_refused_and_works_in_memory(problem, met
 
 
 def test_saved_model_is_read_in_memory_and_on_the_cluster(client, problem, tmp_path):
-    found = ClusterAPGGraph(2.0, ridge=1.0, tol=0.1).fit(*problem.arrays(), client=client)
+    found = tagloom_dask.APGGraph(2.0, ridge=1.0, tol=0.1).fit(*problem.arrays(), client=client)
     found.save(tmp_path / "model.safetensors")
-    for kind in (APGGraph, ClusterAPGGraph):
+    for kind in (APGGraph, tagloom_dask.APGGraph):
         again = kind.load(tmp_path / "model.safetensors")
         np.testing.assert_array_equal(again.coef_, found.coef_)
 
 
 def test_lam_max_is_that_in_memory(client, problem):
     expected = APGGraph().lam_max(problem.X, problem.Y)
-    found = ClusterAPGGraph().lam_max(*problem.arrays(), client=client)
+    found = tagloom_dask.APGGraph().lam_max(*problem.arrays(), client=client)
     assert found == pytest.approx(expected, rel=1e-10)
 
 
@@ -116,8 +116,8 @@ def test_a_label_that_cannot_be_learned_is_named(client, problem):
     Y = problem.Y.copy()
     Y[:, 4] = np.nan
     with pytest.raises(InvalidInputError, match=r"no known entry.*They are: 4"):
-        ClusterAPGGraph().fit(problem.arrays()[0], da.from_array(Y), client=client)
-    found = ClusterAPGGraph(2.0, ridge=1.0, tol=0.1, on_unlearnable="ignore")
+        tagloom_dask.APGGraph().fit(problem.arrays()[0], da.from_array(Y), client=client)
+    found = tagloom_dask.APGGraph(2.0, ridge=1.0, tol=0.1, on_unlearnable="ignore")
     found.fit(problem.arrays()[0], da.from_array(Y), client=client)
     assert found.learnable_.tolist() == [j != 4 for j in range(9)]
 
@@ -126,7 +126,7 @@ def test_a_wrong_label_is_named_by_its_place_in_the_whole(client, problem):
     Y = problem.Y.copy()
     Y[130, 2] = 7
     with pytest.raises(InvalidInputError, match=r"130"):
-        ClusterAPGGraph().fit(problem.arrays()[0], da.from_array(Y, chunks=50), client=client)
+        tagloom_dask.APGGraph().fit(problem.arrays()[0], da.from_array(Y, chunks=50), client=client)
 
 
 @pytest.mark.parametrize(
@@ -140,11 +140,11 @@ def test_a_wrong_label_is_named_by_its_place_in_the_whole(client, problem):
 )
 def test_what_cannot_be_meant_is_refused(client, problem, change, message):
     with pytest.raises(InvalidInputError, match=message):
-        ClusterAPGGraph().fit(*change(*problem.arrays()), client=client)
+        tagloom_dask.APGGraph().fit(*change(*problem.arrays()), client=client)
 
 
 def test_callback_stops_the_fit_and_passes_are_counted(client, problem):
-    found = ClusterAPGGraph(2.0, tol=0.0)
+    found = tagloom_dask.APGGraph(2.0, tol=0.0)
     found.fit(
         *problem.arrays(),
         client=client,
@@ -160,7 +160,7 @@ def test_an_interrupt_leaves_the_cluster_usable(client, problem):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ClusterAPGGraph(2.0, ridge=1.0, tol=0.1).fit(
+        tagloom_dask.APGGraph(2.0, ridge=1.0, tol=0.1).fit(
             *problem.arrays(), client=client, callback=interrupt
         )
     assert client.submit(sum, [1, 2]).result() == 3
@@ -168,4 +168,4 @@ def test_an_interrupt_leaves_the_cluster_usable(client, problem):
 
 def test_scores_before_fit_are_refused(problem):
     with pytest.raises(NotFittedError):
-        ClusterAPGGraph().scores(problem.arrays()[0])
+        tagloom_dask.APGGraph().scores(problem.arrays()[0])

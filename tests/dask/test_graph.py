@@ -3,8 +3,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tagloom.dask import GraphBlocks, cluster_graph, cluster_neighbors, row_blocks
-from tagloom.dask.objective import congruence
+from tagloom import dask as tagloom_dask
+from tagloom.dask import GraphBlocks, row_blocks
+from tagloom.dask.graph import congruence
 from tagloom.dask.pca import moments_of
 from tagloom.errors import InvalidInputError
 from tagloom.graph import laplacian, semantic_graph
@@ -23,7 +24,7 @@ def rows(rng):
 def test_neighbors_are_those_of_the_search_in_memory(client, rows, metric):
     expected = nearest_neighbors(rows, 5, metric=metric)
     blocks = da.from_array(rows, chunks=((37, 3, 50), 4))
-    found = cluster_neighbors(blocks, 5, metric=metric, client=client)
+    found = tagloom_dask.nearest_neighbors(blocks, 5, metric=metric, client=client)
     np.testing.assert_array_equal(found.indices.compute(), expected.indices)
     np.testing.assert_allclose(found.distances.compute(), expected.distances, atol=1e-12)
 
@@ -33,7 +34,9 @@ def test_neighbors_are_those_of_the_search_in_memory(client, rows, metric):
 def test_graph_is_that_in_memory(client, rows, weight, symmetrize):
     expected = semantic_graph(rows, 4, weight=weight, symmetrize=symmetrize)
     blocks = da.from_array(rows, chunks=((37, 3, 50), 4))
-    found = cluster_graph(blocks, 4, weight=weight, symmetrize=symmetrize, client=client)
+    found = tagloom_dask.semantic_graph(
+        blocks, 4, weight=weight, symmetrize=symmetrize, client=client
+    )
     np.testing.assert_allclose(found.to_matrix().toarray(), expected.toarray(), atol=1e-12)
 
 
@@ -56,4 +59,4 @@ def test_a_graph_in_other_partitions_is_refused(client, rows):
 
 def test_as_many_neighbors_as_rows_are_refused(client, rows):
     with pytest.raises(InvalidInputError, match="from 1 to 89"):
-        cluster_neighbors(da.from_array(rows, chunks=(45, 4)), 90, client=client)
+        tagloom_dask.nearest_neighbors(da.from_array(rows, chunks=(45, 4)), 90, client=client)

@@ -2,12 +2,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cut_problems import Problem
+from dask_problems import Problem
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tagloom.dask import ClusterAPGGraph, ParquetItems, row_blocks, write_parquet
-from tagloom.dask.blocks import array_of, opened
+from tagloom import dask as tagloom_dask
+from tagloom.dask import ParquetItems, row_blocks, write_parquet
+from tagloom.dask.blocks import load_block, to_dask_array
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.models import APGGraph
@@ -33,7 +34,7 @@ def test_fit_is_that_in_memory(client, folder, known, keep):
     problem = Problem()
     expected = APGGraph(**parameters).fit(problem.X, known, graph=problem.graph)
     items = ParquetItems(folder, **LISTS)
-    found = ClusterAPGGraph(**parameters)
+    found = tagloom_dask.APGGraph(**parameters)
     found.fit(items, graph=problem.graph, client=client, keep=keep)
     assert found.objective_ == pytest.approx(expected.objective_, rel=2e-6)
     assert found.classes_.tolist() == NAMES
@@ -47,7 +48,7 @@ def test_many_files_in_one_task_give_the_sums_of_one_task_each(client, tmp_path,
     items = ParquetItems(tmp_path, **LISTS, labels=NAMES)
     stop = {"callback": lambda line, M: line.iteration == 2, "client": client}
     grouped, single = (
-        ClusterAPGGraph(tol=0.0).fit(items, keep=keep, **stop) for keep in (False, True)
+        tagloom_dask.APGGraph(tol=0.0).fit(items, keep=keep, **stop) for keep in (False, True)
     )
     np.testing.assert_allclose(grouped.coef_, single.coef_, rtol=1e-9, atol=1e-12)
 
@@ -62,8 +63,8 @@ def test_columns_of_numbers_and_of_states_are_read(client, tmp_path):
     pq.write_table(pa.table(columns), tmp_path / "all.parquet", row_group_size=70)
     items = ParquetItems(tmp_path, features=[f"x{j}" for j in range(6)], label_columns=NAMES)
     assert row_blocks(items).sizes == (70, 70, 70, 30)
-    np.testing.assert_array_equal(array_of(items).compute(), problem.X)
-    parts = [opened(block) for block in items.label_blocks(tuple(NAMES))]
+    np.testing.assert_array_equal(to_dask_array(items).compute(), problem.X)
+    parts = [load_block(block) for block in items.label_blocks(tuple(NAMES))]
     found = np.vstack([part.to_array() for part in parts])
     np.testing.assert_array_equal(found, problem.Y)
 
@@ -80,18 +81,18 @@ def test_what_is_written_is_read_again(tmp_path_factory, data):
     X = np.arange(2.0 * n).reshape(n, 2).astype(data.draw(st.sampled_from(["f4", "f8"])))
     write_parquet(folder, X, known, rows_per_file=data.draw(st.integers(1, n)))
     items = ParquetItems(folder, **LISTS)
-    read = [opened(block) for block in items.label_blocks(tuple(names))]
+    read = [load_block(block) for block in items.label_blocks(tuple(names))]
     np.testing.assert_array_equal(np.vstack([part.to_array() for part in read]), Y)
     rows = row_blocks(items)
     assert rows.dtype == X.dtype
-    np.testing.assert_array_equal(np.vstack([opened(block) for block in rows.blocks]), X)
+    np.testing.assert_array_equal(np.vstack([load_block(block) for block in rows.blocks]), X)
 
 
 def test_unlisted_labels_are_what_the_owner_says(tmp_path):
     tags = PartialLabels.from_tags([["a"], ["b"]], unlisted="unknown")
     write_parquet(tmp_path, np.ones((2, 1)), tags)
     read = {
-        unlisted: opened(
+        unlisted: load_block(
             ParquetItems(tmp_path, present="present", unlisted=unlisted).label_blocks(("a", "b"))[0]
         ).to_array()
         for unlisted in ("unknown", "absent")
@@ -119,14 +120,14 @@ def test_what_is_wrong_is_named_with_its_file(tmp_path, message, columns):
     pq.write_table(pa.table(columns), tmp_path / "bad.parquet")
     items = ParquetItems(tmp_path, present="present", unlisted="absent")
     with pytest.raises(InvalidInputError, match=rf"bad\.parquet.*{message}"):
-        [opened(b) for b in (*row_blocks(items).blocks, *items.label_blocks(("a",)))]
+        [load_block(b) for b in (*row_blocks(items).blocks, *items.label_blocks(("a",)))]
 
 
 def test_a_file_of_another_width_is_named(tmp_path):
     for name, width in (("a", 2), ("b", 3)):
         pq.write_table(pa.table({"features": [[1.0] * width]}), tmp_path / f"{name}.parquet")
     with pytest.raises(InvalidInputError, match=r"b\.parquet.*expected 2 numbers.*found 3"):
-        [opened(block) for block in row_blocks(ParquetItems(tmp_path)).blocks]
+        [load_block(block) for block in row_blocks(ParquetItems(tmp_path)).blocks]
 
 
 def test_a_damaged_file_is_named(tmp_path):
@@ -141,7 +142,7 @@ def test_errors_in_tasks_reach_the_caller_as_they_are(client, tmp_path):
         tmp_path / "x.parquet",
     )
     with pytest.raises(InvalidInputError, match=r"x\.parquet.*contradict"):
-        ClusterAPGGraph().fit(ParquetItems(tmp_path, **LISTS), client=client)
+        tagloom_dask.APGGraph().fit(ParquetItems(tmp_path, **LISTS), client=client)
 
 
 @pytest.mark.parametrize("missing", ["nowhere", "empty"])

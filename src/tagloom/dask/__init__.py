@@ -1,23 +1,23 @@
-"""Beyond one machine: the same objective on Dask, for rows that no worker holds together."""
+"""The same estimators for data sets that do not fit on one machine, on a Dask cluster."""
 
-from tagloom.dask.apg_graph import ClusterAPGGraph
+from tagloom.dask.apg_graph import APGGraph
 from tagloom.dask.blocks import RowBlocks, row_blocks
-from tagloom.dask.embedding import ClusterEmbedding, cluster_embed
-from tagloom.dask.neighbors import GraphBlocks, NeighborBlocks, cluster_graph, cluster_neighbors
+from tagloom.dask.graph import GraphBlocks, NeighborBlocks, nearest_neighbors, semantic_graph
 from tagloom.dask.parquet import ParquetItems, write_parquet
-from tagloom.dask.pca import ClusterPCA
+from tagloom.dask.pca import PCA
+from tagloom.dask.vision import Embedding, embed
 
 __all__ = [
-    "ClusterAPGGraph",
-    "ClusterEmbedding",
-    "ClusterPCA",
+    "PCA",
+    "APGGraph",
+    "Embedding",
     "GraphBlocks",
     "NeighborBlocks",
     "ParquetItems",
     "RowBlocks",
-    "cluster_embed",
-    "cluster_graph",
-    "cluster_neighbors",
+    "embed",
+    "nearest_neighbors",
     "row_blocks",
+    "semantic_graph",
     "write_parquet",
 ]

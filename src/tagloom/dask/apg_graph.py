@@ -1,91 +1,54 @@
-"""APG-Graph for rows that no machine holds together."""
+"""APG-Graph for data sets that do not fit on one machine."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.dask.blocks import RowBlocks, array_of, client_or_default, constant
+from tagloom import models
+from tagloom.dask.blocks import RowBlocks, constant, get_client, to_dask_array
 from tagloom.dask.objective import (
-    ClusterRows,
-    Lessons,
-    Survey,
+    DataSummary,
+    DistributedRows,
+    TrainingData,
     item_term,
     label_term,
-    read_lessons,
-    surveyed,
+    read_training_data,
+    summarize,
 )
 from tagloom.dask.parquet import ParquetItems
 from tagloom.errors import InvalidInputError
-from tagloom.models import APGGraph
 from tagloom.models.base import check_learnable
 from tagloom.optim import Callback, InstanceLaplacian, MaskedSquaredLoss, Objective, solve
 from tagloom.optim.loss import centre_of
 from tagloom.progress import progress_bar
 from tagloom.validation import check_choice, check_flag
 
-# §§ passes
-# How often the data were gone through, told while it happens.
-
-
-class Passes:
-    """Counts passes over the data, and moves a bar where somebody looks."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self._advance: Callable[[], None] | None = None
-
-    def count(self) -> None:
-        """Note that all partitions were gone through once more."""
-        self.number += 1
-        if self._advance is not None:
-            self._advance()
-
-    @contextmanager
-    def shown(self, at_most: int, show: bool) -> Iterator[None]:
-        """Draw a bar meanwhile; how many passes there will be nobody knows, but not more."""
-        with progress_bar(at_most, "fitting", show=show, unit="passes") as advance:
-            self._advance = advance
-            yield
-        self._advance = None
-
-
-# §§ main apg_graph
-
-
 Array = npt.NDArray[Any]
 
 
-class _Laid(NamedTuple):
-    """The data of a fit, ready to be summed."""
-
-    survey: Survey
-    item_term: InstanceLaplacian | None
-    rows: ClusterRows
-
-
-class ClusterAPGGraph(APGGraph):
+class APGGraph(models.APGGraph):
     """`tagloom.models.APGGraph` on a Dask cluster: the same objective, parameters and attributes.
 
-    `fit` takes dask arrays or `ParquetItems`, whose partitions never gather on one worker. M, of
-    size features x labels, and matrices of size features x features are held where the client is,
-    and so the iterations are made there; every product with the rows is a pass over the partitions,
-    whose sums are added in a tree, with the same partitions always in the same order: whatever the
-    number of workers, results differ by no more than the rounding of their processors.
+    `fit` takes dask arrays or `ParquetItems`, whose partitions are never gathered on one worker.
+    The solver runs on the client, which holds M (features x labels) and matrices of size
+    features x features. Every product with the rows is a pass over the partitions, whose sums are
+    added in a tree in a fixed order: results do not depend on the number of workers, but for
+    rounding differences between their processors.
 
-    `scores`, `decision_function` and `predict` of a dask array or of `ParquetItems` are dask arrays
-    that are computed when they are asked for; of rows in memory they are what `APGGraph` gives.
-    `save` writes the file that `APGGraph` writes.
+    `scores`, `decision_function` and `predict` of a dask array or of `ParquetItems` return lazy
+    dask arrays; for rows in memory they return what the learner in memory does. `save` writes the
+    same file.
 
     Attributes
     ----------
     n_passes_ : int
-        How often the rows were gone through.
+        Number of passes over the rows.
     """
 
     n_passes_: int
@@ -102,7 +65,7 @@ class ClusterAPGGraph(APGGraph):
         keep: str | bool = "auto",
         show_progress: bool = False,
     ) -> Self:
-        """Learn M from what is known.
+        """Learn M from the known labels.
 
         Parameters
         ----------
@@ -115,22 +78,22 @@ class ClusterAPGGraph(APGGraph):
         label_graph : square matrix over the labels, dense or sparse, optional
             Required where gamma_labels > 0.
         callback : callable, optional
-            Called as callback(iteration, M) after every iteration; a true answer stops the fit.
+            Called as callback(iteration, M) after every iteration; a true result stops the fit.
         client : distributed.Client, optional
-            By default the client that was made last.
+            By default the client that was created last.
         keep : "auto" or bool, default="auto"
             Whether partitions stay in the memory of the workers. If not, every pass reads them
             again, and a worker holds one at a time for each of its threads. "auto" keeps them where
-            they fill no more than 40% of the workers' memory.
+            they fill at most 40% of the workers' memory.
         show_progress : bool, default=False
-            Draw a bar of the passes over the data.
+            Show a progress bar over the passes.
         """
         self._check_parameters()
         start = getattr(self, "coef_", None) if self.warm_start else None
-        client = client_or_default(client)
-        passes = Passes()
+        client = get_client(client)
+        passes = PassCounter()
         with passes.shown(self.max_iter, show_progress):
-            objective = self._objective_on(X, Y, graph, label_graph, client, keep, passes)
+            objective = self._distributed_objective(X, Y, graph, label_graph, client, keep, passes)
             if start is not None and start.shape != objective.shape:
                 start = None
             solution = solve(
@@ -148,43 +111,43 @@ class ClusterAPGGraph(APGGraph):
     def lam_max(self, X: Any, Y: Any = None, *, client: Any = None) -> float:
         """Return the smallest lam at which M is 0, in two passes over the rows."""
         check_flag("The 'fit_intercept' parameter of APGGraph", self.fit_intercept)
-        unpenalised = ClusterAPGGraph(fit_intercept=self.fit_intercept, on_unlearnable="ignore")
-        where = (client_or_default(client), False, Passes())
-        return unpenalised._objective_on(X, Y, None, None, *where).lam_max()
+        unpenalised = APGGraph(fit_intercept=self.fit_intercept, on_unlearnable="ignore")
+        where = (get_client(client), False, PassCounter())
+        return unpenalised._distributed_objective(X, Y, None, None, *where).lam_max()
 
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
-        """Refuse: a search fits many models, which a sample in memory does as well."""
+        """Refuse: a search fits many models, for which a sample in memory serves as well."""
         raise InvalidInputError(
-            "Parameters are not sought on a cluster. Choose them on a sample of the items in "
-            "memory, with tagloom.models.APGGraph and tune; lam, gamma and ridge weigh against "
-            "sums over the items, so multiply lam and ridge by (all items) / (items of the sample)."
+            "Parameters are not tuned on a cluster. Choose them on a sample of the items in "
+            "memory, with tagloom.models.APGGraph and tune. The penalties are weighed against a "
+            "sum over the items: multiply lam and ridge by (all items) / (items of the sample)."
         )
 
     def complete(self, X: Any, Y: Any, *, fill: str = "labels") -> Any:
-        """Fill in what is unknown of items in memory; a table of all items would gather them."""
+        """Fill in the unknown labels of items in memory; all items would have to be gathered."""
         _refuse_to_gather(X, "complete")
         return super().complete(X, Y, fill=fill)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean average precision on items in memory, to rank all would gather them."""
+        """Return the mean average precision on items in memory; all would have to be gathered."""
         _refuse_to_gather(X, "score")
         return super().score(X, y, sample_weight)
 
-    def to_local(self) -> APGGraph:
-        """Return the fitted model as an `APGGraph`."""
-        return APGGraph._deserialized(self._serialized())
+    def to_local(self) -> models.APGGraph:
+        """Return the fitted model as a learner in memory."""
+        return models.APGGraph._deserialized(self._serialized())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model as an `APGGraph`, whole or not at all."""
+        """Write the fitted model as the learner in memory does, atomically."""
         check_is_fitted(self)
         self.to_local().save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` or `APGGraph` wrote."""
-        return cls._deserialized(APGGraph.load(path)._serialized())
+        """Read a model that `save` wrote, here or of the learner in memory."""
+        return cls._deserialized(models.APGGraph.load(path)._serialized())
 
-    def _objective_on(
+    def _distributed_objective(
         self,
         X: Any,
         Y: Any,
@@ -192,54 +155,52 @@ class ClusterAPGGraph(APGGraph):
         label_graph: Any,
         client: Any,
         keep: str | bool,
-        passes: Passes,
+        passes: "PassCounter",
     ) -> Objective:
-        """Lay out the data and join the terms whose weight is not 0."""
-        laid = self._laid_out(X, Y, graph, client, keep, passes)
-        # Rows are moved before they are summed: only the survey has seen how large they were.
-        sums = replace(laid.rows.sums(), largest=laid.survey.largest)
-        loss = MaskedSquaredLoss(laid.rows, fit_intercept=self.fit_intercept, sums=sums)
-        weights = label_term(
-            self.gamma_labels, label_graph, sums, laid.rows.centre, laid.rows.dtype
-        )
-        terms = [term for term in (laid.item_term, weights) if term is not None]
+        """Prepare the data and join the terms whose weight is not 0."""
+        rows, summary, item_penalty = self._prepare(X, Y, graph, client, keep, passes)
+        # Rows are centred before they are summed: only the summary knows how large they were.
+        sums = replace(rows.sums(), largest=summary.largest)
+        loss = MaskedSquaredLoss(rows, fit_intercept=self.fit_intercept, sums=sums)
+        label_penalty = label_term(self.gamma_labels, label_graph, sums, rows.centre, rows.dtype)
+        terms = [term for term in (item_penalty, label_penalty) if term is not None]
         return Objective(loss, self.lam, ridge=self.ridge, terms=terms)
 
-    def _laid_out(
-        self, X: Any, Y: Any, graph: Any, client: Any, keep: str | bool, passes: Passes
-    ) -> "_Laid":
-        """Read and check the data, and make of them what the passes need.
+    def _prepare(
+        self, X: Any, Y: Any, graph: Any, client: Any, keep: str | bool, passes: "PassCounter"
+    ) -> tuple[DistributedRows, DataSummary, InstanceLaplacian | None]:
+        """Read and check the data, and return what the passes need.
 
-        Nothing but that is held on to: where partitions are kept, those that were read can go as
-        soon as they are moved to their centre.
+        Nothing else stays referenced: where partitions are kept, the workers can drop those that
+        were read as soon as they are centred.
         """
         if not isinstance(keep, bool):
             check_choice("keep", keep, ("auto",))
-        lessons = read_lessons(X, Y, client)
-        stays = lessons.fit_in(client) if keep == "auto" else bool(keep)
-        lessons = lessons.kept(client) if stays else lessons
-        survey = surveyed(lessons, client)
+        data = read_training_data(X, Y, client)
+        kept = data.fits_in_memory(client) if keep == "auto" else bool(keep)
+        data = data.persisted(client) if kept else data
+        summary = summarize(data, client)
         passes.count()
-        self._note(lessons, survey)
-        mean = survey.total / survey.n_items
-        term = item_term(self.gamma, lessons, graph, mean, client)
+        self._check_data(data, summary)
+        mean = summary.total / summary.n_items
+        term = item_term(self.gamma, data, graph, mean, client)
         centre = None
         if self.fit_intercept:
-            centre = centre_of(survey.n_items, survey.total, survey.squares)
-        rows = ClusterRows(lessons, centre, client, keep=stays, on_pass=passes.count)
-        return _Laid(survey, term, rows)
+            centre = centre_of(summary.n_items, summary.total, summary.squares)
+        rows = DistributedRows(data, centre, client, keep=kept, on_pass=passes.count)
+        return rows, summary, term
 
-    def _note(self, lessons: Lessons, survey: Survey) -> None:
-        """Note what was seen, and refuse what teaches nothing."""
-        if not (survey.present.any() or survey.absent.any()):
+    def _check_data(self, data: TrainingData, summary: DataSummary) -> None:
+        """Set the attributes that describe the data; refuse data that nothing is known of."""
+        if not (summary.present.any() or summary.absent.any()):
             raise InvalidInputError(
-                f"Y is all unknown: none of its {survey.n_items} x {len(lessons.labels)} entries "
+                f"Y is all unknown: none of its {summary.n_items} x {len(data.labels)} entries "
                 "is 0 or 1. There is nothing to learn from."
             )
-        self.learnable_ = check_learnable(survey.in_two_rows(lessons.labels), self.on_unlearnable)
-        self.classes_ = np.asarray(lessons.labels)
+        self.learnable_ = check_learnable(summary.in_two_rows(data.labels), self.on_unlearnable)
+        self.classes_ = np.asarray(data.labels)
         self._one_dimensional_ = False
-        self.n_features_in_ = lessons.rows.width
+        self.n_features_in_ = data.rows.width
 
     def _scores(self, X: Any) -> Any:
         if not hasattr(X, "dask"):
@@ -247,13 +208,13 @@ class ClusterAPGGraph(APGGraph):
         model = constant((self.coef_, self.intercept_))
         dtype = np.result_type(X.dtype, self.coef_.dtype)
         chunks = (X.chunks[0], (len(self.classes_),))
-        return X.map_blocks(_scored, model=model, dtype=dtype, chunks=chunks)
+        return X.map_blocks(_linear_scores, model=model, dtype=dtype, chunks=chunks)
 
     def _checked_rows(self, X: Any) -> Any:
         if not _is_on_cluster(X):
             return super()._checked_rows(X)
         check_is_fitted(self)
-        table = array_of(X)
+        table = to_dask_array(X)
         if table.shape[1] != self.n_features_in_:
             raise InvalidInputError(
                 f"X has {table.shape[1]} features, but {type(self).__name__} was fitted with "
@@ -274,7 +235,29 @@ def _refuse_to_gather(X: Any, method: str) -> None:
         )
 
 
-def _scored(block: Array, model: tuple[Array, Array]) -> Array:
+def _linear_scores(block: Array, model: tuple[Array, Array]) -> Array:
     M, b = model
     table: Array = block @ M + b
     return table
+
+
+class PassCounter:
+    """Counts passes over the data, with a progress bar on request."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._advance: Callable[[], None] | None = None
+
+    def count(self) -> None:
+        """Count one more pass over all partitions."""
+        self.number += 1
+        if self._advance is not None:
+            self._advance()
+
+    @contextmanager
+    def shown(self, at_most: int, show: bool) -> Iterator[None]:
+        """Show a bar meanwhile; its end is the largest possible number of passes."""
+        with progress_bar(at_most, "fitting", show=show, unit="passes") as advance:
+            self._advance = advance
+            yield
+        self._advance = None

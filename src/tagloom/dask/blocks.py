@@ -1,9 +1,9 @@
-"""A table cut into blocks of rows, each of which a task opens where it runs."""
+"""Blocks of rows on a cluster: how they are described, loaded, computed and summed."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from operator import add
 from typing import Any
 
@@ -13,171 +13,23 @@ import numpy.typing as npt
 from tagloom.errors import InvalidInputError, import_extra
 from tagloom.progress import progress_bar
 
-# §§ running
-# Tasks on a cluster: who runs them, in which order sums are taken, what a lost worker costs.
-
-
-# So many sums are added by one task: a tree of this width over a thousand partitions has four
-# levels.
-TREE_WIDTH = 8
-_SIZE_TO_WARN_OF = "distributed.admin.large-graph-warning-threshold"
-
-
-def client_or_default(client: Any = None) -> Any:
-    """Return the client that was given, or the one that was made last and is still open."""
-    distributed = part_of_dask("distributed")
-    if client is not None:
-        return client
-    try:
-        return distributed.default_client()
-    except ValueError:
-        raise InvalidInputError(
-            "There is no Dask client to run on. Start one, client = distributed.Client(...) with "
-            "the address of a scheduler or without one for this machine, or pass client=."
-        ) from None
-
-
-def task(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return a task that calls a function with these arguments, other tasks among them."""
-    return part_of_dask("dask").delayed(function)(*arguments)
-
-
-def constant(value: Any) -> Any:
-    """Return a task that gives a value, which is sent along once however many tasks need it."""
-    return part_of_dask("dask").delayed(value, traverse=False)
-
-
-def dask_array() -> Any:
-    """Return the module dask.array."""
-    return part_of_dask("dask.array")
-
-
-def part_of_dask(name: str) -> Any:
-    """Return a module of dask or distributed, or say which extra brings it."""
-    return import_extra(name, purpose="Working on a cluster", extra="dask")
-
-
-def tree_sum(terms: Sequence[Any]) -> Any:
-    """Return a task that adds the terms, always in the same order, a few at a time.
-
-    The order depends on the number of terms alone: of the same terms the sum has the same bits,
-    whoever computes them and whenever.
-    """
-    if not terms:
-        raise InvalidInputError("There are no rows: every partition is empty.")
-    level = list(terms)
-    while len(level) > 1:
-        starts = range(0, len(level), TREE_WIDTH)
-        level = [task(added, level[start : start + TREE_WIDTH]) for start in starts]
-    return level[0]
-
-
-def added(terms: Iterable[Any]) -> Any:
-    """Return the sum of terms that know `+`, from the first to the last."""
-    return reduce(add, terms)
-
-
-def kept(client: Any, tasks: Sequence[Any]) -> list[Any]:
-    """Compute the tasks and leave what they give on the workers; what is lost is made again.
-
-    No task is tied to a worker: tied to one that is lost, it would wait for it for ever.
-    """
-    return list(client.persist(list(tasks)))
-
-
-def computed(client: Any, wanted: Any) -> Any:
-    """Return the result of a task; whatever a lost worker held is made again."""
-    # What a pass sends to all workers is a task like others, and no value that was sent out
-    # beforehand: such a value is lost with the worker that holds it. Dask warns of the size.
-    with part_of_dask("dask").config.set({_SIZE_TO_WARN_OF: "1 PiB"}):
-        future = client.compute(wanted)
-    with _taken_back_if_broken(client, [future]):
-        return future.result()
-
-
-def all_computed(
-    client: Any, tasks: Sequence[Any], description: str, *, show_progress: bool, unit: str
-) -> list[Any]:
-    """Return the results of tasks that are small, while a bar shows how many are done."""
-    futures = client.compute(list(tasks))
-    _wait(client, futures, progress_bar(len(futures), description, show=show_progress, unit=unit))
-    return list(client.gather(futures))
-
-
-def shown_while_kept(
-    client: Any, tasks: Sequence[Any], description: str, *, show_progress: bool, unit: str
-) -> list[Any]:
-    """Do as `kept` does, and wait until all is there while a bar shows how much is."""
-    placed = kept(client, tasks)
-    futures = part_of_dask("distributed").futures_of(placed)
-    _wait(client, futures, progress_bar(len(futures), description, show=show_progress, unit=unit))
-    return placed
-
-
-def _wait(client: Any, futures: list[Any], bar: AbstractContextManager[Callable[[], None]]) -> None:
-    """Move the bar as futures end, and raise what the first that fails has raised."""
-    with _taken_back_if_broken(client, futures), bar as advance:
-        for future in part_of_dask("distributed").as_completed(futures):
-            if future.status != "finished":
-                future.result()
-            advance()
-
-
-def memory_of(client: Any) -> int | None:
-    """Return the memory that all workers may use together; None where one has no limit."""
-    limits: list[int] = client.run_on_scheduler(_memory_limits)
-    return sum(limits) if limits and all(limits) else None
-
-
-def _memory_limits(dask_scheduler: Any = None) -> list[int]:
-    return [worker.memory_limit for worker in dask_scheduler.workers.values()]
-
-
-@contextmanager
-def _taken_back_if_broken(client: Any, futures: list[Any]) -> Iterator[None]:
-    """Leave no work behind on the cluster where an error or an interrupt ends the wait for it."""
-    try:
-        yield
-    except BaseException:
-        client.cancel(futures)
-        raise
-
-
-# §§ main blocks
-
-
 Array = npt.NDArray[Any]
 
-
-class Lazy:
-    """A block that is read inside the task that needs it, and forgotten with it.
-
-    A block that is a task of its own stays in a worker's memory until nobody needs it any more;
-    where all blocks do not fit in the memory of the workers, such a block is read again instead.
-    """
-
-    def __init__(self, read: Callable[..., Any], *arguments: Any) -> None:
-        self._read = read
-        self._arguments = arguments
-
-    def __call__(self) -> Any:
-        """Read the block."""
-        return self._read(*self._arguments)
-
-
-def opened(block: Any) -> Any:
-    """Return what a block holds; to be called inside of tasks."""
-    return block() if isinstance(block, Lazy) else block
+# Sums added by one task: a tree of this width over a thousand partitions has four levels.
+TREE_WIDTH = 8
+_LARGE_GRAPH_WARNING = "distributed.admin.large-graph-warning-threshold"
+# How deep arrays are looked for in an object, to measure it.
+_MAX_DEPTH = 6
 
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
-    """Consecutive rows, block by block.
+    """Consecutive rows of a table, block by block.
 
     Attributes
     ----------
     blocks : tuple
-        Tasks or `Lazy` blocks, none of them without rows.
+        Tasks or `LazyBlock`s, none of them empty.
     sizes : tuple of int
         Numbers of rows.
     width : int
@@ -207,8 +59,29 @@ class RowBlocks:
         return tuple(int(start) for start in np.cumsum((0, *self.sizes[:-1])))
 
 
+class LazyBlock:
+    """A block that each task loads for itself and forgets when it ends.
+
+    A block that is a task of its own stays in a worker's memory until no task needs it any more.
+    Where the blocks do not all fit in the memory of the workers, they are loaded again instead.
+    """
+
+    def __init__(self, read: Callable[..., Any], *arguments: Any) -> None:
+        self._read = read
+        self._arguments = arguments
+
+    def __call__(self) -> Any:
+        """Load the block."""
+        return self._read(*self._arguments)
+
+
+def load_block(block: Any) -> Any:
+    """Return the contents of a block; to be called inside of tasks."""
+    return block() if isinstance(block, LazyBlock) else block
+
+
 def row_blocks(X: Any, name: str = "X") -> RowBlocks:
-    """Read rows of numbers: a dask array, `ParquetItems`, or `RowBlocks` as they are."""
+    """Return the blocks of a dask array, of `ParquetItems`, or `RowBlocks` as they are."""
     if isinstance(X, RowBlocks):
         return X
     if hasattr(X, "feature_blocks"):
@@ -217,34 +90,34 @@ def row_blocks(X: Any, name: str = "X") -> RowBlocks:
     return _array_blocks(X, name)
 
 
-def array_of(X: Any, name: str = "X") -> Any:
-    """Return rows of numbers as a dask array, one chunk a block; nothing is read yet."""
-    da = dask_array()
+def to_dask_array(X: Any, name: str = "X") -> Any:
+    """Return rows as a dask array with one chunk for each block; nothing is loaded yet."""
+    da = import_dask("dask.array")
     rows = row_blocks(X, name)
     parts = [
-        da.from_delayed(task(opened, block), (size, rows.width), rows.dtype)
+        da.from_delayed(task(load_block, block), (size, rows.width), rows.dtype)
         for block, size in zip(rows.blocks, rows.sizes, strict=True)
     ]
     return da.concatenate(parts)
 
 
 def _array_blocks(X: Any, name: str) -> RowBlocks:
-    table = checked_array(X, name)
+    table = check_dask_array(X, name)
     dtype = table.dtype if table.dtype in (np.float32, np.float64) else np.dtype(np.float64)
     sizes = table.chunks[0]
     chunks = table.to_delayed().ravel()
     starts = np.cumsum((0, *sizes[:-1]))
     blocks = tuple(
-        task(checked_rows, chunk, dtype, name, int(start))
+        task(_finite_rows, chunk, dtype, name, int(start))
         for chunk, size, start in zip(chunks, sizes, starts, strict=True)
         if size
     )
     return RowBlocks(blocks, tuple(int(size) for size in sizes if size), table.shape[1], dtype)
 
 
-def checked_array(X: Any, name: str) -> Any:
-    """Return a dask array of two dimensions whose chunks are whole rows of known number."""
-    da = dask_array()
+def check_dask_array(X: Any, name: str) -> Any:
+    """Return a dask array of two dimensions, in chunks of whole rows of known number."""
+    da = import_dask("dask.array")
 
     if not isinstance(X, da.Array):
         raise InvalidInputError(
@@ -262,8 +135,7 @@ def checked_array(X: Any, name: str) -> Any:
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
-def checked_rows(rows: Any, dtype: np.dtype[Any], name: str, start: int) -> Array:
-    """Return a block as an array of that type, or say which row is not made of numbers."""
+def _finite_rows(rows: Any, dtype: np.dtype[Any], name: str, start: int) -> Array:
     table: Array = np.ascontiguousarray(rows, dtype=dtype)
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
@@ -272,3 +144,160 @@ def checked_rows(rows: Any, dtype: np.dtype[Any], name: str, start: int) -> Arra
             f"column {column}."
         )
     return table
+
+
+def import_dask(name: str) -> Any:
+    """Import a module of dask or distributed, or say which extra provides it."""
+    return import_extra(name, purpose="Working on a cluster", extra="dask")
+
+
+def get_client(client: Any = None) -> Any:
+    """Return the given client, or the one that was created last and is still open."""
+    distributed = import_dask("distributed")
+    if client is not None:
+        return client
+    try:
+        return distributed.default_client()
+    except ValueError:
+        raise InvalidInputError(
+            "There is no Dask client to run on. Start one, client = distributed.Client(...) with "
+            "the address of a scheduler or without one for this machine, or pass client=."
+        ) from None
+
+
+def total_memory(client: Any) -> int | None:
+    """Return the memory limit of all workers together; None where one has no limit."""
+    limits: list[int] = client.run_on_scheduler(_memory_limits)
+    return sum(limits) if limits and all(limits) else None
+
+
+def _memory_limits(dask_scheduler: Any = None) -> list[int]:
+    return [worker.memory_limit for worker in dask_scheduler.workers.values()]
+
+
+def task(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return a task that calls a function with these arguments, other tasks among them."""
+    return import_dask("dask").delayed(function)(*arguments)
+
+
+def constant(value: Any) -> Any:
+    """Return a task for a value, which is sent once however many tasks need it."""
+    return import_dask("dask").delayed(value, traverse=False)
+
+
+def tree_sum(terms: Sequence[Any]) -> Any:
+    """Return a task that adds the terms in a tree, always in the same order.
+
+    The order depends on the number of terms alone, so the sum has the same bits whichever worker
+    computes it and whenever.
+    """
+    if not terms:
+        raise InvalidInputError("There are no rows: every partition is empty.")
+    level = list(terms)
+    while len(level) > 1:
+        starts = range(0, len(level), TREE_WIDTH)
+        level = [task(add_all, level[start : start + TREE_WIDTH]) for start in starts]
+    return level[0]
+
+
+def add_all(terms: Iterable[Any]) -> Any:
+    """Return the sum of terms, from the first to the last."""
+    return reduce(add, terms)
+
+
+def compute(client: Any, wanted: Any) -> Any:
+    """Return the result of a task; what a lost worker held is recomputed."""
+    # M is sent to the workers as a task like others: a value scattered beforehand would be lost
+    # with the worker that holds it. Dask warns of large tasks.
+    with import_dask("dask").config.set({_LARGE_GRAPH_WARNING: "1 PiB"}):
+        future = client.compute(wanted)
+    with _cancel_on_error(client, [future]):
+        return future.result()
+
+
+def compute_all(
+    client: Any, tasks: Sequence[Any], description: str, *, show_progress: bool, unit: str
+) -> list[Any]:
+    """Return the small results of tasks, with a progress bar."""
+    futures = client.compute(list(tasks))
+    _wait(client, futures, progress_bar(len(futures), description, show=show_progress, unit=unit))
+    return list(client.gather(futures))
+
+
+def persist(client: Any, tasks: Sequence[Any]) -> list[Any]:
+    """Compute the tasks and keep the results on the workers; lost results are recomputed.
+
+    No task is tied to a worker: it would wait for ever if that worker was lost.
+    """
+    return list(client.persist(list(tasks)))
+
+
+def persist_and_wait(
+    client: Any, tasks: Sequence[Any], description: str, *, show_progress: bool, unit: str
+) -> list[Any]:
+    """Do what `persist` does and wait for the results, with a progress bar."""
+    persisted = persist(client, tasks)
+    futures = import_dask("distributed").futures_of(persisted)
+    _wait(client, futures, progress_bar(len(futures), description, show=show_progress, unit=unit))
+    return persisted
+
+
+def _wait(client: Any, futures: list[Any], bar: AbstractContextManager[Callable[[], None]]) -> None:
+    """Advance the bar as futures finish; raise the error of the first that fails."""
+    with _cancel_on_error(client, futures), bar as advance:
+        for future in import_dask("distributed").as_completed(futures):
+            if future.status != "finished":
+                future.result()
+            advance()
+
+
+@contextmanager
+def _cancel_on_error(client: Any, futures: list[Any]) -> Iterator[None]:
+    """Leave no tasks running on the cluster where an error or an interrupt ends the wait."""
+    try:
+        yield
+    except BaseException:
+        client.cancel(futures)
+        raise
+
+
+@cache
+def register_sizes(*classes: type) -> None:
+    """Tell Dask, in this process, how to measure objects of these classes.
+
+    Dask takes an object of an unknown class for a few bytes: it would send partitions around as if
+    that cost nothing, and never consider a worker full.
+    """
+    sizeof = import_dask("dask.sizeof").sizeof
+    for kind in classes:
+        sizeof.register(kind)(bytes_held)
+
+
+def bytes_held(thing: object) -> int:
+    """Return the bytes of all arrays that an object holds, each counted once.
+
+    >>> from tagloom.labels import PartialLabels
+    >>> bytes_held(PartialLabels.from_array(np.ones((10, 3)))) >= 10 * 3
+    True
+    """
+    arrays = {id(array): array.nbytes for array in _arrays_in(thing, _MAX_DEPTH)}
+    return 64 + sum(arrays.values())
+
+
+def _arrays_in(thing: object, depth: int) -> Iterator[Array]:
+    if isinstance(thing, np.ndarray):
+        yield thing
+    elif depth:
+        for part in _parts_of(thing):
+            yield from _arrays_in(part, depth - 1)
+
+
+def _parts_of(thing: object) -> list[object]:
+    """Return the attributes or elements of an object that may hold arrays."""
+    if isinstance(thing, list | tuple):
+        return [] if thing and isinstance(thing[0], str | int) else list(thing)
+    if not type(thing).__module__.startswith("tagloom"):
+        return []
+    slots = [slot for kind in type(thing).__mro__ for slot in getattr(kind, "__slots__", ())]
+    held = [getattr(thing, slot) for slot in slots if hasattr(thing, slot)]
+    return held + list(getattr(thing, "__dict__", {}).values())

@@ -1,4 +1,4 @@
-"""A folder of parquet files as features and labels, a task for each row group."""
+"""Features and labels in folders of parquet files, one task for each row group."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,22 +11,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.dask.blocks import Lazy, RowBlocks, computed, task, tree_sum
+from tagloom.dask.blocks import LazyBlock, RowBlocks, compute, task, tree_sum
 from tagloom.errors import InvalidInputError
 from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.validation import check_integer, check_same_items
 
-# §§ parquet_reading
-# Row groups of parquet files as features and labels; what is wrong is named with its place.
-
-
 Array = npt.NDArray[Any]
+
+_NO_LAYOUT = (
+    "ParquetItems does not say where the labels are. Name the column of lists with present=, or "
+    "the columns of true, false and null with label_columns=."
+)
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Where some rows lie: a file, and which of its row groups."""
+    """A row group of a parquet file."""
 
     path: str
     number: int
@@ -37,7 +38,7 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class LabelLayout:
-    """Which columns tell of labels: lists of names, or a column for each label."""
+    """Which columns hold the labels: lists of names, or a column for each label."""
 
     present: str | None = None
     absent: str | None = None
@@ -45,9 +46,288 @@ class LabelLayout:
     unlisted_weight: float = 0.0
 
 
+class ParquetItems:
+    """Items in a folder of parquet files that every worker can read, one task for each row group.
+
+    The client reads only the footers of the files. Files are sorted by name.
+
+    Parameters
+    ----------
+    folder : path
+        Its files that end in ``.parquet`` are read, but for names that begin with ``.`` or ``_``.
+    features : str or sequence of str, default="features"
+        A column of lists of numbers, all of one length, or several columns of numbers.
+    present, absent : str, optional
+        Columns of lists of names (list<string>): labels that an item has, and labels that it is
+        known not to have.
+    unlisted : {"unknown", "absent"} or float in (0, 1], optional
+        The meaning of a label that neither column lists, see `PartialLabels.from_tags`. Required
+        with `present`.
+    label_columns : sequence of str, optional
+        Instead of lists: a column of true, false and null (unknown) for each label.
+    labels : sequence of str, optional
+        All labels in order. By default the names that occur, sorted, which costs a pass over the
+        columns of lists.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        features: str | Sequence[str] = "features",
+        present: str | None = None,
+        absent: str | None = None,
+        unlisted: str | float | None = None,
+        label_columns: Sequence[str] = (),
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        self.features = features if isinstance(features, str) else tuple(features)
+        self._layout = _check_layout(present, absent, tuple(label_columns), unlisted)
+        given = tuple(label_columns) or labels
+        self._labels = None if given is None else tuple(given)
+
+    @cached_property
+    def groups(self) -> tuple[tuple[RowGroup, int], ...]:
+        """All row groups that are not empty, with their numbers of rows."""
+        import pyarrow.parquet as pq
+
+        groups = []
+        for path in _files_in(self.folder):
+            with _readable_errors(path):
+                footer = pq.read_metadata(path)
+            sizes = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
+            groups += [(RowGroup(path, number), size) for number, size in enumerate(sizes) if size]
+        if not groups:
+            raise InvalidInputError(f"The parquet files in {self.folder} have no rows.")
+        return tuple(groups)
+
+    def feature_blocks(self) -> RowBlocks:
+        """Return the blocks of the features; a task reads its block when it runs."""
+        width, dtype = self._first
+        blocks = tuple(
+            LazyBlock(_read_features, group, self.features, width, dtype)
+            for group, _ in self.groups
+        )
+        return RowBlocks(blocks, tuple(size for _, size in self.groups), width, dtype)
+
+    def label_blocks(self, labels: tuple[str, ...]) -> tuple[Any, ...]:
+        """Return the blocks of the labels, as `PartialLabels`."""
+        if not (self._layout.present or self._layout.columns):
+            raise InvalidInputError(_NO_LAYOUT)
+        return tuple(
+            LazyBlock(_read_labels, group, self._layout, labels) for group, _ in self.groups
+        )
+
+    def labels(self, client: Any) -> tuple[str, ...]:
+        """Return the labels in order; the workers collect names that were not given."""
+        if self._labels is not None:
+            return self._labels
+        columns = [name for name in (self._layout.present, self._layout.absent) if name]
+        if not columns:
+            raise InvalidInputError(_NO_LAYOUT)
+        terms = [task(_Names.of, group, columns) for group, _ in self.groups]
+        found: _Names = compute(client, tree_sum(terms))
+        return tuple(sorted(found.names))
+
+    @cached_property
+    def _first(self) -> tuple[int, np.dtype[Any]]:
+        """Number and type of the features in the first file."""
+        group, _ = self.groups[0]
+        if isinstance(self.features, tuple):
+            return len(self.features), _type_of(group, list(self.features))
+        kind = _schema(group.path)
+        if self.features not in kind.names:
+            _read_columns(group, [self.features])
+        column = kind.field(self.features).type
+        size = getattr(column, "list_size", None)
+        if size is None:
+            size = _length_of_first(group, self.features)
+        return int(size), _single_or_double(getattr(column, "value_type", column))
+
+
+class _Names:
+    """Names of labels; `+` unites them."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+
+    @classmethod
+    def of(cls, group: RowGroup, columns: list[str]) -> "_Names":
+        return cls(_names_in(group, columns))
+
+    def __add__(self, other: "_Names") -> "_Names":
+        return _Names(self.names | other.names)
+
+
+def _check_layout(
+    present: str | None, absent: str | None, columns: tuple[str, ...], unlisted: Any
+) -> LabelLayout:
+    if columns and (present or absent):
+        raise InvalidInputError(
+            "Labels are either lists (present=, absent=) or columns of their own (label_columns=)."
+        )
+    if not present:
+        if absent:
+            raise InvalidInputError("absent= lists what items lack; name present= as well.")
+        return LabelLayout(columns=columns)
+    # Reading an empty list validates `unlisted` and gives its weight.
+    weight = PartialLabels.from_tags([[]], unlisted=unlisted, labels=["any"]).unlisted_weight
+    return LabelLayout(present, absent, (), weight)
+
+
+def _files_in(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        state = "is not a folder" if folder.exists() else "does not exist"
+        raise InvalidInputError(f"{folder} {state}. Expected a folder of parquet files.")
+    files = sorted(path for path in folder.glob("*.parquet") if path.name[0] not in "._")
+    if not files:
+        raise InvalidInputError(f"There is no file in {folder} that ends in .parquet.")
+    return [str(path) for path in files]
+
+
+def _schema(path: str) -> Any:
+    import pyarrow.parquet as pq
+
+    with _readable_errors(path):
+        return pq.read_schema(path)
+
+
+def _type_of(group: RowGroup, names: list[str]) -> np.dtype[Any]:
+    schema = _schema(group.path)
+    if any(name not in schema.names for name in names):
+        _read_columns(group, names)
+    kinds = [_single_or_double(schema.field(name).type) for name in names]
+    return np.dtype(np.result_type(*kinds))
+
+
+def _length_of_first(group: RowGroup, name: str) -> int:
+    """Return how many numbers the first list of a column holds."""
+    column = _read_columns(group, [name]).column(name)
+    first = column[0].as_py()
+    return len(first) if isinstance(first, list) else 0
+
+
+def _single_or_double(kind: Any) -> np.dtype[Any]:
+    import pyarrow as pa
+
+    single = pa.types.is_float32(kind) or pa.types.is_float16(kind)
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def write_parquet(
+    folder: str | os.PathLike[str],
+    X: npt.ArrayLike,
+    Y: Any,
+    *,
+    items: Sequence[str] | None = None,
+    rows_per_file: int = 65536,
+) -> list[Path]:
+    """Write features and labels as files that `ParquetItems` reads, each atomically.
+
+    The columns are ``features`` (fixed-size list of float32 or float64), ``present`` and ``absent``
+    (lists of names) and, if items have names, ``item``. The meaning of unlisted labels is not
+    written: pass it to `ParquetItems`.
+
+    Parameters
+    ----------
+    folder : path
+        Created if needed; it must not contain parquet files.
+    X : array of shape (n_items, n_features)
+    Y : PartialLabels, DataFrame or array of 1, 0 and NaN
+        Labels are written by name, or by number where they have no names.
+    items : sequence of str, optional
+    rows_per_file : int, default=65536
+        Each file is one row group, the unit of work of a task.
+
+    Returns
+    -------
+    list of Path
+    """
+    check_integer("rows_per_file", rows_per_file, at_least=1)
+    rows, known = np.asarray(X), as_partial_labels(Y)
+    check_same_items(len(rows), known.n_items)
+    _refuse_what_lists_cannot_express(known)
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    if any(target.glob("*.parquet")):
+        raise InvalidInputError(f"{target} holds parquet files already. Choose an empty folder.")
+    names = np.array([str(label) for label in known.labels], dtype=object)
+    paths = []
+    for number, start in enumerate(range(0, len(rows), rows_per_file)):
+        part = slice(start, min(start + rows_per_file, len(rows)))
+        entries = known.take(part).entries()
+        columns = {"features": features_column(rows[part])}
+        size = part.stop - part.start
+        for column, wanted in (("present", True), ("absent", False)):
+            chosen = entries.present == wanted
+            columns[column] = _lists(entries.rows[chosen], names[entries.columns[chosen]], size)
+        if items is not None:
+            columns["item"] = list(items[part])
+        paths.append(target / f"part-{number:05d}.parquet")
+        write_table(paths[-1], columns)
+    return paths
+
+
+def _refuse_what_lists_cannot_express(known: PartialLabels) -> None:
+    hidden, weights = known.hidden_entries()[0], known.entries().weights
+    if len(hidden):
+        raise InvalidInputError(
+            f"{len(hidden):,} entries are unknown although unlisted labels are absent; lists of "
+            "what is present and absent cannot say that. List what is absent instead."
+        )
+    if (weights != 1).any():
+        raise InvalidInputError(
+            f"Entries with a weight other than 1 cannot be listed; found {weights.min():g} to "
+            f"{weights.max():g}."
+        )
+
+
+def features_column(rows: npt.NDArray[Any]) -> Any:
+    """Return a table of numbers as a column of fixed-size lists."""
+    import pyarrow as pa
+
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float64)
+    values = pa.array(np.ascontiguousarray(rows).ravel())
+    # Lists of numbers that are declared not null are read in half the time.
+    number = pa.field("item", values.type, nullable=False)
+    return pa.FixedSizeListArray.from_arrays(values, type=pa.list_(number, rows.shape[1]))
+
+
+def write_table(
+    path: Path, columns: dict[str, Any], metadata: dict[str, str] | None = None
+) -> None:
+    """Write columns as one row group, atomically."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = [
+        pa.array(column) if isinstance(column, list) else column for column in columns.values()
+    ]
+    fields = [
+        pa.field(name, array.type, nullable=not pa.types.is_fixed_size_list(array.type))
+        for name, array in zip(columns, arrays, strict=True)
+    ]
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=metadata))
+    with atomic_write(path) as part:
+        # Features hardly compress, and decompressing would cost time in every pass.
+        pq.write_table(
+            table, part, row_group_size=max(1, len(table)), compression="NONE", use_dictionary=False
+        )
+
+
+def _lists(rows: npt.NDArray[np.int64], names: Iterable[Any], n_rows: int) -> Any:
+    """Return a list of names for each row, from entries sorted by row."""
+    import pyarrow as pa
+
+    ends = np.searchsorted(rows, np.arange(n_rows + 1)).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), pa.array(list(names), type=pa.string()))
+
+
 @contextmanager
-def explained(path: str) -> Iterator[None]:
-    """Turn what pyarrow says of a file it cannot read into a message that names it."""
+def _readable_errors(path: str) -> Iterator[None]:
+    """Turn errors of pyarrow into messages that name the file."""
     import pyarrow as pa
 
     try:
@@ -56,12 +336,12 @@ def explained(path: str) -> Iterator[None]:
         raise InvalidInputError(f"{path} cannot be read as parquet: {problem}") from None
 
 
-def read_columns(group: RowGroup, columns: list[str]) -> Any:
-    """Return these columns of a row group, or say which of them the file lacks."""
+def _read_columns(group: RowGroup, columns: list[str]) -> Any:
+    """Return these columns of a row group, or name one that the file lacks."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with explained(group.path), pq.ParquetFile(group.path) as file:
+    with _readable_errors(group.path), pq.ParquetFile(group.path) as file:
         available = file.schema_arrow.names
         missing = [name for name in columns if name not in available]
         if missing:
@@ -70,20 +350,20 @@ def read_columns(group: RowGroup, columns: list[str]) -> Any:
                 f"{', '.join(map(repr, available[:20]))}{', ...' if len(available) > 20 else ''}."
             )
         table = file.read_row_group(group.number, columns=columns, use_threads=False)
-    # To decode lists takes several times their size. What is left of it would count as memory of
-    # the worker, which takes no task where it holds too much.
+    # Decoding lists takes several times their size. Unless released, it would count as memory of
+    # the worker, and a worker with too little free memory takes no tasks.
     pa.default_memory_pool().release_unused()
     return table
 
 
-def read_features(
+def _read_features(
     group: RowGroup, features: str | tuple[str, ...], width: int, dtype: np.dtype[Any]
 ) -> Array:
-    """Return the rows of a row group as a table of numbers."""
+    """Return the features of a row group."""
     if isinstance(features, str):
         rows = _list_column(group, features)
     else:
-        table = read_columns(group, list(features))
+        table = _read_columns(group, list(features))
         rows = np.column_stack([_number_column(group, table, name) for name in features])
     if rows.shape[1] != width:
         raise InvalidInputError(
@@ -104,7 +384,7 @@ def _list_column(group: RowGroup, name: str) -> Array:
     """Return a column of lists of numbers, all of one length, as a table."""
     import pyarrow as pa
 
-    column = read_columns(group, [name]).column(name).combine_chunks()
+    column = _read_columns(group, [name]).column(name).combine_chunks()
     kind = column.type
     is_list = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind)
     if not (is_list or pa.types.is_large_list(kind)) or not _is_number(kind.value_type):
@@ -144,29 +424,31 @@ def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
 
 
-def read_known(group: RowGroup, layout: LabelLayout, labels: tuple[str, ...]) -> PartialLabels:
-    """Return what is known of the items of a row group."""
+def _read_labels(group: RowGroup, layout: LabelLayout, labels: tuple[str, ...]) -> PartialLabels:
+    """Return the labels of a row group."""
     try:
         if layout.columns:
-            return _known_by_columns(group, layout.columns, labels)
-        return _known_by_lists(group, layout, labels)
+            return _labels_from_columns(group, layout.columns, labels)
+        return _labels_from_lists(group, layout, labels)
     except InvalidInputError as problem:
         place = "" if group.path in str(problem) else f"{group}: "
         raise InvalidInputError(f"{place}{problem}") from None
 
 
-def _known_by_columns(
+def _labels_from_columns(
     group: RowGroup, columns: tuple[str, ...], labels: tuple[str, ...]
 ) -> PartialLabels:
     """Read a column of true, false (or 1, 0) and null, which is unknown, for each label."""
-    table = read_columns(group, list(columns))
+    table = _read_columns(group, list(columns))
     states = np.column_stack([table.column(name).to_numpy().astype(object) for name in columns])
     return PartialLabels.from_array(states, labels=labels)
 
 
-def _known_by_lists(group: RowGroup, layout: LabelLayout, labels: tuple[str, ...]) -> PartialLabels:
+def _labels_from_lists(
+    group: RowGroup, layout: LabelLayout, labels: tuple[str, ...]
+) -> PartialLabels:
     named = [name for name in (layout.present, layout.absent) if name is not None]
-    table = read_columns(group, named)
+    table = _read_columns(group, named)
     rows, columns, present = [], [], []
     for name in named:
         r, c = _entries(group, table.column(name).combine_chunks(), name, labels)
@@ -186,7 +468,7 @@ def _known_by_lists(group: RowGroup, layout: LabelLayout, labels: tuple[str, ...
 def _entries(
     group: RowGroup, column: Any, name: str, labels: tuple[str, ...]
 ) -> tuple[Array, Array]:
-    """Return rows and positions of the labels in a column of lists of names."""
+    """Return the rows and label positions of the entries in a column of lists of names."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -202,7 +484,7 @@ def _entries(
 
 
 def _names(group: RowGroup, column: Any, name: str) -> tuple[Any, Array]:
-    """Return the names in a column of lists, and the row of each; no list is an empty list."""
+    """Return the names in a column of lists, and the row of each; a null list is empty."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -225,306 +507,11 @@ def _names(group: RowGroup, column: Any, name: str) -> tuple[Any, Array]:
     return values.cast(pa.string()), rows.astype(np.int64)
 
 
-def names_in(group: RowGroup, columns: list[str]) -> frozenset[str]:
+def _names_in(group: RowGroup, columns: list[str]) -> frozenset[str]:
     """Return the names that occur in the lists of a row group."""
-    table = read_columns(group, columns)
+    table = _read_columns(group, columns)
     names: set[str] = set()
     for column in columns:
         values, _ = _names(group, table.column(column).combine_chunks(), column)
         names.update(values.unique().to_pylist())
     return frozenset(names)
-
-
-# §§ main parquet
-
-
-_NO_LAYOUT = (
-    "ParquetItems does not say where the labels are. Name the column of lists with present=, or "
-    "the columns of true, false and null with label_columns=."
-)
-
-
-class ParquetItems:
-    """Items in a folder of parquet files, which every worker can read; one task a row group.
-
-    Only the footers of the files are read where the client is. Files are taken in the order of
-    their names.
-
-    Parameters
-    ----------
-    folder : path
-        Files that end in ``.parquet`` lie in it; names that begin with ``.`` or ``_`` are passed
-        over.
-    features : str or sequence of str, default="features"
-        A column of lists of numbers, all of one length, or the columns of one number each.
-    present, absent : str, optional
-        Columns of lists of names (list<string>): labels that an item has, and that it is known not
-        to have.
-    unlisted : {"unknown", "absent"} or float in (0, 1], optional
-        What a label means that neither column lists, see `PartialLabels.from_tags`. Required with
-        `present`.
-    label_columns : sequence of str, optional
-        Instead of lists: a column of true, false and null (unknown) for each label.
-    labels : sequence of str, optional
-        All labels in their order. By default the names that occur, sorted; that costs a pass over
-        the columns of lists.
-    """
-
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        features: str | Sequence[str] = "features",
-        present: str | None = None,
-        absent: str | None = None,
-        unlisted: str | float | None = None,
-        label_columns: Sequence[str] = (),
-        labels: Sequence[str] | None = None,
-    ) -> None:
-        self.folder = Path(folder)
-        self.features = features if isinstance(features, str) else tuple(features)
-        self._layout = _checked_layout(present, absent, tuple(label_columns), unlisted)
-        given = tuple(label_columns) or labels
-        self._labels = None if given is None else tuple(given)
-
-    @cached_property
-    def groups(self) -> tuple[tuple[RowGroup, int], ...]:
-        """Every row group that has rows, and how many."""
-        import pyarrow.parquet as pq
-
-        groups = []
-        for path in _files_in(self.folder):
-            with explained(path):
-                footer = pq.read_metadata(path)
-            sizes = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
-            groups += [(RowGroup(path, number), size) for number, size in enumerate(sizes) if size]
-        if not groups:
-            raise InvalidInputError(f"The parquet files in {self.folder} have no rows.")
-        return tuple(groups)
-
-    def feature_blocks(self) -> RowBlocks:
-        """Return the features, block by block; nothing of them is read before a task needs it."""
-        width, dtype = self._first
-        return RowBlocks(
-            tuple(
-                Lazy(read_features, group, self.features, width, dtype) for group, _ in self.groups
-            ),
-            tuple(size for _, size in self.groups),
-            width,
-            dtype,
-        )
-
-    def label_blocks(self, labels: tuple[str, ...]) -> tuple[Any, ...]:
-        """Return what is known, block by block, as `PartialLabels`."""
-        if not (self._layout.present or self._layout.columns):
-            raise InvalidInputError(_NO_LAYOUT)
-        return tuple(Lazy(read_known, group, self._layout, labels) for group, _ in self.groups)
-
-    def labels(self, client: Any) -> tuple[str, ...]:
-        """Return the labels in their order; names that were not given are sought by the workers."""
-        if self._labels is not None:
-            return self._labels
-        columns = [name for name in (self._layout.present, self._layout.absent) if name]
-        if not columns:
-            raise InvalidInputError(_NO_LAYOUT)
-        terms = [task(_Names.of, group, columns) for group, _ in self.groups]
-        found: _Names = computed(client, tree_sum(terms))
-        return tuple(sorted(found.names))
-
-    @cached_property
-    def _first(self) -> tuple[int, np.dtype[Any]]:
-        """Number of features and their type, as the first file has them."""
-        group, _ = self.groups[0]
-        if isinstance(self.features, tuple):
-            return len(self.features), _type_of(group, list(self.features))
-        kind = _schema(group.path)
-        if self.features not in kind.names:
-            read_columns(group, [self.features])
-        column = kind.field(self.features).type
-        size = getattr(column, "list_size", None)
-        if size is None:
-            size = _length_of_first(group, self.features)
-        return int(size), _single_or_double(getattr(column, "value_type", column))
-
-
-class _Names:
-    """Names of labels that add up."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self.names = names
-
-    @classmethod
-    def of(cls, group: RowGroup, columns: list[str]) -> "_Names":
-        return cls(names_in(group, columns))
-
-    def __add__(self, other: "_Names") -> "_Names":
-        return _Names(self.names | other.names)
-
-
-def _checked_layout(
-    present: str | None, absent: str | None, columns: tuple[str, ...], unlisted: Any
-) -> LabelLayout:
-    if columns and (present or absent):
-        raise InvalidInputError(
-            "Labels are either lists (present=, absent=) or columns of their own (label_columns=)."
-        )
-    if not present:
-        if absent:
-            raise InvalidInputError("absent= lists what items lack; name present= as well.")
-        return LabelLayout(columns=columns)
-    # Reading no tag at all says what an unlisted one weighs, or why it cannot be said.
-    weight = PartialLabels.from_tags([[]], unlisted=unlisted, labels=["any"]).unlisted_weight
-    return LabelLayout(present, absent, (), weight)
-
-
-def _files_in(folder: Path) -> list[str]:
-    if not folder.is_dir():
-        state = "is not a folder" if folder.exists() else "does not exist"
-        raise InvalidInputError(f"{folder} {state}. Expected a folder of parquet files.")
-    files = sorted(path for path in folder.glob("*.parquet") if path.name[0] not in "._")
-    if not files:
-        raise InvalidInputError(f"There is no file in {folder} that ends in .parquet.")
-    return [str(path) for path in files]
-
-
-def _schema(path: str) -> Any:
-    import pyarrow.parquet as pq
-
-    with explained(path):
-        return pq.read_schema(path)
-
-
-def _type_of(group: RowGroup, names: list[str]) -> np.dtype[Any]:
-    schema = _schema(group.path)
-    if any(name not in schema.names for name in names):
-        read_columns(group, names)
-    kinds = [_single_or_double(schema.field(name).type) for name in names]
-    return np.dtype(np.result_type(*kinds))
-
-
-def _length_of_first(group: RowGroup, name: str) -> int:
-    """Return how many numbers the first list of a column holds."""
-    column = read_columns(group, [name]).column(name)
-    first = column[0].as_py()
-    return len(first) if isinstance(first, list) else 0
-
-
-def _single_or_double(kind: Any) -> np.dtype[Any]:
-    import pyarrow as pa
-
-    single = pa.types.is_float32(kind) or pa.types.is_float16(kind)
-    return np.dtype(np.float32 if single else np.float64)
-
-
-# §§ parquet_writing
-# Arrays in memory as a folder of parquet files.
-
-
-def write_parquet(
-    folder: str | os.PathLike[str],
-    X: npt.ArrayLike,
-    Y: Any,
-    *,
-    items: Sequence[str] | None = None,
-    rows_per_file: int = 65536,
-) -> list[Path]:
-    """Write features and labels as files that `ParquetItems` reads; each is whole or not there.
-
-    The columns are ``features`` (fixed-size list of float32 or float64), ``present`` and ``absent``
-    (lists of names) and, where names of items are given, ``item``. What Y presumes of unlisted
-    labels is not written: say it to `ParquetItems`.
-
-    Parameters
-    ----------
-    folder : path
-        Made if it does not exist; it must hold no parquet files yet.
-    X : array of shape (n_items, n_features)
-    Y : PartialLabels, DataFrame or array of 1, 0 and NaN
-        Labels are written by name; those without names by their number.
-    items : sequence of str, optional
-    rows_per_file : int, default=65536
-        One row group each: what one task works on.
-
-    Returns
-    -------
-    list of Path
-    """
-    check_integer("rows_per_file", rows_per_file, at_least=1)
-    rows, known = np.asarray(X), as_partial_labels(Y)
-    check_same_items(len(rows), known.n_items)
-    _refuse_what_lists_cannot_say(known)
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    if any(target.glob("*.parquet")):
-        raise InvalidInputError(f"{target} holds parquet files already. Choose an empty folder.")
-    names = np.array([str(label) for label in known.labels], dtype=object)
-    paths = []
-    for number, start in enumerate(range(0, len(rows), rows_per_file)):
-        part = slice(start, min(start + rows_per_file, len(rows)))
-        entries = known.take(part).entries()
-        columns = {"features": features_column(rows[part])}
-        size = part.stop - part.start
-        for column, wanted in (("present", True), ("absent", False)):
-            chosen = entries.present == wanted
-            columns[column] = _lists(entries.rows[chosen], names[entries.columns[chosen]], size)
-        if items is not None:
-            columns["item"] = list(items[part])
-        paths.append(target / f"part-{number:05d}.parquet")
-        write_table(paths[-1], columns)
-    return paths
-
-
-def _refuse_what_lists_cannot_say(known: PartialLabels) -> None:
-    hidden, weights = known.hidden_entries()[0], known.entries().weights
-    if len(hidden):
-        raise InvalidInputError(
-            f"{len(hidden):,} entries are unknown although unlisted labels are absent; lists of "
-            "what is present and absent cannot say that. List what is absent instead."
-        )
-    if (weights != 1).any():
-        raise InvalidInputError(
-            f"Entries with a weight other than 1 cannot be listed; found {weights.min():g} to "
-            f"{weights.max():g}."
-        )
-
-
-def features_column(rows: npt.NDArray[Any]) -> Any:
-    """Return a table of numbers as a column of lists of one length."""
-    import pyarrow as pa
-
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
-    values = pa.array(np.ascontiguousarray(rows).ravel())
-    # Lists of numbers that cannot be null are read in half the time.
-    number = pa.field("item", values.type, nullable=False)
-    return pa.FixedSizeListArray.from_arrays(values, type=pa.list_(number, rows.shape[1]))
-
-
-def write_table(
-    path: Path, columns: dict[str, Any], metadata: dict[str, str] | None = None
-) -> None:
-    """Write columns as one row group, whole or not at all."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    arrays = [
-        pa.array(column) if isinstance(column, list) else column for column in columns.values()
-    ]
-    fields = [
-        pa.field(name, array.type, nullable=not pa.types.is_fixed_size_list(array.type))
-        for name, array in zip(columns, arrays, strict=True)
-    ]
-    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=metadata))
-    with atomic_write(path) as part:
-        # Features look like noise to a compressor, and would cost time at every pass.
-        pq.write_table(
-            table, part, row_group_size=max(1, len(table)), compression="NONE", use_dictionary=False
-        )
-
-
-def _lists(rows: npt.NDArray[np.int64], names: Iterable[Any], n_rows: int) -> Any:
-    """Return a list of names for each row, from entries sorted by row."""
-    import pyarrow as pa
-
-    ends = np.searchsorted(rows, np.arange(n_rows + 1)).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(ends), pa.array(list(names), type=pa.string()))

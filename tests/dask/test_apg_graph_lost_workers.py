@@ -4,9 +4,10 @@ import signal
 
 import numpy as np
 import pytest
-from cut_problems import Problem
+from dask_problems import Problem
 
-from tagloom.dask import ClusterAPGGraph, ParquetItems, write_parquet
+from tagloom import dask as tagloom_dask
+from tagloom.dask import ParquetItems, write_parquet
 from tagloom.models import APGGraph
 
 distributed = pytest.importorskip("distributed")
@@ -35,7 +36,7 @@ def test_one_worker_and_then_all_are_killed_and_the_fit_ends_right(processes, tm
 
     items = ParquetItems(tmp_path, present="present", absent="absent", unlisted="unknown")
     parameters = {"lam": 2.0, "ridge": 1.0, "tol": 1e-5, "solver": "admm"}
-    found = ClusterAPGGraph(**parameters)
+    found = tagloom_dask.APGGraph(**parameters)
     found.fit(items, client=processes, callback=kill, keep=True)
     assert len(killed) >= 2
     expected = APGGraph(**parameters).fit(problem.X, problem.Y)

@@ -4,11 +4,11 @@ import pytest
 from PIL import Image
 from toy_encoder import MeanColour, second_version
 
-from tagloom.dask import ParquetItems, cluster_embed
-from tagloom.dask import embedding as embedding_task
-from tagloom.dask.blocks import array_of
+from tagloom import vision
+from tagloom.dask import ParquetItems, embed
+from tagloom.dask import vision as dask_vision
+from tagloom.dask.blocks import to_dask_array
 from tagloom.errors import InvalidInputError
-from tagloom.vision import embed
 
 
 @pytest.fixture
@@ -24,18 +24,18 @@ def pictures(tmp_path, rng):
 
 
 def _embed(client, pictures, make=MeanColour):
-    return cluster_embed(
-        pictures, pictures.parent / "out", make, pictures_per_partition=4, client=client
-    )
+    return embed(pictures, pictures.parent / "out", make, pictures_per_partition=4, client=client)
 
 
 def test_features_are_those_of_embedding_here_and_bad_pictures_are_listed(client, pictures):
     done = _embed(client, pictures)
-    expected = embed(pictures, MeanColour(), cache=pictures.parent / "cache").features()
+    expected = vision.embed(pictures, MeanColour(), cache=pictures.parent / "cache").features()
     table = pq.read_table(done.folder)
     assert table["item"].to_pylist() == expected.items
-    np.testing.assert_array_equal(array_of(ParquetItems(done.folder)).compute(), expected.visual)
-    posteriors = array_of(ParquetItems(done.folder, features="posteriors")).compute()
+    np.testing.assert_array_equal(
+        to_dask_array(ParquetItems(done.folder)).compute(), expected.visual
+    )
+    posteriors = to_dask_array(ParquetItems(done.folder, features="posteriors")).compute()
     np.testing.assert_array_equal(posteriors, expected.posteriors)
     assert done.n_embedded == 8
     assert [one.item for one in done.skipped] == ["9.png"]
@@ -48,7 +48,7 @@ def test_the_network_is_loaded_once_for_all_tasks(client, pictures, monkeypatch)
         made.append(names)
         return MeanColour(version=3)
 
-    monkeypatch.setattr(embedding_task, "load_encoder", choose)
+    monkeypatch.setattr(dask_vision, "load_encoder", choose)
     _embed(client, pictures, ["some network"])
     assert made == [("some network",)]
 
@@ -72,4 +72,4 @@ def test_another_network_does_all_again(client, pictures):
 def test_files_of_another_run_are_refused(client, pictures):
     _embed(client, pictures)
     with pytest.raises(InvalidInputError, match="no part of this run"):
-        cluster_embed(pictures, pictures.parent / "out", MeanColour, items=["1.png"], client=client)
+        embed(pictures, pictures.parent / "out", MeanColour, items=["1.png"], client=client)
