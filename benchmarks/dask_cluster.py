@@ -1,8 +1,8 @@
 """The fit on a Dask cluster of this machine: the optimum, the time, and the memory of each worker.
 
-    python benchmarks/dask_cluster.py                 1, 2 and 4 workers against the solver in memory
-    python benchmarks/dask_cluster.py --large         a folder larger than a worker's memory limit
-    python benchmarks/dask_cluster.py --kill          a worker is killed in mid-fit
+    python benchmarks/dask_cluster.py           1, 2 and 4 workers against the solver in memory
+    python benchmarks/dask_cluster.py --large   a folder larger than a worker's memory limit
+    python benchmarks/dask_cluster.py --kill    a worker is killed in mid-fit
 
 Workers are processes with one thread each. Memory is the peak of a worker's resident memory during
 the fit (VmHWM) less what it held before, when everything was imported: Linux only. Seconds depend
