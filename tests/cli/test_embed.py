@@ -32,7 +32,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["embed", *map(str, arguments)], catch_exceptions=False)
 
 
-def test_a_second_run_says_that_there_is_nothing_to_do(folder, tmp_path):
+def test_a_second_run_reports_that_there_is_nothing_to_do(folder, tmp_path):
     first = run(folder, "--out", tmp_path / "one.npz")
     assert first.exit_code == 0
     assert "3 found" in first.output
@@ -58,13 +58,13 @@ def test_encoders_and_views_have_entries_of_their_own(folder):
 
 
 def test_json_goes_to_the_cache_that_was_named(folder, tmp_path):
-    account = json.loads(run(folder, "--cache", tmp_path / "here", "--json").output)
-    assert account["cache"] == str(tmp_path / "here")
+    summary = json.loads(run(folder, "--cache", tmp_path / "here", "--json").output)
+    assert summary["cache"] == str(tmp_path / "here")
     assert (tmp_path / "here" / "features.sqlite").is_file()
-    assert account["skipped"] == []
+    assert summary["skipped"] == []
 
 
-def test_exit_codes_tell_what_happened(folder, tmp_path):
+def test_exit_codes(folder, tmp_path):
     (folder / "bad.jpg").write_bytes(b"")
     assert run(folder).exit_code == 0
     assert run(folder, "--strict").exit_code == 1

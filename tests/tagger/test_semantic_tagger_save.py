@@ -193,7 +193,7 @@ def test_files_of_learners_and_files_that_lack_parts_are_refused(content, tmp_pa
             SemanticTagger.load(path)
 
 
-def test_the_header_tells_what_is_inside(content, tmp_path):
+def test_the_header_describes_the_model(content, tmp_path):
     (tmp_path / "m").write_bytes(content)
     header = read_metadata(tmp_path / "m")
     assert header.kind == "SemanticTagger"

@@ -59,7 +59,7 @@ def test_a_npz_of_ones_own(tmp_path):
         load_features(tmp_path / "own.npz")
 
 
-def test_logits_are_told_from_posteriors():
+def test_logits_are_refused():
     table = wide().assign(**{"posterior:dog": [0.5, 7.5]})
     with pytest.raises(
         InvalidInputError, match=r"item 'b\.jpg' has 7\.5 for 'dog'\. Apply a softmax"

@@ -80,7 +80,7 @@ def test_wide_numbers_are_stretched():
     assert pixels(saved(Image.fromarray(flat), "TIFF")).max() == 0
 
 
-def test_transparency_lies_on_white():
+def test_transparent_pixels_are_blended_with_white():
     clear = Image.new("RGBA", (4, 4), (10, 20, 30, 0))
     assert pixels(saved(clear)).min() == 255
     half = Image.new("LA", (4, 4), (0, 128))
@@ -102,7 +102,7 @@ def test_grey_black_and_white_and_cmyk_become_rgb():
     assert np.abs(cyan - (0, 255, 255)).max() <= 3
 
 
-def test_of_an_animation_the_first_picture_counts():
+def test_of_an_animation_the_first_picture_is_used():
     frames = [Image.new("RGB", (4, 4), colour) for colour in ("red", "blue")]
     content = saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
     assert pixels(content)[0, 0].tolist() == [255, 0, 0]

@@ -17,7 +17,7 @@ def cache(tmp_path):
     return tmp_path / "cache"
 
 
-def test_features_stand_in_the_order_of_the_items(folder, cache, toy):
+def test_features_are_in_the_order_of_the_items(folder, cache, toy):
     done = embed(folder, toy, cache=cache, n_jobs=3)
     features = done.features()
     assert features.items == [item for item, _ in done.summary.ready]
@@ -28,7 +28,7 @@ def test_features_stand_in_the_order_of_the_items(folder, cache, toy):
         np.testing.assert_array_equal(visual, toy.encode(toy.prepare(picture))[0])
 
 
-def test_a_second_run_works_nothing_out(folder, cache, toy):
+def test_a_second_run_encodes_nothing(folder, cache, toy):
     embed(folder, toy, cache=cache)
     calls = toy.calls
     second = embed(folder, toy, cache=cache)
@@ -46,7 +46,7 @@ def test_a_moved_picture_is_known_a_changed_one_is_not(folder, cache, toy, pictu
     assert "moved.png" in summary.cached
 
 
-def test_equal_files_are_worked_out_once_and_all_have_features(folder, cache, toy):
+def test_equal_files_are_encoded_once_and_all_have_features(folder, cache, toy):
     for name in ("a.png", "z.png", "more/0.png"):
         (folder / name).write_bytes((folder / "0.png").read_bytes())
     done = embed(folder, toy, cache=cache, n_jobs=4)
@@ -93,7 +93,7 @@ def test_the_number_of_threads_changes_nothing(folder, tmp_path, toy):
         assert other.visual.tobytes() == results[0].visual.tobytes()
 
 
-def test_a_combined_run_reuses_what_its_members_know(folder, cache, make_toy):
+def test_a_combined_run_reuses_the_entries_of_its_members(folder, cache, make_toy):
     one, other = make_toy("one", size=8), make_toy("other", size=4)
     embed(folder, one, cache=cache)
     both = embed(folder, CombinedEncoders([one, other]), cache=cache)
@@ -106,7 +106,9 @@ def test_a_combined_run_reuses_what_its_members_know(folder, cache, make_toy):
     np.testing.assert_array_equal(features.visual, alone.visual)
 
 
-def test_a_members_features_do_not_depend_on_its_company(tmp_path, make_toy, picture_bytes):
+def test_features_of_an_encoder_do_not_depend_on_those_combined_with_it(
+    tmp_path, make_toy, picture_bytes
+):
     pictures = tmp_path / "large"
     pictures.mkdir()
     (pictures / "a.jpg").write_bytes(picture_bytes(size=(640, 480), kind="JPEG"))
@@ -131,7 +133,7 @@ def test_an_interrupt_keeps_what_was_done(folder, cache, make_toy):
     assert len(embed(folder, make_toy(), cache=cache).summary.embedded) == 5
 
 
-def test_only_a_bounded_number_of_pictures_is_under_way(folder, make_toy):
+def test_only_a_bounded_number_of_pictures_is_in_memory(folder, make_toy):
     gate = threading.Event()
 
     class Slow(make_toy):
@@ -156,7 +158,7 @@ def test_only_a_bounded_number_of_pictures_is_under_way(folder, make_toy):
     opener.join()
 
 
-def test_senseless_limits_are_refused(folder, toy):
+def test_invalid_limits_are_refused(folder, toy):
     with pytest.raises(InvalidInputError, match="'max_pixels' parameter must be in the range"):
         embed(folder, toy, max_pixels=10**12)
     with pytest.raises(InvalidInputError, match="'n_jobs' parameter must be at least 1"):

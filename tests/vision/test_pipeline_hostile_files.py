@@ -90,7 +90,7 @@ def misnamed_files():
 
 
 def bad_files():
-    """Names that promise a picture and contents that are none: 15."""
+    """Names of pictures with contents that are not pictures: 15."""
     jpeg, png = saved(photo(30, (300, 200)), "JPEG"), saved(photo(31, (300, 200)), "PNG")
     yield "empty.jpg", b""
     yield "half.jpg", jpeg[: len(jpeg) // 2]

@@ -10,7 +10,7 @@ sides = st.integers(1, 5000)
 
 
 @given(width=sides, height=sides, crop=st.floats(0.1, 1))
-def test_the_kept_square_lies_centred_within_the_picture(width, height, crop):
+def test_the_cropped_square_is_centred_in_the_picture(width, height, crop):
     left, top, right, bottom = Framing(224, crop=crop).box(width, height)
     assert left >= 0
     assert top >= 0
@@ -36,7 +36,7 @@ def test_extreme_shapes_give_a_square_too(size, view):
     assert (found == (9, 8, 7)).all()
 
 
-def test_the_whole_view_sees_the_margin_the_centre_view_does_not():
+def test_the_whole_view_includes_the_margin_and_the_centre_view_does_not():
     picture = Image.new("RGB", (300, 100), "black")
     picture.paste("white", (0, 0, 60, 100))
     assert Framing(30, view="whole").apply(picture)[15, 2].min() == 255

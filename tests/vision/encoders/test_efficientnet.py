@@ -56,12 +56,12 @@ def same_convolution(values, kernel, stride):
     for row in range(count):
         for column in range(count):
             end_row, end_column = row + stride * target, column + stride * target
-            seen = padded[:, row:end_row:stride, column:end_column:stride]
+            window = padded[:, row:end_row:stride, column:end_column:stride]
             taps = kernel[:, :, row, column]
             if kernel.shape[1] == 1 and len(kernel) == len(values):
-                result += taps[:, :1, None] * seen
+                result += taps[:, :1, None] * window
             else:
-                result += np.einsum("oc,chw->ohw", taps, seen, optimize=True)
+                result += np.einsum("oc,chw->ohw", taps, window, optimize=True)
     return result
 
 

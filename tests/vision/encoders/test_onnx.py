@@ -39,7 +39,7 @@ def model(nodes, constants, *, shape=("n", 3, SIZE, SIZE), outputs=("scores",), 
 def conv(source="x"):
     return [
         node("Conv", [source, "kernel"], ["conv"], pads=[1, 1, 1, 1]),
-        node("Relu", ["conv"], ["seen"]),
+        node("Relu", ["conv"], ["relu"]),
     ]
 
 
@@ -48,7 +48,7 @@ def vgg_like(*, softmax=False, dropout=True, **options):
     before = "dropped" if dropout else "fc7"
     nodes = [
         *conv(),
-        node("Flatten", ["seen"], ["flat"]),
+        node("Flatten", ["relu"], ["flat"]),
         node("Gemm", ["flat", "w6"], ["fc6"], transB=1),
         node("Relu", ["fc6"], ["fc7"]),
         node("Dropout", ["fc7"], ["dropped"]),
@@ -63,7 +63,7 @@ def resnet_like(**options):
     """A skip connection, global pooling, and MatMul + Add for the last layer."""
     nodes = [
         *conv(),
-        node("Add", ["seen", "conv"], ["skip"]),
+        node("Add", ["relu", "conv"], ["skip"]),
         node("GlobalAveragePool", ["skip"], ["pooled"]),
         node("Reshape", ["pooled", "flat_shape"], ["features"]),
         node("MatMul", ["features", "w"], ["product"]),
@@ -123,8 +123,8 @@ def test_vgg_gives_fc7_and_posteriors(save, picture, ends_in_softmax, dropout):
 
 def test_resnet_gives_pooled_features_and_posteriors(save, picture):
     encoder, visual, posteriors = encode(save(resnet_like()), picture)
-    seen = convolved(normalised(np.asarray(picture)))
-    pooled = (np.maximum(seen, 0) + seen).mean(axis=(1, 2))
+    activations = convolved(normalised(np.asarray(picture)))
+    pooled = (np.maximum(activations, 0) + activations).mean(axis=(1, 2))
     assert encoder.concepts == CONFIG["classes"]
     np.testing.assert_allclose(visual, pooled, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(posteriors, softmax(POOLED @ pooled + BIAS), rtol=1e-4)
@@ -156,9 +156,9 @@ def test_channels_last_is_read_off_the_input(save, picture):
 
 
 def test_a_named_tensor_with_places_is_averaged(save, picture):
-    _, visual, _ = encode(save(resnet_like(), visual="seen"), picture)
-    seen = np.maximum(convolved(normalised(np.asarray(picture))), 0)
-    np.testing.assert_allclose(visual, seen.mean(axis=(1, 2)), rtol=1e-4, atol=1e-5)
+    _, visual, _ = encode(save(resnet_like(), visual="relu"), picture)
+    activations = np.maximum(convolved(normalised(np.asarray(picture))), 0)
+    np.testing.assert_allclose(visual, activations.mean(axis=(1, 2)), rtol=1e-4, atol=1e-5)
 
 
 def test_a_toml_configuration_with_names_in_a_file(save, tmp_path, picture):
@@ -180,7 +180,7 @@ def test_whatever_decides_the_numbers_changes_the_identity(save):
         for settings in ({}, {"std": [1.0, 1.0, 1.0]}, {"crop": 0.5}, {"view": "whole"})
     }
     identities.add(OnnxEncoder(save(vgg_like())).identity)
-    identities.add(OnnxEncoder(save(resnet_like(), visual="seen")).identity)
+    identities.add(OnnxEncoder(save(resnet_like(), visual="relu")).identity)
     assert len(identities) == 6
     renamed = OnnxEncoder(save(resnet_like(), classes=list("vwxyz")))
     assert renamed.identity in identities
@@ -213,7 +213,7 @@ def test_a_wrong_configuration_is_explained(save, settings, message):
         (resnet_like(), {"output": "out"}, "no output 'out'. Available: scores"),
         (resnet_like(), {"visual": "gone"}, "no tensor 'gone'"),
         (resnet_like(), {"scores": "probabilities"}, 'Set scores = "logits"'),
-        (resnet_like(outputs=("scores", "seen")), {}, "has 2 outputs"),
+        (resnet_like(outputs=("scores", "relu")), {}, "has 2 outputs"),
         (resnet_like(shape=(4, 3, SIZE, SIZE)), {}, "takes 4 pictures at a time"),
         (resnet_like(shape=("n", 3, "h", "w")), {}, "takes any size"),
         (
@@ -233,11 +233,11 @@ def test_a_network_that_does_not_fit_is_explained(save, network, settings, messa
 
 
 def test_a_network_without_a_dense_layer_asks_for_a_name(save, picture):
-    nodes = [*conv(), node("GlobalAveragePool", ["seen"], ["scores"])]
+    nodes = [*conv(), node("GlobalAveragePool", ["relu"], ["scores"])]
     network = model(nodes, {"kernel": np.concatenate([KERNEL, KERNEL[:1]])})
     with pytest.raises(ModelFileError, match="from a GlobalAveragePool: set 'visual'"):
         OnnxEncoder(save(network))
-    _, visual, posteriors = encode(save(network, visual="seen"), picture)
+    _, visual, posteriors = encode(save(network, visual="relu"), picture)
     assert (len(visual), len(posteriors)) == (5, 5)
     assert posteriors.sum() == pytest.approx(1)
 
