@@ -1,6 +1,6 @@
 """Metrics of scores against partial labels: average precision, top k, ROC AUC and calibration.
 
-Only entries of known truth are judged.
+Only entries of known truth count.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -383,7 +383,7 @@ def roc_auc(known: PartialLabels, scores: npt.NDArray[Any]) -> Floats:
 
     It is the share of pairs of a presence and an absence in which the presence has the higher
     score; ties count half. NaN where a label has no presence or no absence. Where unlisted entries
-    are presumed absent, forgotten presences among them make it a little lower.
+    are assumed absent, forgotten presences among them make it a little lower.
     """
     states = known.states()
     area = np.full(known.n_labels, np.nan)

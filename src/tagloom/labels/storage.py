@@ -311,7 +311,7 @@ class Sparse:
         return Sparse.from_cells(moved.sorted(len(columns)), shape, self.background)
 
     def hide(self, rows: Positions, columns: Positions) -> "Sparse":
-        """Return the store with these cells unknown, over whatever background."""
+        """Return the store with these cells unknown, over any background."""
         cells = self.cells()
         keys = cell_keys(cells.rows, cells.columns, self.n_labels)
         hidden = _sorted_once(cell_keys(rows, columns, self.n_labels))

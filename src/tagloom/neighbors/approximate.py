@@ -69,13 +69,13 @@ def approximate_neighbors(base: Matrix, queries: Matrix, k: int) -> tuple[Positi
     if queries is base and k > 1:
         # That every row finds itself must not count towards the recall.
         truth = truth[other_than_self(truth, drawn)].reshape(len(truth), k - 1)
-    tuned, judged = slice(0, None, 2), slice(1, None, 2)
+    tuned, evaluated = slice(0, None, 2), slice(1, None, 2)
     search = _Search(base, queries, k)
     search.run(drawn[tuned], truth[tuned])
     indices, squares = search.result()
     if len(drawn) < 2 * _SAMPLE:
-        judged = slice(None)
-    return indices, squares, _recall(truth[judged], indices[drawn[judged]])
+        evaluated = slice(None)
+    return indices, squares, _recall(truth[evaluated], indices[drawn[evaluated]])
 
 
 def _recall(truth: npt.NDArray[Any], found: npt.NDArray[Any]) -> float:
