@@ -74,7 +74,7 @@ def test_embedded_leaves_out_unreadable_pictures_and_keeps_the_split(tmp_path):
         picture(tmp_path / item, seed)
     (tmp_path / "gone.png").unlink()
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n and no more")
-    picture(tmp_path / "stranger.png", 9)
+    picture(tmp_path / "unlisted.png", 9)
     whole = Dataset("toy", truth(*items), [0, 2, 3], [1, 4], folder=tmp_path)
     seen = whole.embedded(MeanColour(), cache=tmp_path / "cache")
     assert seen.items == ("x/d.png", "b.png", "a.png")

@@ -12,7 +12,7 @@ from tagloom.datasets import load_folder
 from tagloom.errors import InvalidInputError
 
 nan = float("nan")
-# A column of one of these names says that the table is no wide one, or is none of labels.
+# A column of one of these names means that the table is not wide, or has no labels.
 RESERVED = {
     "image",
     "tag",
@@ -43,7 +43,7 @@ WIDE = "file_name,sea,sky\na.jpg,1,0\nsub/b.png,,1\n"
 
 @pytest.mark.parametrize("text", [LONG, WIDE, LONG.replace("\n", "\r\n"), "\ufeff" + WIDE])
 @pytest.mark.parametrize("given", [".", "labels.csv"])
-def test_long_and_wide_say_the_same(folder, text, given):
+def test_long_and_wide_give_the_same(folder, text, given):
     write(folder, text)
     dataset = load_folder(folder / given)
     assert dataset.items == ("a.jpg", "sub/b.png")
@@ -120,7 +120,7 @@ def test_tags_need_a_word_on_what_is_unlisted(folder):
         ("image,sea,sea\na.jpg,1,1\n", "'sea' twice"),
         ("image,\na.jpg,1\n", "an empty name"),
         ("image\na.jpg\n", "no column of labels"),
-        ("image,label\na.jpg,sea\n", "`unlisted` says what a tag means"),
+        ("image,label\na.jpg,sea\n", "`unlisted` is the meaning of a tag that is not listed"),
         ("image,sea\n../secret.jpg,1\n", "inside the folder"),
         ("image,sea\n/etc/x.jpg,1\n", "inside the folder"),
         ("image,sea\nzebra.jpg,1\n", "None of the 1 pictures"),
@@ -176,7 +176,7 @@ def test_pictures_that_are_not_there_are_noted(folder):
         ("image,sea,Age\na.jpg,1,68\n", 1, "1 columns were not used: 'Age'"),
     ],
 )
-def test_what_is_odd_is_noted_and_never_guessed(folder, text, state, note):
+def test_oddities_are_noted_and_never_guessed(folder, text, state, note):
     write(folder, text)
     dataset = load_folder(folder)
     np.testing.assert_array_equal(dataset.truth.to_array(), [[state]])

@@ -42,7 +42,7 @@ def test_absences_can_be_hidden_one_by_one(root):
     assert hide_per_class(load_openclipart(root, min_count=2).truth, 0.5).n_known == 6
 
 
-def test_what_is_unlisted_can_be_said(root):
+def test_the_meaning_of_unlisted_can_be_given(root):
     assert load_openclipart(root, min_count=2, unlisted="unknown").truth.n_absent == 0
     weighted = load_openclipart(root, min_count=2, unlisted=0.2)
     assert weighted.truth.unlisted_weight == 0.2

@@ -33,7 +33,7 @@ def test_states_become_present_absent_unknown(tmp_path, sides, below, end):
     assert "5,011 training" in dataset.notes[0]
 
 
-def test_other_size_is_refused_unless_said(tmp_path, sides):
+def test_other_size_is_refused_unless_allowed(tmp_path, sides):
     voc2007(tmp_path, sides)
     with pytest.raises(InvalidInputError, match=r"4,952 test.*here it has 3.*check_counts=False"):
         load_voc2007(tmp_path)

@@ -30,13 +30,13 @@ def annotations(draw, images=None, tags=None, *, machine=True, absent=True):
     vocabulary = draw(tags if tags is not None else st.lists(names(), max_size=5, unique=True))
     confidence = st.none() | st.floats(0, 1) if machine else st.none()
     present = st.booleans() if absent else st.just(True)
-    said = [
+    original = [
         Annotation(image, tag, draw(present), draw(confidence))
         for image in listed
         for tag in vocabulary
         if draw(st.booleans())
     ]
-    return Annotations.of(said, images=listed, tags=vocabulary)
+    return Annotations.of(original, images=listed, tags=vocabulary)
 
 
 def damaged(content):

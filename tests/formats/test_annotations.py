@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
 
-said = st.lists(
+original = st.lists(
     st.builds(
         Annotation,
         st.text(max_size=3),
@@ -18,15 +18,15 @@ said = st.lists(
 )
 
 
-@given(said, st.randoms())
-def test_order_of_saying_makes_no_difference(listed, random):
+@given(original, st.randoms())
+def test_order_makes_no_difference(listed, random):
     shuffled = random.sample(listed, len(listed))
     assert Annotations.of(shuffled) == Annotations.of(listed)
     assert list(Annotations.of(shuffled)) == sorted(listed, key=lambda one: one[:2])
     assert len(Annotations.of(listed)) == len(listed)
 
 
-@given(said)
+@given(original)
 def test_by_image_holds_everything_once(listed):
     everything = Annotations.of(listed, images=["silent"])
     table = everything.by_image()

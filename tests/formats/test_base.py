@@ -4,18 +4,19 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tagloom.formats import Annotation, AnnotationBuilder
+from tagloom.formats import Annotation, AnnotationBuilder, InputWarning
+from tagloom.formats.base import WarningCounter
 
 
-def gathered(*said):
+def built(*annotations):
     builder = AnnotationBuilder()
-    for number, one in enumerate(said):
+    for number, one in enumerate(annotations):
         builder.add(one, f"line {number + 1}")
     return builder.finish(Path("x"), "test", lists_absences=True)
 
 
 def test_repetitions_are_merged_and_counted():
-    reading = gathered(*[Annotation("a", "sea")] * 3, Annotation("b", "sea"))
+    reading = built(*[Annotation("a", "sea")] * 3, Annotation("b", "sea"))
     assert len(reading.annotations) == 2
     assert reading.duplicates == 2
     assert reading.contradictions == []
@@ -23,7 +24,7 @@ def test_repetitions_are_merged_and_counted():
 
 def test_contradictions_are_left_unknown_for_good():
     yes, no = Annotation("a", "sea"), Annotation("a", "sea", False)
-    reading = gathered(yes, no, yes, yes)
+    reading = built(yes, no, yes, yes)
     assert len(reading.annotations) == 0
     assert reading.annotations.images == ("a",)
     assert reading.annotations.tags == ("sea",)
@@ -46,20 +47,32 @@ def test_what_is_left_open_is_never_absent_by_default():
     assert annotations.undecided == {("a", "sky"), ("b", "sea")}
 
 
-def test_people_go_before_machines_in_any_order():
+def test_people_override_machines_in_any_order():
     person, machine = Annotation("a", "sea", False), Annotation("a", "sea", True, 0.9)
     for order in ((person, machine), (machine, person)):
-        reading = gathered(*order)
+        reading = built(*order)
         assert list(reading.annotations) == [person]
         assert reading.duplicates == 1
         assert reading.contradictions == []
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.booleans())))
-def test_what_remains_is_what_nobody_denies(said):
-    reading = gathered(*(Annotation(*one) for one in said))
-    undenied = {one for one in said if (*one[:2], not one[2]) not in said}
+def test_contradictions_are_removed_and_the_rest_remains(annotations):
+    reading = built(*(Annotation(*one) for one in annotations))
+    undenied = {one for one in annotations if (*one[:2], not one[2]) not in annotations}
     assert {one[:3] for one in reading.annotations} == undenied
-    denied = {one[:2] for one in said} - {one[:2] for one in undenied}
+    denied = {one[:2] for one in annotations} - {one[:2] for one in undenied}
     assert len(reading.contradictions) == len(denied)
-    assert reading.duplicates == len(said) - len(undenied) - len(denied)
+    assert reading.duplicates == len(annotations) - len(undenied) - len(denied)
+
+
+def test_warnings_of_one_kind_are_counted_with_their_first_place():
+    counter, builder = WarningCounter(), AnnotationBuilder()
+    for line in (3, 5, 8):
+        counter.add(f"line {line}", "a tag is blank: left out")
+    counter.add("line 4", "a row names no picture: left out")
+    counter.add_to(builder)
+    assert builder.warnings == [
+        InputWarning("line 3 and 2 more", "a tag is blank: left out"),
+        InputWarning("line 4", "a row names no picture: left out"),
+    ]

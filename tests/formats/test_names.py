@@ -56,12 +56,12 @@ def test_the_better_fit_goes_before_the_worse():
     assert PictureIndex(["a.jpg", "x/a.jpg"]).fitting("/home/x/a.jpg") == ["x/a.jpg"]
     assert PictureIndex(["a.jpg", "A.jpg"]).fitting("A.jpg") == ["A.jpg"]
     assert PictureIndex(["a.jpg", "A.jpg"]).fitting("A.JPG") == ["a.jpg", "A.jpg"]
-    # The longer end differs in case, the shorter does not: nobody can tell.
+    # The longer end differs in case, the shorter does not: it stays ambiguous.
     assert PictureIndex(["x/a.jpg", "A.jpg"]).fitting("x/A.jpg") == ["x/a.jpg", "A.jpg"]
 
 
 def test_everything_is_accounted_for():
-    said = Annotations.of(
+    original = Annotations.of(
         [
             Annotation("/photos/2019/a.jpg", "sea"),
             Annotation("2019/a", "sea", False),
@@ -73,14 +73,14 @@ def test_everything_is_accounted_for():
         images=["c.png"],
         undecided=[("c.png", "sky"), ("gone.jpg", "sky")],
     )
-    matched = match(said, PICTURES)
+    matched = match(original, PICTURES)
     assert matched.annotations.undecided == {("2019/a.jpg", "sea"), ("c.png", "sky")}
     assert list(matched.annotations) == [
         Annotation("2019/a.jpg", "sky"),
         Annotation("2020/b.JPG", "sky", True, 0.5),
     ]
     assert matched.annotations.images == ("2019/a.jpg", "2020/b.JPG", "c.png")
-    assert matched.annotations.tags == said.tags
+    assert matched.annotations.tags == original.tags
     assert matched.missing == ["gone.jpg"]
     assert matched.ambiguous == {"a.jpg": ["2019/a.jpg", "2020/a.jpg"]}
     assert matched.merged == {"2019/a.jpg": ["/photos/2019/a.jpg", "2019/a"]}
@@ -95,25 +95,38 @@ proper = paths.filter(lambda path: not {".", ".."} & set(path.split("/")))
 @given(st.lists(proper, unique=True), st.data())
 def test_a_pictures_own_path_always_means_it(pictures, data):
     tags = st.lists(st.sampled_from("xyz"), unique=True)
-    said = Annotations.of(
+    original = Annotations.of(
         [Annotation(picture, tag) for picture in pictures for tag in data.draw(tags)],
         images=pictures,
         tags="xyz",
         undecided=[(picture, "z") for picture in pictures],
     )
-    matched = match(said, pictures)
-    assert matched.annotations == said
+    matched = match(original, pictures)
+    assert matched.annotations == original
     assert matched.missing == []
     assert matched.ambiguous == matched.merged == {}
 
 
 @given(st.lists(proper, unique=True), st.lists(paths, unique=True))
 def test_every_name_and_picture_is_in_one_list(pictures, names):
-    said = Annotations.of([Annotation(name, "x") for name in names])
-    matched = match(said, pictures)
+    original = Annotations.of([Annotation(name, "x") for name in names])
+    matched = match(original, pictures)
     used = set(names) - set(matched.missing) - set(matched.ambiguous)
     assert set(matched.missing).isdisjoint(matched.ambiguous)
     in_merged = [name for listed in matched.merged.values() for name in listed]
     n_pictures = len(used) - len(in_merged) + len(matched.merged)
     assert len(matched.annotations) == len(matched.annotations.images) == n_pictures
     assert sorted([*matched.untagged, *matched.annotations.images]) == sorted(pictures)
+
+
+def test_exact_lookups_of_paths_and_stems():
+    index = PictureIndex(["a/b.jpg", "b.png", "c.jpg", "c.png", ".jpg"])
+    assert index.at_end_of("C:\\photos\\a\\b.jpg") == "a/b.jpg"
+    assert index.at_end_of("a/B.jpg") == "a/B.jpg"
+    assert index.at_end_of("\\x\\y.jpg") == "/x/y.jpg"
+    assert index.with_stem("a\\b") == "a/b.jpg"
+    assert index.with_stem("b") == "b.png"
+    assert index.with_stem("B") is None
+    assert index.with_stem("c") is None
+    assert index.with_stem(".jpg") == ".jpg"
+    assert PictureIndex.of_folder(None).with_stem("b") is None

@@ -20,7 +20,7 @@ from tagloom.formats.registry import FORMATS, Format
         ('\ufeff\n{"image": "a"}\n', "JSON lines"),
     ],
 )
-def test_formats_are_told_by_content(table, text, title):
+def test_formats_are_detected_by_content(table, text, title):
     path = table(text, "any.name")
     assert read_tags(path).format == title
     assert [one.title for one in FORMATS if one.detect(path)] == [title]
@@ -54,7 +54,7 @@ def test_sources_that_are_not_there(tmp_path):
         read_tags(tmp_path, format="excel")
 
 
-def test_broken_json_lines_are_told_with_their_place(table):
+def test_broken_json_lines_are_reported_with_their_place(table):
     with pytest.raises(InvalidInputError, match="line 1, column 15"):
         read_tags(table('{"file_name": \n', "x.jsonl"))
 

@@ -34,7 +34,7 @@ def test_any_text_in_any_encoding(tmp_path_factory, mark, codec, content):
     assert builder.warnings == []
 
 
-def test_windows_text_is_read_and_remarked_on(tmp_path):
+def test_windows_text_is_read_with_a_warning(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes("image,tag\r\na.jpg,caf\xe9 \u20ac\r\n".encode("cp1252"))
     reading = read_tags(path)

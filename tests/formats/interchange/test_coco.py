@@ -36,21 +36,21 @@ def saved(tmp_path):
 
 
 def entries(*listed, images=("a.jpg", "b.jpg"), tags=("dog", "sea"), undecided=()):
-    said = [Annotation(*one) for one in listed]
-    return Annotations.of(said, images=images, tags=tags, undecided=undecided)
+    original = [Annotation(*one) for one in listed]
+    return Annotations.of(original, images=images, tags=tags, undecided=undecided)
 
 
 @SHARED
-@given(said=annotations())
-def test_what_is_written_is_read_again(tmp_path, said):
+@given(original=annotations())
+def test_what_is_written_is_read_again(tmp_path, original):
     path = tmp_path / "out.json"
-    write_coco(said, path)
+    write_coco(original, path)
     reading = read_coco(path)
-    assert reading.annotations == said
+    assert reading.annotations == original
     assert is_coco(path)
     assert reading.warnings == []
     assert reading.duplicates == 0
-    assert reading.lists_absences == (not said.present.all())
+    assert reading.lists_absences == (not original.present.all())
 
 
 def test_boxes_become_presences_and_lvis_absences(saved):
@@ -77,7 +77,7 @@ def test_many_boxes_are_one_presence_and_only_exact_repeats_are_duplicates(saved
     assert reading.warnings == []
 
 
-def test_highest_score_stands_and_people_go_before_machines(saved):
+def test_highest_score_counts_and_people_override_machines(saved):
     machine = SMALL["annotations"][1]
     more = [machine | {"id": 3, "score": 0.75}, machine | {"id": 4, "image_id": 7}]
     reading = read_coco(saved(with_annotations(*more)))
@@ -146,7 +146,7 @@ def test_bare_results_are_refused_with_the_reason(saved):
         read_coco(saved([{"image_id": 1, "category_id": 1, "score": 0.5}]))
 
 
-def test_any_wrong_value_is_refused_or_remarked_on(saved):
+def test_any_wrong_value_is_refused_or_warned_of(saved):
     for way, content in damaged(SMALL):
         path = saved(content)
         is_coco(path)
@@ -163,7 +163,7 @@ def test_what_is_no_coco_is_refused(tmp_path, content):
         read_coco(path)
 
 
-def test_missing_file_and_folder_are_not_recognised(tmp_path):
+def test_missing_file_and_folder_are_not_detected(tmp_path):
     for path in (tmp_path, tmp_path / "none.json"):
         assert not is_coco(path)
         with pytest.raises(InvalidInputError, match="cannot be read"):
@@ -207,16 +207,16 @@ def test_the_library_of_coco_finds_its_way(tmp_path):
     coco = pytest.importorskip("pycocotools.coco", reason="pycocotools is not installed")
     Image = pytest.importorskip("PIL.Image")
     Image.new("RGB", (6, 4)).save(tmp_path / "a.jpg")
-    said = entries(
+    original = entries(
         ("a.jpg", "dog"), ("a.jpg", "sea", True, 0.25), ("b.jpg", "été"), tags=["dog", "none"]
     )
     path = tmp_path / "out.json"
-    write_coco(said, path, pictures=tmp_path)
+    write_coco(original, path, pictures=tmp_path)
     loaded = coco.COCO(str(path))
     loaded.info()
     (dog,) = loaded.getCatIds(catNms=["dog"])
-    assert len(loaded.getCatIds()) == len(said.tags)
-    assert len(loaded.getCatIds(supNms=["tag"])) == len(said.tags)
+    assert len(loaded.getCatIds()) == len(original.tags)
+    assert len(loaded.getCatIds(supNms=["tag"])) == len(original.tags)
     (image,) = loaded.getImgIds(catIds=[dog])
     assert loaded.loadImgs([image])[0]["file_name"] == "a.jpg"
     assert len(loaded.getAnnIds()) == 3
@@ -228,15 +228,15 @@ def test_the_library_of_coco_finds_its_way(tmp_path):
 
 @pytest.mark.oracle
 @SHARED
-@given(said=annotations())
-def test_the_library_of_coco_sees_the_same_presences(tmp_path, said):
+@given(original=annotations())
+def test_the_library_of_coco_sees_the_same_presences(tmp_path, original):
     coco = pytest.importorskip("pycocotools.coco", reason="pycocotools is not installed")
     path = tmp_path / "out.json"
-    write_coco(said, path)
+    write_coco(original, path)
     loaded = coco.COCO(str(path))
     seen = {
         (loaded.imgs[one["image_id"]]["file_name"], loaded.cats[one["category_id"]]["name"])
         for one in loaded.loadAnns(loaded.getAnnIds())
     }
-    assert seen == {(one.image, one.tag) for one in said if one.present}
-    assert {image["file_name"] for image in loaded.imgs.values()} == set(said.images)
+    assert seen == {(one.image, one.tag) for one in original if one.present}
+    assert {image["file_name"] for image in loaded.imgs.values()} == set(original.images)

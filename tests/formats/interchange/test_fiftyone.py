@@ -37,11 +37,11 @@ def entries(*listed, **more):
 
 
 @SHARED
-@given(said=annotations(pictures(LETTERS), absent=False))
-def test_what_is_written_with_a_manifest_is_read_again(tmp_path, said):
-    assert write_fiftyone(said, tmp_path, pictures=tmp_path / "photos") == []
+@given(original=annotations(pictures(LETTERS), absent=False))
+def test_what_is_written_with_a_manifest_is_read_again(tmp_path, original):
+    assert write_fiftyone(original, tmp_path, pictures=tmp_path / "photos") == []
     reading = read_fiftyone(tmp_path)
-    assert reading.annotations == said
+    assert reading.annotations == original
     assert is_fiftyone(tmp_path)
     assert is_fiftyone(tmp_path / "labels.json")
     assert reading.warnings == []
@@ -74,10 +74,10 @@ def test_extensions_come_from_the_pictures(tmp_path, saved, inside):
 
 
 def test_shape_is_what_the_reader_of_fiftyone_takes(tmp_path):
-    said = entries(
+    original = entries(
         ("in/a.jpg", "sea"), ("in/a.jpg", "dog", True, 0.5), ("/abs/e.jpg", "sea"), images=["b.jpg"]
     )
-    write_fiftyone(said, tmp_path / "labels.json", pictures=tmp_path / "photos")
+    write_fiftyone(original, tmp_path / "labels.json", pictures=tmp_path / "photos")
     assert json.loads((tmp_path / "labels.json").read_text()) == {
         "classes": ["dog", "sea"],
         "labels": {"/abs/e.jpg": [1], "b": None, "in/a": [{"label": 0, "confidence": 0.5}, 1]},
@@ -100,9 +100,9 @@ def test_another_file_of_the_manifests_name_is_not_lost(tmp_path):
     assert (tmp_path / "data.json").read_text() == '{"mine": [1, 2]}'
 
 
-def test_absences_are_left_out_and_said_so(tmp_path):
-    said = entries(("a.jpg", "sea", False), ("a.jpg", "sky", False, 0.1), ("a.jpg", "dog"))
-    (warning,) = write_fiftyone(said, tmp_path)
+def test_absences_are_left_out_with_a_warning(tmp_path):
+    original = entries(("a.jpg", "sea", False), ("a.jpg", "sky", False, 0.1), ("a.jpg", "dog"))
+    (warning,) = write_fiftyone(original, tmp_path)
     assert "no absences" in warning.what
     assert "and 1 more" in warning.where
     again = read_fiftyone(tmp_path).annotations
@@ -140,7 +140,7 @@ def test_targets_of_another_kind_are_refused(saved, target):
         read_fiftyone(saved({"classes": ["x"], "labels": {"/a": target}}))
 
 
-def test_any_wrong_value_is_refused_or_remarked_on(saved):
+def test_any_wrong_value_is_refused_or_warned_of(saved):
     for way, content in damaged(SMALL):
         path = saved(content)
         is_fiftyone(path)
@@ -157,7 +157,7 @@ def test_what_is_no_labels_file_is_refused(tmp_path, content):
         read_fiftyone(tmp_path)
 
 
-def test_folder_without_labels_is_not_recognised(tmp_path):
+def test_folder_without_labels_is_not_detected(tmp_path):
     assert not is_fiftyone(tmp_path)
     with pytest.raises(InvalidInputError, match="cannot be read"):
         read_fiftyone(tmp_path)
@@ -172,7 +172,7 @@ def test_the_importer_of_fiftyone_sees_the_same(tmp_path, manifest):
     )
     photos = tmp_path / "photos"
     (photos / "in").mkdir(parents=True)
-    said = entries(
+    original = entries(
         ("a.jpg", "sea"),
         ("a.jpg", "dog", True, 0.5),
         ("in/b c.png", "été"),
@@ -180,19 +180,19 @@ def test_the_importer_of_fiftyone_sees_the_same(tmp_path, manifest):
         images=["none.jpg"],
         tags=["unused"],
     )
-    for image in said.images:
+    for image in original.images:
         (photos / image).touch()
     out = tmp_path / "out"
     out.mkdir()
-    write_fiftyone(said, out, pictures=photos if manifest else None)
+    write_fiftyone(original, out, pictures=photos if manifest else None)
     data = "data.json" if manifest else str(photos)
     importer = importers.FiftyOneImageClassificationDatasetImporter(str(out), data_path=data)
     with importer:
         seen = {path: label and label.classifications for path, _, label in importer}
-        assert importer.get_dataset_info() == {"classes": list(said.tags)}
+        assert importer.get_dataset_info() == {"classes": list(original.tags)}
     assert {
         path: {(one.label, one.confidence) for one in found or []} for path, found in seen.items()
     } == {
         str(photos / image): {(one.tag, one.confidence) for one in listed}
-        for image, listed in said.by_image().items()
+        for image, listed in original.by_image().items()
     }

@@ -19,7 +19,7 @@ FORMATS = {
     "label studio": (is_label_studio, read_label_studio, write_label_studio),
     "voc": (is_voc, read_voc, write_voc),
 }
-SAID = Annotations.of(
+ORIGINAL = Annotations.of(
     [Annotation("a.jpg", "sea"), Annotation("a.jpg", "sky", False), Annotation("b.jpg", "sea")],
     images=["c.jpg"],
 )
@@ -27,20 +27,20 @@ SAID = Annotations.of(
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize(
-    "said", [SAID, SAID.without_suggestions(), Annotations.of([], tags=["sea"])]
+    "original", [ORIGINAL, ORIGINAL.without_suggestions(), Annotations.of([], tags=["sea"])]
 )
-def test_each_format_is_recognised_by_its_own_reader_alone(tmp_path, name, said):
+def test_each_format_is_detected_by_its_own_reader_alone(tmp_path, name, original):
     path = tmp_path if name == "voc" else tmp_path / "out.json"
-    FORMATS[name][2](said, path)
+    FORMATS[name][2](original, path)
     seen = [other for other, (detect, *_) in FORMATS.items() if detect(path)]
     # Label Studio's file of no tasks is an empty list, which anything may write.
-    assert seen == ([name] if said.images or name != "label studio" else [])
+    assert seen == ([name] if original.images or name != "label studio" else [])
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_one_writes_the_others_refuse(tmp_path, name):
     path = tmp_path if name == "voc" else tmp_path / "out.json"
-    FORMATS[name][2](SAID, path)
+    FORMATS[name][2](ORIGINAL, path)
     for other, (_, read, _) in FORMATS.items():
         if other != name:
             with pytest.raises(InvalidInputError):
@@ -49,7 +49,7 @@ def test_what_one_writes_the_others_refuse(tmp_path, name):
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize(
-    "said",
+    "original",
     [
         Annotations.of([Annotation("a\udcff.jpg", "sea")]),
         Annotations.of([Annotation("a.jpg", "\ud800")]),
@@ -57,8 +57,8 @@ def test_what_one_writes_the_others_refuse(tmp_path, name):
         Annotations.of([Annotation("a.jpg", "")]),
     ],
 )
-def test_names_that_no_file_can_hold_are_refused(tmp_path, name, said):
+def test_names_that_no_file_can_hold_are_refused(tmp_path, name, original):
     path = tmp_path if name == "voc" else tmp_path / "out.json"
     with pytest.raises(InvalidInputError, match="UTF-8"):
-        FORMATS[name][2](said, path)
+        FORMATS[name][2](original, path)
     assert list(tmp_path.iterdir()) == []

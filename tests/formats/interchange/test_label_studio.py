@@ -66,21 +66,21 @@ def entries(*listed, **more):
 
 
 @SHARED
-@given(said=annotations(tags=st.lists(names(PRINTABLE), max_size=5, unique=True)))
-def test_what_is_written_is_read_again(tmp_path, said):
+@given(original=annotations(tags=st.lists(names(PRINTABLE), max_size=5, unique=True)))
+def test_what_is_written_is_read_again(tmp_path, original):
     path = tmp_path / "out.json"
-    write_label_studio(said, path)
+    write_label_studio(original, path)
     reading = read_label_studio(path)
-    assert reading.annotations == said
-    assert is_label_studio(path) == bool(said.images)
+    assert reading.annotations == original
+    assert is_label_studio(path) == bool(original.images)
     assert reading.warnings == []
-    assert reading.lists_absences == (not said.present.all())
+    assert reading.lists_absences == (not original.present.all())
 
 
 def test_shape_is_what_label_studio_imports(tmp_path):
-    said = entries(("IMG_1.jpg", "beach", True, 0.75), ("IMG_1.jpg", "sun", True, 0.25))
+    original = entries(("IMG_1.jpg", "beach", True, 0.75), ("IMG_1.jpg", "sun", True, 0.25))
     config = write_label_studio(
-        said, tmp_path / "tasks.json", prefix="photos/", model_version="semantic-diffusion-0.1"
+        original, tmp_path / "tasks.json", prefix="photos/", model_version="semantic-diffusion-0.1"
     )
     assert json.loads((tmp_path / "tasks.json").read_text()) == [
         {
@@ -109,7 +109,7 @@ def test_shape_is_what_label_studio_imports(tmp_path):
     assert [one.get("name") for one in root.iter("Choices")] == ["tags"]
 
 
-def test_odd_tags_stand_in_the_configuration_as_they_are(tmp_path):
+def test_unusual_tags_are_in_the_configuration_unchanged(tmp_path):
     config = write_label_studio(entries(tags=ODD_TAGS), tmp_path / "tasks.json", ask_absent=True)
     root = ElementTree.parse(config).getroot()
     for control in root.iter("Choices"):
@@ -223,7 +223,7 @@ def test_error_names_place_expectation_and_finding(saved):
         read_label_studio(saved([task]))
 
 
-def test_any_wrong_value_is_refused_or_remarked_on(saved):
+def test_any_wrong_value_is_refused_or_warned_of(saved):
     short = [{"image": "a.jpg", "tags": {"choices": ["x"]}, "choice": "y"}]
     for start in (SMALL, short):
         for way, content in damaged(start):
@@ -252,16 +252,16 @@ def test_hostile_configuration_is_refused(tmp_path, saved):
 @pytest.mark.oracle
 @SHARED
 @given(
-    said=annotations(
+    original=annotations(
         tags=st.lists(st.sampled_from(ODD_TAGS) | names(PRINTABLE), max_size=5, unique=True)
     )
 )
-def test_label_studio_accepts_what_is_written(tmp_path, said):
+def test_label_studio_accepts_what_is_written(tmp_path, original):
     sdk = pytest.importorskip(
         "label_studio_sdk.label_interface", reason="label-studio-sdk is not installed"
     )
     path = tmp_path / "out.json"
-    config = write_label_studio(said, path)
+    config = write_label_studio(original, path)
     interface = sdk.LabelInterface(config.read_text(encoding="utf-8"))
     judged = 0
     for task in json.loads(path.read_text()):
@@ -271,7 +271,7 @@ def test_label_studio_accepts_what_is_written(tmp_path, said):
         for annotation in task.get("annotations", []):
             assert interface.validate_annotation(annotation)
             judged += 1
-    assert judged >= len({(one.image, one.confidence is None) for one in said})
+    assert judged >= len({(one.image, one.confidence is None) for one in original})
 
 
 @pytest.mark.oracle

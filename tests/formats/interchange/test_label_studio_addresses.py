@@ -49,7 +49,7 @@ def test_pictures_without_a_name_are_counted(saved, address):
     assert "without a name" in reading.warnings[0].what
 
 
-def test_two_addresses_of_one_name_are_remarked_on(saved):
+def test_two_addresses_of_one_name_give_a_warning(saved):
     tasks = [{"data": {"image": f"s3://{bucket}/a.jpg"}} for bucket in ("x", "x", "y")]
     (warning,) = read_label_studio(saved(tasks)).warnings
     assert "another address" in warning.what

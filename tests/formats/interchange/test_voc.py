@@ -25,37 +25,37 @@ def entries(*listed, **more):
 
 
 @SHARED
-@given(said=annotations(st.lists(STEMS, max_size=4, unique=True), TAGS, machine=False))
-def test_what_people_said_is_read_again(tmp_path_factory, said):
+@given(original=annotations(st.lists(STEMS, max_size=4, unique=True), TAGS, machine=False))
+def test_what_people_annotated_is_read_back(tmp_path_factory, original):
     bare = Annotations.of(
-        [one._replace(image=f"{one.image}.jpg") for one in said],
-        images=[f"{image}.jpg" for image in said.images],
-        tags=said.tags,
+        [one._replace(image=f"{one.image}.jpg") for one in original],
+        images=[f"{image}.jpg" for image in original.images],
+        tags=original.tags,
     )
     folder = tmp_path_factory.mktemp("voc")
     assert write_voc(bare, folder) == []
-    reading = read_voc(folder / "ImageSets" / "Main") if said.tags else None
+    reading = read_voc(folder / "ImageSets" / "Main") if original.tags else None
     if reading is not None:
-        assert reading.annotations == said
+        assert reading.annotations == original
         assert is_voc(folder)
         assert reading.lists_absences
         assert reading.duplicates == 0
 
 
 def test_extensions_come_from_the_pictures(tmp_path):
-    said = entries(("a.jpg", "dog"), ("b.png", "dog", False), images=["c.jpg"])
-    write_voc(said, tmp_path)
+    original = entries(("a.jpg", "dog"), ("b.png", "dog", False), images=["c.jpg"])
+    write_voc(original, tmp_path)
     (tmp_path / "JPEGImages").mkdir()
-    for name in said.images:
+    for name in original.images:
         (tmp_path / "JPEGImages" / name).touch()
     reading = read_voc(tmp_path)
-    assert reading.annotations == said
+    assert reading.annotations == original
     assert reading.warnings == []
 
 
 def test_lists_have_every_picture_with_its_state(tmp_path):
-    said = entries(("a.jpg", "dog"), ("b.jpg", "dog", False), ("c.jpg", "dog", True, 0.9))
-    (warning,) = write_voc(said, tmp_path)
+    original = entries(("a.jpg", "dog"), ("b.jpg", "dog", False), ("c.jpg", "dog", True, 0.9))
+    (warning,) = write_voc(original, tmp_path)
     assert "no suggestions" in warning.what
     main = tmp_path / "ImageSets" / "Main"
     assert (main / "dog_trainval.txt").read_text() == "a  1\nb -1\nc  0\n"
@@ -148,7 +148,7 @@ def test_lists_that_are_no_text_are_refused(edition):
         read_voc(edition)
 
 
-def test_several_editions_must_be_told_apart(tmp_path, edition):
+def test_one_of_several_editions_must_be_named(tmp_path, edition):
     (tmp_path / "VOCdevkit" / "VOC2012").mkdir()
     assert is_voc(tmp_path)
     with pytest.raises(InvalidInputError, match="'VOC2007', 'VOC2012'"):

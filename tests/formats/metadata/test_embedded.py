@@ -160,7 +160,7 @@ def test_pictures_without_keywords_are_listed_and_have_none(tmp_path):
         (b"", []),
     ],
 )
-def test_iptc_is_decoded_as_it_says_or_as_it_can_be(record, expected):
+def test_iptc_is_decoded_as_declared_or_guessed(record, expected):
     assert iptc_keywords(record) == expected
 
 
@@ -221,7 +221,7 @@ def test_extended_xmp_is_passed_over(tmp_path):
         ("control.jpg", jpeg((0xED, b"Photoshop 3.0\0" + photoshop(iptc(b"a\x07"))))),
     ],
 )
-def test_damaged_files_get_a_remark(tmp_path, name, data):
+def test_damaged_files_give_a_warning(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     (tmp_path / "sound.jpg").write_bytes(SOUND["jpeg.jpg"])
     reading = read_embedded(tmp_path)

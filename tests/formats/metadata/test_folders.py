@@ -24,7 +24,7 @@ def test_every_folder_on_the_way_is_a_tag(tmp_path):
     assert reading.duplicates == 0
 
 
-def test_names_that_can_be_no_tag_are_remarked_once(tmp_path):
+def test_names_that_can_be_no_tag_give_one_warning(tmp_path):
     (tmp_path / "a\x07").mkdir()
     for name in ("1.jpg", "2.jpg"):
         (tmp_path / "a\x07" / name).write_bytes(b"")

@@ -40,7 +40,7 @@ def test_one_place_may_be_asked_for(folder, key, n_tags):
     assert len(read_tags(folder, format=key).annotations) == n_tags
 
 
-def test_a_table_in_the_folder_is_read_alone_and_says_so(folder):
+def test_a_table_in_the_folder_is_read_alone_with_a_warning(folder):
     (folder / "tags.csv").write_text("file_name,tags\na.jpg,sun\n", encoding="utf-8")
     reading = read_tags(folder)
     assert list(reading.annotations) == [Annotation("a.jpg", "sun")]

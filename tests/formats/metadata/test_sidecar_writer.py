@@ -46,7 +46,7 @@ def tree(folder):
     }
 
 
-def said(folder):
+def tags_in(folder):
     return {(one.image, one.tag) for one in read_sidecars(folder).annotations}
 
 
@@ -55,7 +55,7 @@ def test_tags_are_written_beside_pictures_and_taken_back(root, journal):
     times = {name: (root / name).stat().st_mtime_ns for name in [*TAGS, "3.jpg.xmp"]}
     report = apply_sidecars(plan_sidecars(root, TAGS), journal)
     assert report.written == ["1.jpg.xmp", "a/2.xmp"]
-    assert said(root) == {
+    assert tags_in(root) == {
         ("1.jpg", "sea"),
         ("a/2.jpg", "sea"),
         ("a/2.jpg", "café"),
@@ -248,7 +248,7 @@ def test_a_moved_folder_is_undone_where_it_is_now(root, journal):
     assert tree(moved) == before
 
 
-def test_the_unfinished_file_of_a_killed_run_is_swept_up(root, journal):
+def test_the_unfinished_file_of_a_killed_run_is_removed(root, journal):
     apply_sidecars(plan_sidecars(root, TAGS), journal)
     mine = root / ".notes.part"
     mine.write_bytes(b"")

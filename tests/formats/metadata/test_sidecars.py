@@ -23,14 +23,14 @@ def folder(tmp_path):
     return make
 
 
-def said(reading):
+def pairs_of(reading):
     return {(one.image, one.tag) for one in reading.annotations}
 
 
 def test_both_names_are_read_and_pictures_without_sidecar_are_listed(folder):
     root = folder("a/1.jpg", "a/1.jpg.xmp", "2.png", "2.xmp", "3.jpg", "4.JPG", "4.JPG.XMP")
     reading = read_sidecars(root)
-    assert said(reading) == {
+    assert pairs_of(reading) == {
         ("a/1.jpg", "a/1.jpg.xmp"),
         ("2.png", "2.xmp"),
         ("4.JPG", "4.JPG.XMP"),
@@ -39,14 +39,14 @@ def test_both_names_are_read_and_pictures_without_sidecar_are_listed(folder):
     assert not reading.lists_absences
     assert reading.warnings == []
     assert all(one.present and one.confidence is None for one in reading.annotations)
-    assert said(read_sidecars(root, ["2.png"])) == {("2.png", "2.xmp")}
+    assert pairs_of(read_sidecars(root, ["2.png"])) == {("2.png", "2.xmp")}
     assert has_sidecars(root)
 
 
-def test_of_both_names_the_longer_is_used_with_a_remark(folder):
+def test_of_both_names_the_longer_is_used_with_a_warning(folder):
     root = folder("1.jpg", "1.jpg.xmp", "1.xmp")
     reading = read_sidecars(root)
-    assert said(reading) == {("1.jpg", "1.jpg.xmp")}
+    assert pairs_of(reading) == {("1.jpg", "1.jpg.xmp")}
     assert "1.xmp exists as well" in reading.warnings[0].what
     plan = plan_sidecars(root, {"1.jpg": ["sea"]})
     assert [change.path for change in plan] == ["1.jpg.xmp"]
@@ -58,7 +58,7 @@ def test_a_sidecar_that_may_belong_to_two_is_neither_read_nor_written(folder, tw
     root = folder("1.jpg", "1.xmp")
     (root / twin).write_bytes(JPEG if twin == "1.png" else b"raw")
     reading = read_sidecars(root)
-    assert said(reading) == set()
+    assert pairs_of(reading) == set()
     assert twin in reading.warnings[0].what
     plan = plan_sidecars(root, {"1.jpg": ["sea"]})
     assert [change.path for change in plan] == ["1.jpg.xmp"]
@@ -66,16 +66,16 @@ def test_a_sidecar_that_may_belong_to_two_is_neither_read_nor_written(folder, tw
     assert "1.xmp may belong to" in plan.warnings[0].what
 
 
-def test_damaged_and_orphaned_sidecars_get_a_remark(folder):
+def test_damaged_and_orphaned_sidecars_give_a_warning(folder):
     root = folder("1.jpg", "2.jpg", "2.jpg.xmp", "9.jpg.xmp")
     (root / "1.xmp").write_bytes(b"<a>\n<b>")
     reading = read_sidecars(root)
-    assert said(reading) == {("2.jpg", "2.jpg.xmp")}
+    assert pairs_of(reading) == {("2.jpg", "2.jpg.xmp")}
     assert [warning.where for warning in reading.warnings] == ["1.xmp", "9.jpg.xmp"]
     assert "line 2, column" in reading.warnings[0].what
 
 
-def test_a_plan_says_what_is_new_and_writes_nothing(folder):
+def test_a_plan_lists_what_is_new_and_writes_nothing(folder):
     root = folder("1.jpg", "2.jpg", "2.xmp", "3.jpg")
     before = {path: path.read_bytes() for path in root.iterdir()}
     plan = plan_sidecars(root, {"1.jpg": ["sea", " sea"], "2.jpg": ["2.xmp", "sea"], "3.jpg": []})

@@ -41,7 +41,7 @@ def tags_of(text):
         ("lr:hierarchicalSubject", "Scene|beach"),
     ],
 )
-def test_each_field_and_kind_of_list_alone_says_the_tag(name, entry, kind):
+def test_each_field_and_kind_of_list_alone_gives_the_tag(name, entry, kind):
     assert tags_of(packet(listed(name, entry, kind=kind))) == ["beach"]
 
 

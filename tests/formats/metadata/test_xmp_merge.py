@@ -113,14 +113,14 @@ def test_merging_adds_the_tags_everywhere_and_moves_nothing_foreign(pieces, want
 
 
 @given(packets(), tag_lists, tag_lists)
-def test_the_order_of_merging_does_not_change_what_is_said(pieces, first, second):
+def test_the_order_of_merging_does_not_change_the_tags(pieces, first, second):
     data = b"".join(pieces)
     one = merge_packet(merge_packet(data, first, "a"), second, "a")
     other = merge_packet(merge_packet(data, second, "a"), first, "a")
     both = merge_packet(data, [*first, *second], "a")
-    said = [set(read_packet(merged, "a").tags()) for merged in (one, other, both)]
-    assert said[0] == said[1]
-    assert said[0] >= said[2]
+    results = [set(read_packet(merged, "a").tags()) for merged in (one, other, both)]
+    assert results[0] == results[1]
+    assert results[0] >= results[2]
 
 
 DIGIKAM_FILE = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>

@@ -40,7 +40,7 @@ def test_separators_of_usual_files(text, separator):
 
 
 @given(body=rows)
-def test_rows_begin_where_they_are_said_to(body):
+def test_rows_begin_on_their_lines(body):
     stream = io.StringIO(newline="")
     csv.writer(stream, quoting=csv.QUOTE_ALL).writerows(body)
     text = stream.getvalue()

@@ -4,7 +4,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, read_jsonl, read_tags
 
 
-def test_lines_say_presences(table):
+def test_lines_list_presences(table):
     text = (
         '{"file_name": "a.jpg", "tags": ["sea", "sky"]}\r\n\r\n'
         '{"image": "sub\\\\b.jpg", "labels": ["sea"]}\r\n'
@@ -24,7 +24,7 @@ def test_lines_say_presences(table):
     assert reading.warnings == []
 
 
-def test_lines_can_say_everything(table):
+def test_lines_can_hold_everything(table):
     text = (
         '{"file_name": "a", "tags": ["v"], "absent": ["w"], "suggested": {"x": 0.5, "y": 1}, '
         '"suggested_absent": {"z": 0.25}, "unknown": ["u"], "vocabulary": ["t"]}'
@@ -42,7 +42,7 @@ def test_lines_can_say_everything(table):
     assert reading.lists_absences
 
 
-def test_what_is_odd_is_counted(table):
+def test_oddities_give_warnings(table):
     text = (
         '{"file_name": "a", "tags": ["x", "x", " "], "absent": ["y"], "width": 3}\n'
         '{"tags": ["x"]}\n{"file_name": "", "tags": ["x"]}\n{"file_name": "a", "tags": ["y"]}\n'

@@ -3,7 +3,7 @@ import pytest
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, read_long_csv, read_tags
 
-SAID = [
+ANNOTATIONS = [
     Annotation("a.jpg", "sea", True),
     Annotation("a.jpg", "sky", False),
     Annotation("b.jpg", "sky", True),
@@ -23,22 +23,22 @@ SAID = [
         "image,tag,state\n\na.jpg,sea,1\n,,\na.jpg,sky,0\nb.jpg,sky,1\nb.jpg,sea,\n",
     ],
 )
-def test_one_thing_said_in_many_ways(table, text):
+def test_the_same_annotations_in_many_spellings(table, text):
     reading = read_tags(table(text))
-    assert list(reading.annotations) == SAID
+    assert list(reading.annotations) == ANNOTATIONS
     assert reading.format == "long CSV"
     assert reading.lists_absences
     assert reading.warnings == reading.contradictions == []
     assert reading.duplicates == 0
 
 
-def test_without_states_only_presences_are_said(table):
+def test_without_states_only_presences_are_listed(table):
     reading = read_tags(table("image,tag\na.jpg,sea\nb.jpg,0\n"))
     assert list(reading.annotations) == [Annotation("a.jpg", "sea"), Annotation("b.jpg", "0")]
     assert not reading.lists_absences
 
 
-def test_machines_and_people_are_told_apart(table):
+def test_machines_and_people_are_distinguished(table):
     open_images = "ImageID,Source,LabelName,Confidence\na,m,x,0.7\na,v,y,1\na,v,z,0\na,v,w,1.00\n"
     reading = read_long_csv(table(open_images))
     assert list(reading.annotations) == [
@@ -68,7 +68,7 @@ def test_unknown_names_the_picture_and_the_tag(table):
     assert warning.where.endswith("line 4 and 1 more")
 
 
-def test_nothing_is_dropped_in_silence(table):
+def test_nothing_is_dropped_silently(table):
     text = (
         "image,tag,state\n"
         "a.jpg,sea,1\na.jpg,sea,1\n"  # repeated
@@ -91,7 +91,7 @@ def test_nothing_is_dropped_in_silence(table):
     assert any(what.startswith("1 tags are written in several ways") for what in where)
 
 
-def test_details_say_how_it_was_read(table):
+def test_details_describe_how_it_was_read(table):
     reading = read_long_csv(table("file;label;present\na;x;1\n"))
     assert reading.details == {
         "encoding": "UTF-8",

@@ -6,7 +6,7 @@ from tagloom.formats import Annotation, read_tags
 HEAD = "image,tag,probability,rank,state\n"
 
 
-def test_the_state_says_who_speaks_whatever_the_probability(table):
+def test_the_state_alone_distinguishes_people_whatever_the_probability(table):
     reading = read_tags(
         table(
             HEAD + "a.jpg,sea,0.9000,1,known\na.jpg,sky,0.8000,2,suggested\n"
@@ -41,7 +41,7 @@ def test_a_spreadsheet_may_have_saved_it(table):
     ]
 
 
-def test_a_question_without_an_answer_says_nothing_of_a_person(table):
+def test_a_query_without_an_answer_stays_a_suggestion(table):
     reading = read_tags(
         table("image,tag,probability,worth,state\na,sea,0.5,0.1,\na,sky,0.5,0.1,yes\n")
     )

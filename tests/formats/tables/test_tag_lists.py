@@ -24,7 +24,7 @@ TAGS = {"a.jpg": ["big sky", "sea"], "b.jpg": [], "c.jpg": ["sea"]}
         "file_name,tags\na.jpg,\"['sea', 'big sky']\"\nb.jpg,\nc.jpg,['sea']\n",
     ],
 )
-def test_tags_of_a_cell_stand_apart_in_many_ways(table, text):
+def test_tags_of_a_cell_are_separated_in_many_ways(table, text):
     reading = read_tags(table(text, "metadata.csv"))
     assert listed(reading) == TAGS
     assert reading.format == "tag-list CSV"
@@ -32,7 +32,7 @@ def test_tags_of_a_cell_stand_apart_in_many_ways(table, text):
     assert reading.warnings == []
 
 
-def test_what_stands_between_tags_is_said_and_may_be_given(table):
+def test_the_separator_of_tags_is_reported_and_may_be_given(table):
     path = table("file_name,tags\na,x;y|z\nb,x;y\n")
     assert listed(read_tag_list_csv(path)) == {"a": ["x", "y|z"], "b": ["x", "y"]}
     assert read_tag_list_csv(path).details["between tags"] == "semicolon"

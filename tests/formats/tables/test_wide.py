@@ -4,7 +4,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, read_tags, read_wide_csv
 
 
-def test_cells_say_present_absent_or_nothing(table):
+def test_cells_are_present_absent_or_unknown(table):
     reading = read_tags(table("image,sea,sky\na.jpg,1,0\nsub\\b.jpg,,yes\nc.jpg,,\n"))
     assert list(reading.annotations) == [
         Annotation("a.jpg", "sea", True),

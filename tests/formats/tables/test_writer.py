@@ -27,17 +27,17 @@ HOSTILE = st.sampled_from([*",;|\t\"\r\n[]{}\\'=+-01 é", "\ufeff", "\u2028", "\
 ANY = st.characters(codec="utf-8", exclude_characters="\0")
 
 
-def is_tidy(name):
+def is_normalized(name):
     return name and unicodedata.normalize("NFC", name).strip() == name
 
 
-tags = st.lists(HOSTILE | ANY, min_size=1, max_size=6).map("".join).filter(is_tidy)
+tags = st.lists(HOSTILE | ANY, min_size=1, max_size=6).map("".join).filter(is_normalized)
 words = st.sampled_from(
     ["image", "file_name", "tag", "tags", "label", "split", "1", "0", "-1", "sep=;", "present"]
 )
 tag_names = tags | words
 image_names = (tags | words).filter(lambda name: "\\" not in name)
-said = st.lists(
+original = st.lists(
     st.builds(Annotation, image_names, tag_names, st.booleans(), st.none() | st.floats(0, 1)),
     unique_by=lambda one: one[:2],
     max_size=8,
@@ -46,7 +46,7 @@ everything = st.builds(
     lambda entries, images, tags, left_open: Annotations.of(
         entries, images=images, tags=tags, undecided=left_open
     ),
-    said,
+    original,
     st.lists(image_names, max_size=2),
     st.lists(tag_names, max_size=2),
     st.lists(st.tuples(image_names, tag_names), max_size=2),
@@ -75,7 +75,7 @@ def test_long_tables_hold_everything(path, annotations):
 @given(everything)
 @example(Annotations.of([Annotation("a;b", "c;image;d"), Annotation("a;b", "e")]))
 @example(Annotations.of([Annotation("a", "image"), Annotation("a", "split")]))
-def test_wide_tables_hold_what_people_say(path, annotations):
+def test_wide_tables_hold_what_people_annotated(path, annotations):
     assume(annotations.tags)
     people = annotations.without_suggestions()
     assert write_wide_csv(annotations, path) == len(annotations) - len(people)

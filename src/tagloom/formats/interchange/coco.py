@@ -78,6 +78,8 @@ FORMAT = Format(
 
 
 class _Reader:
+    """Reads a file into a builder; people's annotations and the best scores are kept apart."""
+
     def __init__(self, whole: Place, index: PictureIndex) -> None:
         self.builder = AnnotationBuilder()
         self.counter = WarningCounter()
@@ -121,10 +123,10 @@ class _Reader:
     def read_absences(self) -> None:
         for place in self.listed_images:
             image = self.images[place.value["id"]]
-            open_ones = {one.identity() for one in place.listed("not_exhaustive_category_ids")}
+            not_exhaustive = {one.identity() for one in place.listed("not_exhaustive_category_ids")}
             for one in place.listed(_ABSENT):
                 tag = self._category(one)
-                if tag is not None and one.value not in open_ones:
+                if tag is not None and one.value not in not_exhaustive:
                     self.builder.add(Annotation(image, tag, False), one.where)
             for one in place.listed(_MACHINE_ABSENT):
                 tag = self._category(one.field("category_id"))

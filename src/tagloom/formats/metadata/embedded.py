@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 from tagloom.errors import InvalidInputError
 from tagloom.formats.annotations import Annotation
 from tagloom.formats.base import AnnotationBuilder, Format, Reading, normalize_name
-from tagloom.formats.metadata.sidecars import chosen
+from tagloom.formats.metadata.sidecars import select_pictures
 from tagloom.formats.metadata.xmp import read_packet
 from tagloom.formats.xml import illegal_character
 from tagloom.vision import find_pictures
@@ -50,7 +50,7 @@ def read_embedded(folder: str | os.PathLike[str], pictures: Iterable[str] | None
     """
     root = Path(folder)
     builder = AnnotationBuilder()
-    for image in chosen(find_pictures(root), pictures):
+    for image in select_pictures(find_pictures(root), pictures):
         builder.images.setdefault(image)
         tags, problems = embedded_tags(root / image)
         for tag in tags:

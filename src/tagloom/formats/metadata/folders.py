@@ -14,7 +14,7 @@ from tagloom.formats.base import (
 )
 from tagloom.formats.metadata import embedded, sidecars
 from tagloom.formats.metadata.embedded import has_embedded, read_embedded
-from tagloom.formats.metadata.sidecars import chosen, has_sidecars, read_sidecars
+from tagloom.formats.metadata.sidecars import has_sidecars, read_sidecars, select_pictures
 from tagloom.formats.xml import illegal_character
 from tagloom.vision import find_pictures
 
@@ -37,7 +37,7 @@ def read_folders(folder: str | os.PathLike[str], pictures: Iterable[str] | None 
     found = find_pictures(root)
     builder = AnnotationBuilder()
     unusable: dict[str, None] = {}
-    for image in chosen(found, pictures):
+    for image in select_pictures(found, pictures):
         builder.images.setdefault(image)
         for step in dict.fromkeys(image.split("/")[:-1]):
             tag = normalize_name(step)

@@ -153,7 +153,7 @@ def apply_sidecars(plan: SidecarPlan, journal: str | os.PathLike[str]) -> ApplyR
     """
     report = ApplyReport()
     path = Path(journal)
-    with journal_for(path, plan.folder) as writer:
+    with open_journal(path, plan.folder) as writer:
         _remove_unfinished(plan.folder, {entry.path for entry in read_journal(path).entries})
         for change in plan:
             try:
@@ -256,7 +256,7 @@ def _remove_unfinished(folder: Path, items: Iterable[str]) -> None:
 
 
 @contextmanager
-def journal_for(path: Path, folder: Path) -> Iterator[JournalWriter]:
+def open_journal(path: Path, folder: Path) -> Iterator[JournalWriter]:
     """Open a new journal, or continue that of an earlier run on the same folder."""
     first = _line({"kind": _KIND, "version": _VERSION, "folder": str(folder.resolve())})
     length = _length_to_keep(path, first)

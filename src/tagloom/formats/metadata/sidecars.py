@@ -19,7 +19,7 @@ from tagloom.vision import Found, find_pictures
 TITLE = "XMP sidecars"
 _LARGEST_SIDECAR = 16 * 2**20
 # A raw picture or a film has its metadata in IMG.xmp too, beside an IMG.jpg of the same moment.
-_TWINS = re.compile(
+_COMPANIONS = re.compile(
     r"\.(3fr|arw|avi|cr[23w]|dng|erf|kdc|mef|mos|mov|mp4|mrw|nef|nrw|orf|pef|raf|raw|rw2|sr[2fw]|x3f)",
     re.IGNORECASE,
 )
@@ -36,25 +36,25 @@ def read_sidecars(folder: str | os.PathLike[str], pictures: Iterable[str] | None
     """
     root = Path(folder)
     found = find_pictures(root)
-    places = SidecarPlaces(found)
+    finder = SidecarFinder(found)
     builder = AnnotationBuilder()
-    for image in chosen(found, pictures):
+    for image in select_pictures(found, pictures):
         builder.images.setdefault(image)
-        belonging = places.of(image)
-        if belonging.warning:
-            builder.warn(image, belonging.warning)
-        if belonging.existing:
-            _read_one(root, image, belonging.existing, builder)
+        sidecar = finder.of(image)
+        if sidecar.warning:
+            builder.warn(image, sidecar.warning)
+        if sidecar.existing:
+            _read_one(root, image, sidecar.existing, builder)
     if pictures is None:
-        for item in places.orphans():
+        for item in finder.orphans():
             builder.warn(item, "no picture belongs to this sidecar: not read")
     return builder.finish(root, TITLE, lists_absences=False)
 
 
 def has_sidecars(folder: str | os.PathLike[str]) -> bool:
     """Return whether a picture in the folder has a sidecar."""
-    places = SidecarPlaces(find_pictures(folder))
-    return any(places.of(image).existing for image in places.pictures)
+    finder = SidecarFinder(find_pictures(folder))
+    return any(finder.of(image).existing for image in finder.pictures)
 
 
 FORMAT = Format.of_folder(
@@ -77,12 +77,12 @@ def _read_one(root: Path, image: str, item: str, builder: AnnotationBuilder) -> 
         builder.add(Annotation(image, tag), item)
 
 
-def chosen(found: Found, pictures: Iterable[str] | None) -> list[str]:
+def select_pictures(found: Found, pictures: Iterable[str] | None) -> list[str]:
     """Return the given pictures, all if none are given."""
     return list(found.pictures if pictures is None else dict.fromkeys(pictures))
 
 
-class Belonging(NamedTuple):
+class Sidecar(NamedTuple):
     """The sidecar of a picture.
 
     Attributes
@@ -100,7 +100,7 @@ class Belonging(NamedTuple):
     warning: str
 
 
-class SidecarPlaces:
+class SidecarFinder:
     """Finds the sidecars of the pictures in a folder.
 
     `IMG.jpg.xmp` takes precedence over `IMG.xmp`; `IMG.xmp` is used only where no second picture,
@@ -118,10 +118,10 @@ class SidecarPlaces:
         for item in found.pictures:
             self._sharing[_stem(item)].append(item)
         for item in found.others:
-            if _TWINS.fullmatch(PurePosixPath(item).suffix):
+            if _COMPANIONS.fullmatch(PurePosixPath(item).suffix):
                 self._sharing[_stem(item)].append(item)
 
-    def of(self, image: str) -> Belonging:
+    def of(self, image: str) -> Sidecar:
         """Return the sidecar of a picture."""
         usual = f"{image}.xmp"
         stem = _stem(image)
@@ -129,15 +129,15 @@ class SidecarPlaces:
         short = self.sidecars.get(stem) if stem != image else None
         sharing = [other for other in self._sharing.get(stem, ()) if other != image]
         if long and short and not sharing:
-            return Belonging(long, long, f"{short} exists as well: only {long} is used")
+            return Sidecar(long, long, f"{short} exists as well: only {long} is used")
         if long or not short:
-            return Belonging(long, long or usual, "")
+            return Sidecar(long, long or usual, "")
         if sharing:
             warning = (
                 f"{short} may belong to {sharing[0]} as well: it is not used, {usual} would be"
             )
-            return Belonging(None, usual, warning)
-        return Belonging(short, short, "")
+            return Sidecar(None, usual, warning)
+        return Sidecar(short, short, "")
 
     def orphans(self) -> list[str]:
         """Return the sidecars that belong to no picture."""
@@ -222,33 +222,33 @@ def plan_sidecars(folder: str | os.PathLike[str], tags: Mapping[str, Sequence[st
         The tags to add to each picture, named relative to the folder.
     """
     root = Path(folder)
-    places = SidecarPlaces(find_pictures(root))
+    finder = SidecarFinder(find_pictures(root))
     plan = SidecarPlan(root)
     for image, wanted in tags.items():
         if isinstance(wanted, str):
             raise InvalidInputError(f"The tags of {image} are one text. Expected a list of tags.")
         if wanted:
-            _plan_one(plan, places, image, wanted)
+            _plan_one(plan, finder, image, wanted)
     return plan
 
 
-def _plan_one(plan: SidecarPlan, places: SidecarPlaces, image: str, wanted: Sequence[str]) -> None:
-    if image not in places.pictures:
+def _plan_one(plan: SidecarPlan, finder: SidecarFinder, image: str, wanted: Sequence[str]) -> None:
+    if image not in finder.pictures:
         plan.refused.append(InputWarning(image, "there is no such picture in the folder"))
         return
-    belonging = places.of(image)
-    reason = why_outside(plan.folder, belonging.to_write)
-    if belonging.to_write in places.pictures:
+    sidecar = finder.of(image)
+    reason = why_outside(plan.folder, sidecar.to_write)
+    if sidecar.to_write in finder.pictures:
         reason = "its sidecar's name is that of a picture"
     if reason:
-        plan.refused.append(InputWarning(belonging.to_write, f"not written: {reason}"))
+        plan.refused.append(InputWarning(sidecar.to_write, f"not written: {reason}"))
         return
-    if belonging.warning:
-        plan.warnings.append(InputWarning(image, belonging.warning))
+    if sidecar.warning:
+        plan.warnings.append(InputWarning(image, sidecar.warning))
     try:
-        change = _change(plan.folder, image, belonging.to_write, wanted)
+        change = _change(plan.folder, image, sidecar.to_write, wanted)
     except (OSError, InvalidInputError) as problem:
-        plan.refused.append(InputWarning(belonging.to_write, f"not written: {problem}"))
+        plan.refused.append(InputWarning(sidecar.to_write, f"not written: {problem}"))
         return
     if change is not None:
         plan.changes.append(change)

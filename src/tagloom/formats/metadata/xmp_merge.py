@@ -65,7 +65,7 @@ def merge_packet(data: bytes, tags: Iterable[str], where: str) -> bytes:
     edits = _edits(text.body, packet, wanted, where)
     if not edits:
         return data
-    merged = _spliced(text.body, edits)
+    merged = _apply_edits(text.body, edits)
     _check(parsed_packet(merged, where), {*packet.tags(), *wanted}, where)
     return text.restored(merged)
 
@@ -97,11 +97,11 @@ def _edits(data: bytes, packet: Packet, wanted: Sequence[str], where: str) -> li
     for field, entries in missing.items():
         elements = [place for place in packet.places[field] if not place.is_attribute]
         if elements:
-            edits += _longer_field(data, elements[0], field, entries, where)
+            edits += _extend_field(data, elements[0], field, entries, where)
             continue
         # A property may not be both attribute and element: the attribute becomes an element.
         attributes = packet.places[field]
-        edits += [_without_attribute(data, place.element, field) for place in attributes]
+        edits += [_remove_attribute(data, place.element, field) for place in attributes]
         absent[field] = [*packet.entries(field), *entries]
     if absent:
         edits.append(_new_fields(data, packet, absent, where))
@@ -142,22 +142,22 @@ def _entry(tag: str, field: Field, path: list[str], flat: set[str]) -> str:
 def _new_fields(data: bytes, packet: Packet, absent: dict[Field, list[str]], where: str) -> _Edit:
     if not packet.descriptions:
         return _new_description(data, packet.root, absent, where)
-    home = _home(packet)
-    if home.children:
-        indent = _blank_before(data, home.children[-1].start)
-        at = home.children[-1].end
+    description = _best_description(packet)
+    if description.children:
+        indent = _indentation_before(data, description.children[-1].start)
+        at = description.children[-1].end
     else:
-        indent = f"{_blank_before(data, home.start) or _line_end(data)} "
-        at = home.inner
+        indent = f"{_indentation_before(data, description.start) or _line_end(data)} "
+        at = description.inner
     text = "".join(
-        _new_field(home.scope, field, entries, indent) for field, entries in absent.items()
+        _new_field(description.scope, field, entries, indent) for field, entries in absent.items()
     )
-    if home.closes_itself(data):
+    if description.closes_itself(data):
         text += indent[:-1]
-    return _insert(data, home, at, text)
+    return _insert(data, description, at, text)
 
 
-def _home(packet: Packet) -> Element:
+def _best_description(packet: Packet) -> Element:
     """Return the first description with keywords, else the first."""
     for description in packet.descriptions:
         names = {*description.attributes, *(child.name for child in description.children)}
@@ -193,7 +193,7 @@ def _about(prefix: str, scope: dict[str, str]) -> str:
     """Return rdf:about, which needs a prefix even where RDF is the default namespace."""
     if prefix:
         return f'{prefix}about=""'
-    held = [known for known, meant in scope.items() if known and meant == RDF]
+    held = [known for known, uri in scope.items() if known and uri == RDF]
     return f'{held[0]}:about=""' if held else f'xmlns:rdf="{RDF}" rdf:about=""'
 
 
@@ -219,40 +219,40 @@ def _new_list(scope: dict[str, str], kind: str, entries: Sequence[str], indent: 
     return f"{step}<{list_name}{declaration}>{items}{step}</{list_name}>{indent}"
 
 
-def _longer_field(
+def _extend_field(
     data: bytes, place: Place, field: Field, entries: Sequence[str], where: str
 ) -> list[_Edit]:
     """Return the edits that add entries to a field that is an element."""
     element = place.element
     lists = [child for child in element.children if child.name in CONTAINERS]
     if lists:
-        return [_longer_list(data, lists[0], entries)]
+        return [_extend_list(data, lists[0], entries)]
     if element.children or any(name.startswith(f"{RDF} ") for name in element.attributes):
         raise InvalidInputError(
             f"{where}: {element.written} has a form to which nothing can be added. "
             "Expected rdf:Bag, rdf:Seq or plain text in it; add a keyword with the program that "
             "wrote the file, or remove the field."
         )
-    indent = _blank_before(data, element.start)
+    indent = _indentation_before(data, element.start)
     whole = _new_list(element.scope, field.container, [*place.values, *entries], indent)
     if element.closes_itself(data):
         return [_insert(data, element, element.end, whole)]
     return [_Edit(element.inner, element.inner_end, whole)]
 
 
-def _longer_list(data: bytes, element: Element, entries: Sequence[str]) -> _Edit:
+def _extend_list(data: bytes, element: Element, entries: Sequence[str]) -> _Edit:
     stem, colon, _ = element.written.rpartition(":")
     name = f"{stem}{colon}li"
     items = [child for child in element.children if child.name == ITEM]
-    lead = _blank_before(data, items[-1].start) if items else ""
+    lead = _indentation_before(data, items[-1].start) if items else ""
     text = "".join(f"{lead}<{name}>{escaped(entry)}</{name}>" for entry in entries)
     return _insert(data, element, items[-1].end if items else element.inner, text)
 
 
-def _without_attribute(data: bytes, element: Element, field: Field) -> _Edit:
+def _remove_attribute(data: bytes, element: Element, field: Field) -> _Edit:
     """Remove the attribute form of a field, with the white space before it."""
     tag = data[element.start : element.inner]
-    prefixes = {known for known, meant in element.scope.items() if meant == field.namespace}
+    prefixes = {known for known, uri in element.scope.items() if uri == field.namespace}
     for found in re.finditer(rb"\s+([^\s=\"'<>]+)\s*=\s*(?:\"[^\"]*\"|'[^']*')", tag):
         prefix, _, local = found[1].decode("utf-8").rpartition(":")
         if local == field.local and prefix in prefixes:
@@ -267,7 +267,7 @@ def _insert(data: bytes, element: Element, at: int, text: str) -> _Edit:
     return _Edit(at, at, text)
 
 
-def _blank_before(data: bytes, position: int) -> str:
+def _indentation_before(data: bytes, position: int) -> str:
     """Return the white space between a tag and the tag before it: the indentation."""
     found = _BLANK_BEFORE.search(data[max(0, position - 200) : position])
     return found[1].decode("ascii") if found else ""
@@ -275,14 +275,14 @@ def _blank_before(data: bytes, position: int) -> str:
 
 def _qualified(scope: dict[str, str], namespace: str, local: str, prefix: str) -> tuple[str, str]:
     """Return a name as written in a scope, and the declaration that it needs there."""
-    held = [known for known, meant in scope.items() if meant == namespace]
+    held = [known for known, uri in scope.items() if uri == namespace]
     if held:
         chosen = prefix if prefix in held else max(held)
         return (f"{chosen}:{local}" if chosen else local), ""
     return f"{prefix}:{local}", f' xmlns:{prefix}="{namespace}"'
 
 
-def _spliced(data: bytes, edits: Iterable[_Edit]) -> bytes:
+def _apply_edits(data: bytes, edits: Iterable[_Edit]) -> bytes:
     """Return the data with all edits made; edits must not overlap."""
     pieces, at = [], 0
     for edit in sorted(edits, key=lambda edit: edit.start):
