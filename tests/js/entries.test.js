@@ -64,16 +64,34 @@ test("an entry is pending until every verdict sent for it was answered", () => {
 test("entries kept by name survive another numbering of pictures and tags", () => {
   const before = { images: ["a.jpg", "b.jpg"], tags: ["sea", "sky"] };
   const after = { images: ["b.jpg", "a.jpg"], tags: ["sky", "tree", "sea"] };
-  const byName = withNames([{ i: 0, t: 1 }, { i: 1, tag: "new" }], before);
-  assert.deepEqual(withNumbers(byName, before), [{ i: 0, t: 1 }, { i: 1, tag: "new" }]);
-  assert.deepEqual(withNumbers(byName, after), [{ i: 1, t: 0 }, { i: 0, tag: "new" }]);
+  const byName = withNames(
+    [
+      { i: 0, t: 1 },
+      { i: 1, tag: "new" },
+    ],
+    before,
+  );
+  assert.deepEqual(withNumbers(byName, before), [
+    { i: 0, t: 1 },
+    { i: 1, tag: "new" },
+  ]);
+  assert.deepEqual(withNumbers(byName, after), [
+    { i: 1, t: 0 },
+    { i: 0, tag: "new" },
+  ]);
 });
 
 test("a missing picture is left out, a missing tag is sent by name", () => {
-  const byName = withNames([{ i: 0, t: 0 }, { i: 1, t: 1 }], {
-    images: ["a.jpg", "b.jpg"],
-    tags: ["sea", "sky"],
-  });
+  const byName = withNames(
+    [
+      { i: 0, t: 0 },
+      { i: 1, t: 1 },
+    ],
+    {
+      images: ["a.jpg", "b.jpg"],
+      tags: ["sea", "sky"],
+    },
+  );
   const now = { images: ["b.jpg"], tags: ["sea"] };
   assert.deepEqual(withNumbers(byName, now), [{ i: 0, tag: "sky" }]);
 });

@@ -3,8 +3,16 @@ import { test } from "node:test";
 
 import { load, serve } from "./browser.js";
 
-const { GrowingList, lastViewed, listAddress, PagedList, pictureAfter, positionOf, rememberList, setLastViewed } =
-  await load("lists.js");
+const {
+  GrowingList,
+  lastViewed,
+  listAddress,
+  PagedList,
+  pictureAfter,
+  positionOf,
+  rememberList,
+  setLastViewed,
+} = await load("lists.js");
 
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 const rowsFrom = (offset, limit, total) =>
@@ -61,7 +69,13 @@ test("a list that shrinks while it is decided loses no row and has none twice", 
       const open = all.filter((row) => !decided.has(row.i));
       return { total: open.length, rows: open.slice(offset, offset + limit) };
     },
-    { keyOf: (row) => row.i, isOpen: (row) => !decided.has(row.i), loaded: () => {}, first: 5, chunk: 5 },
+    {
+      keyOf: (row) => row.i,
+      isOpen: (row) => !decided.has(row.i),
+      loaded: () => {},
+      first: 5,
+      chunk: 5,
+    },
   );
   await list.need(5);
   for (const i of [0, 2, 3]) decided.add(i);
@@ -79,7 +93,13 @@ test("a list that keeps decided rows is fetched to its end as well", async () =>
   const decided = new Set([0, 1, 2, 3, 4]);
   const list = new GrowingList(
     async (offset, limit) => ({ total: 12, rows: rowsFrom(offset, limit, 12) }),
-    { keyOf: (row) => row.i, isOpen: (row) => !decided.has(row.i), loaded: () => {}, first: 5, chunk: 5 },
+    {
+      keyOf: (row) => row.i,
+      isOpen: (row) => !decided.has(row.i),
+      loaded: () => {},
+      first: 5,
+      chunk: 5,
+    },
   );
   await list.need(100);
   assert.equal(list.rows.length, 12);
@@ -98,7 +118,7 @@ test("calls at the same time share one request", async () => {
   assert.equal(requests, 1);
 });
 
-test("the next picture is that of the list it was opened from, even if it was decided since", async () => {
+test("the next picture follows the list, even if one was decided since", async () => {
   const requests = serve(() => assert.fail("the list is known"));
   const query = { q: "sea", state: "suggested", sort: "certain" };
   rememberList(query, [{ i: 7 }, { i: 3 }, { i: 9 }], 3, "#/pictures?q=sea");

@@ -80,7 +80,7 @@ test("a refused write is not sent again, and the next one is", async () => {
   assert.equal(writes.refusal, null);
 });
 
-test("a restarted server with another key keeps the write for later; it can be discarded", async () => {
+test("writes refused by a restarted server are kept, and can be discarded", async () => {
   serve(() => {
     throw new Refusal(403, "Open the link.");
   });

@@ -26,7 +26,7 @@ ODD_NAME = "<img src=x onerror=alert(1)>'\".jpg"
 
 
 class Answer:
-    """What a server answered."""
+    """An answer of the server."""
 
     def __init__(self, messages):
         start = messages[0]
@@ -44,7 +44,7 @@ class Answer:
 
 
 class Browser:
-    """Asks an application directly, exactly as it is told to: nothing is made well-formed."""
+    """Sends requests to an application directly, as they are: nothing is made well-formed."""
 
     def __init__(self, app, headers):
         self.app, self.headers = app, headers
@@ -108,24 +108,24 @@ class Browser:
 
 @pytest.fixture(scope="session")
 def completed(tmp_path_factory):
-    """A run on a few scenes: every third tag forgotten, one wrong, one on a single picture."""
+    """A run on a few scenes: every third tag is missing, and one tag is on a single picture."""
     home = tmp_path_factory.mktemp("review")
     scenes = write_scenes(home / "scenes", N_PICTURES)
     photos = home / "photos"
     photos.mkdir()
     with (scenes / "labels.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    said = []
+    known = []
     for number, row in enumerate(rows):
         file = next(iter(row.values()))
         name = ODD_NAME if number == 3 else Path(file).name
         shutil.copy(scenes / file, photos / name)
         given = [tag for tag, state in row.items() if state == "1"]
-        said += [(name, tag) for place, tag in enumerate(given) if (place + number) % 3]
+        known += [(name, tag) for place, tag in enumerate(given) if (place + number) % 3]
         if number == 0:
-            said.append((name, "seen once"))
+            known.append((name, "seen once"))
     with (home / "tags.csv").open("w", newline="") as stream:
-        csv.writer(stream).writerows([("image", "tag"), *said])
+        csv.writer(stream).writerows([("image", "tag"), *known])
     complete(photos, [home / "tags.csv"], home / "out", Options(minutes=0), cache=home / "cache")
     return home
 

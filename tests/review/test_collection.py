@@ -43,7 +43,7 @@ def test_running_counts_and_keys_are_those_of_the_whole_table(untouched, changes
     np.testing.assert_array_equal(collection.highest, suggested.max(axis=1))
 
 
-def test_only_changes_are_told(untouched):
+def test_only_changes_are_returned(untouched):
     collection = Collection(untouched.review.collection.loaded)
     asked = [(1, 2, EntryState.ACCEPTED), (1, 2, EntryState.ACCEPTED), (3, 4, EntryState.REJECTED)]
     assert collection.put(asked) == [(1, 2), (3, 4)]
@@ -70,7 +70,7 @@ def test_readers_and_writers_of_the_journal_mean_the_same_states_by_decided():
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_only_decisions_are_recalled_for_what_was_suggested_may_not_be_any_more(base):
+def test_only_decisions_are_read_from_the_journal_as_suggestions_may_have_changed(base):
     for state in EntryState:
         assert from_journal(state.journal_word, base) == (state if state in DECIDED else base)
     assert from_journal("a word of a later version", base) == base

@@ -57,7 +57,7 @@ def restored(batch, now, back):
     return now | told
 
 
-def said(table):
+def decided_entries(table):
     return {entry: state for entry, state in table.items() if state != "open"}
 
 
@@ -67,49 +67,49 @@ def test_any_sequence_of_decisions_and_undos_equals_tables_that_are_stepped_thro
     tmp_path_factory, steps
 ):
     out = tmp_path_factory.mktemp("store")
-    store, model = Journal(out), Model()
+    journal, model = Journal(out), Model()
     for step in steps:
         if step[0] == "decide":
-            store.add(step[1], changes_to(step[2], model.now))
+            journal.add(step[1], changes_to(step[2], model.now))
             model.decide(step[2])
         elif step[0] == "reopen":
-            store.close()
-            store = Journal(out)
+            journal.close()
+            journal = Journal(out)
         else:
             before, back = model.now, step[0] == "undo"
-            batch = store.undo() if back else store.redo()
+            batch = journal.undo() if back else journal.redo()
             assert (batch is not None) == model.step(-1 if back else 1)
             if batch is not None:
-                assert said(restored(batch, before, back)) == said(model.now)
-        assert said(store.current()) == said(model.now)
-    store.close()
+                assert decided_entries(restored(batch, before, back)) == decided_entries(model.now)
+        assert decided_entries(journal.current()) == decided_entries(model.now)
+    journal.close()
 
 
 def test_a_decision_is_kept_with_its_time_its_tab_and_the_state_before(tmp_path):
-    store = Journal(tmp_path)
-    store.add("tab 7", [Change("a.jpg", "sea", "suggested", "accepted")])
-    store.close()
-    with sqlite3.connect(tmp_path / "review.sqlite") as journal:
-        row = journal.execute("SELECT time, client, image, tag, before, after FROM decisions")
-        time, *rest = row.fetchone()
+    journal = Journal(tmp_path)
+    journal.add("tab 7", [Change("a.jpg", "sea", "suggested", "accepted")])
     journal.close()
+    with sqlite3.connect(tmp_path / "review.sqlite") as database:
+        row = database.execute("SELECT time, client, image, tag, before, after FROM decisions")
+        time, *rest = row.fetchone()
+    database.close()
     assert rest == ["tab 7", "a.jpg", "sea", "suggested", "accepted"]
     assert time.startswith("20")
     assert time.endswith("+00:00")
 
 
 def test_decisions_are_committed_durably(tmp_path):
-    store = Journal(tmp_path)
-    assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert store._db.execute("PRAGMA synchronous").fetchone() == (2,)
-    store.close()
+    journal = Journal(tmp_path)
+    assert journal._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert journal._db.execute("PRAGMA synchronous").fetchone() == (2,)
+    journal.close()
 
 
 def test_a_second_review_of_the_same_run_is_refused(tmp_path):
-    store = Journal(tmp_path)
+    journal = Journal(tmp_path)
     with pytest.raises(InvalidInputError, match="open in another"):
         Journal(tmp_path)
-    store.close()
+    journal.close()
     Journal(tmp_path).close()
 
 
@@ -122,23 +122,23 @@ def test_a_file_that_is_no_journal_is_refused_and_left_alone(tmp_path):
 
 def test_a_journal_of_a_later_version_is_refused(tmp_path):
     Journal(tmp_path).close()
-    with sqlite3.connect(tmp_path / "review.sqlite") as journal:
-        journal.execute("PRAGMA user_version = 99")
-    journal.close()
+    with sqlite3.connect(tmp_path / "review.sqlite") as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
     with pytest.raises(InvalidInputError, match="expected protocol 1, found 99"):
         Journal(tmp_path)
 
 
 def test_what_cannot_be_written_is_not_half_written(tmp_path):
-    store = Journal(tmp_path)
-    store.add("tab", [Change("a.jpg", "sea", "open", "accepted")])
-    store._db.execute("PRAGMA query_only = 1")
+    journal = Journal(tmp_path)
+    journal.add("tab", [Change("a.jpg", "sea", "open", "accepted")])
+    journal._db.execute("PRAGMA query_only = 1")
     with pytest.raises(UnwritableFileError, match="Nothing was changed"):
-        store.add("tab", [Change("a.jpg", "sea", "accepted", "rejected")])
-    store._db.execute("PRAGMA query_only = 0")
-    assert store.current() == {("a.jpg", "sea"): "accepted"}
-    assert store.undo().changes == [Change("a.jpg", "sea", "open", "accepted")]
-    store.close()
+        journal.add("tab", [Change("a.jpg", "sea", "accepted", "rejected")])
+    journal._db.execute("PRAGMA query_only = 0")
+    assert journal.current() == {("a.jpg", "sea"): "accepted"}
+    assert journal.undo().changes == [Change("a.jpg", "sea", "open", "accepted")]
+    journal.close()
 
 
 def test_without_a_review_nothing_is_decided(tmp_path):

@@ -39,14 +39,14 @@ def test_a_suspected_error_has_a_probability_and_is_confirmed_or_removed(page, h
     assert page.get("/api/suspected-errors").json["rows"][0]["state"] == "known"
     assert page.decide((*place, "reject")).json["applied"][0]["state"] == "removed"
     image = names["images"][error["i"]]
-    said = {(one.image, one.tag): one for one in finished_tags(home / "out")}
-    assert said[image, "sky"].present is False
+    tags = {(one.image, one.tag): one for one in finished_tags(home / "out")}
+    assert tags[image, "sky"].present is False
     page.post("/api/undo", {})
     page.post("/api/undo", {})
     assert page.get("/api/suspected-errors").json["rows"] == [error]
-    said = {(one.image, one.tag): one for one in finished_tags(home / "out")}
-    assert said[image, "sky"].present is True
-    assert said[image, "sky"].confidence is None
+    tags = {(one.image, one.tag): one for one in finished_tags(home / "out")}
+    assert tags[image, "sky"].present is True
+    assert tags[image, "sky"].confidence is None
 
 
 def test_a_suspected_error_of_an_absent_tag_has_a_state_of_its_own(page, review):

@@ -19,7 +19,7 @@ def opened(answer):
 
 
 @pytest.mark.parametrize(("address", "size"), [("", 160), ("?size=160", 160), ("?size=320", 320)])
-def test_thumbnails_fit_their_size_and_are_kept_by_the_browser(page, address, size):
+def test_thumbnails_fit_their_size_and_are_cached_by_the_browser(page, address, size):
     answer = page.get(f"/thumb/4{address}")
     assert max(opened(answer).size) == size
     assert answer.headers["cache-control"] == "private, max-age=86400"
@@ -32,7 +32,7 @@ def test_thumbnails_fit_their_size_and_are_kept_by_the_browser(page, address, si
     assert (again.status, again.content) == (304, b"")
 
 
-def test_thumbnails_are_made_once_and_anew_when_the_picture_changes(page, home, names):
+def test_thumbnails_are_made_once_and_again_when_the_picture_changes(page, home, names):
     first = page.get("/thumb/4")
     kept = [path for path in (home / "out" / ".thumbnails").rglob("*") if path.is_file()]
     assert [path.read_bytes() for path in kept] == [first.content]
@@ -43,7 +43,7 @@ def test_thumbnails_are_made_once_and_anew_when_the_picture_changes(page, home, 
     assert changed.headers["etag"] != first.headers["etag"]
 
 
-def test_pictures_stand_upright(page, home, names):
+def test_pictures_are_turned_upright(page, home, names):
     picture = Image.new("RGB", (300, 100), "blue")
     exif = picture.getexif()
     exif[0x0112] = TURNED
@@ -53,13 +53,13 @@ def test_pictures_stand_upright(page, home, names):
     assert (told["width"], told["height"]) == (100, 300)
 
 
-def test_large_pictures_are_brought_to_the_size_of_a_screen(page, home, names):
+def test_large_pictures_are_scaled_to_the_size_of_a_screen(page, home, names):
     Image.new("RGB", (4000, 1000), "blue").save(home / "photos" / names[4])
     assert opened(page.get("/picture/4")).size == (1600, 400)
 
 
 @pytest.mark.parametrize("content", [b"", b"no picture", b"\xff\xd8\xff\xe0 cut short", None])
-def test_what_cannot_be_read_is_shown_as_such(page, home, names, content):
+def test_unreadable_files_have_a_placeholder(page, home, names, content):
     picture = home / "photos" / names[4]
     picture.unlink()
     if content is not None:
@@ -112,7 +112,7 @@ def test_a_link_within_the_collection_is_followed(page, home):
 
 
 @pytest.mark.parametrize("name", ["../secret.jpg", "/etc/passwd", "a\0b", "x/../../secret.jpg"])
-def test_a_model_that_names_files_outside_gets_none(page, review, name):
+def test_names_of_files_outside_are_refused(page, review, name):
     review.collection.images[5] = name
     answer = page.get("/picture/5")
     assert answer.status == 404 or b"cannot be read" in answer.content

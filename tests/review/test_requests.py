@@ -78,13 +78,13 @@ TAGS = ["", " ", "x" * 201, "two\0", "bell\a", "\ud800", "\u202e", 3, None, ["se
 
 
 @pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
-def test_bodies_that_are_no_decisions(page, body, review):
+def test_bodies_that_are_not_decisions_are_refused(page, body, review):
     refused(page.post("/api/decide", body), 400)
     assert review.version == 0
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
-def test_one_wrong_decision_and_none_is_taken(page, wrong, review):
+def test_one_wrong_decision_refuses_all(page, wrong, review):
     right = ONE["decisions"][0]
     refused(page.post("/api/decide", {"decisions": [right, right | wrong]}), 400)
     assert review.version == 0
@@ -92,14 +92,14 @@ def test_one_wrong_decision_and_none_is_taken(page, wrong, review):
 
 
 @pytest.mark.parametrize("tag", TAGS, ids=repr)
-def test_tags_that_cannot_be_written_everywhere(page, tag, review):
+def test_tags_that_not_every_format_can_hold_are_refused(page, tag, review):
     refused(
         page.post("/api/decide", {"decisions": [{"i": 0, "tag": tag, "verdict": "accept"}]}), 400
     )
     assert review.version == 0
 
 
-def test_bodies_that_are_too_long(page, review):
+def test_bodies_that_are_too_long_are_refused(page, review):
     headers = {"Content-Type": "application/json", "X-Tagloom": "1"}
     long = b" " * (1 << 20) + b"{}"
     refused(page.post("/api/decide", long), 413)

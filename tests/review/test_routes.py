@@ -25,7 +25,7 @@ GET = [
 POST = ["/api/decide", "/api/undo", "/api/redo", "/api/learn"]
 
 
-def test_tags_that_look_like_commands_are_only_names(page, review):
+def test_tags_that_look_like_code_are_only_names(page, review):
     for tag in ("'; DROP TABLE decisions; --", "<script>alert(1)</script>", "../../x", "{{7*7}}"):
         assert page.decide((0, tag, "accept")).status == 200
         assert tag in page.get("/api/collection").json["tags"]

@@ -109,7 +109,7 @@ def test_a_wrong_key_is_refused(stranger, query):
     refused(stranger.get(f"/?{query}"), 403)
 
 
-def test_a_link_on_another_page_leads_on_by_ourselves_lest_the_browser_keeps_the_cookie_back(
+def test_after_a_link_on_another_page_we_redirect_so_that_the_strict_cookie_is_sent(
     stranger,
 ):
     answer = stranger.ask(
@@ -193,7 +193,7 @@ def test_changes_need_the_header_and_the_content_type(page, path, review):
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "nonsense"])
-def test_other_pages_of_this_machine_may_not_even_look(page, site):
+def test_other_sites_cannot_even_read(page, site):
     for path in GET:
         refused(page.ask("GET", path, headers={"Sec-Fetch-Site": site}), 403)
 
@@ -205,7 +205,7 @@ def test_other_methods_are_refused(page, method):
         refused(page.ask(method, path, headers=headers), 405)
 
 
-def test_reading_addresses_cannot_be_written_to_and_the_other_way_round(page):
+def test_addresses_allow_reading_or_writing_only(page):
     for path in set(GET) - set(POST):
         refused(page.post(path, ONE), 405)
     for path in set(POST) - set(GET):
@@ -250,7 +250,7 @@ UP = [
 @pytest.mark.parametrize(
     "place", ["/thumb/", "/picture/", "/static/", "/api/pictures/", "/api/tags/"]
 )
-def test_no_way_leads_out_of_the_collection(page, place, up):
+def test_no_path_leads_out_of_the_collection(page, place, up):
     if place == "/api/tags/" and up in ("48", ""):
         return
     for path in (place + up, place + unquote(up), place + unquote(unquote(up))):
@@ -292,6 +292,6 @@ def test_no_way_leads_out_of_the_collection(page, place, up):
         "/API/collection",
     ],
 )
-def test_wrong_questions_get_a_reason(page, address):
+def test_invalid_parameters_get_a_reason(page, address):
     answer = refused(page.get(address))
     assert len(answer.text) > 30

@@ -108,9 +108,7 @@ def browser(monkeypatch):
     return asked, was_asked
 
 
-def test_where_processes_can_be_listed_the_key_stands_in_a_private_file(
-    browser, tmp_path, monkeypatch
-):
+def test_where_arguments_are_visible_the_key_is_in_a_private_file(browser, tmp_path, monkeypatch):
     monkeypatch.setattr(review_server, "_arguments_are_visible", lambda: True)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("mine")
@@ -224,7 +222,7 @@ def test_it_listens_on_this_machine_only(raw_server):
     ],
     ids=range(7),
 )
-def test_what_is_no_request_gets_no_answer_or_a_refusal(raw_server, bytes_sent):
+def test_malformed_requests_get_no_answer_or_a_refusal(raw_server, bytes_sent):
     with socket.create_connection(("127.0.0.1", raw_server.port), timeout=10) as raw:
         answer = b""
         # It may hang up on us at any point; only a server that keeps us waiting is wrong.

@@ -45,7 +45,7 @@ def test_of_several_verdicts_on_one_entry_the_last_counts(page, suggested):
     assert answer["applied"] == [{"i": i, "t": t, "state": "rejected"}]
 
 
-def test_a_new_tag_is_added_by_name_and_leaves_with_its_undo(page, names):
+def test_a_new_tag_is_added_by_name_and_undone(page, names):
     answer = page.decide((4, "  my  aunt ", "accept")).json
     t = len(names["tags"])
     assert answer["tags"] == [*names["tags"], "my aunt"]
@@ -59,7 +59,7 @@ def test_a_new_tag_is_added_by_name_and_leaves_with_its_undo(page, names):
     assert state_of(page, 4, t) == "added"
 
 
-def test_a_tag_of_the_run_is_found_by_its_name_whatever_it_is(page, review, names):
+def test_a_tag_of_the_run_is_found_by_its_exact_name(page, review, names):
     odd = "twice  blank, joined\u200d"
     t = review.collection.add_tag(odd)
     answer = page.decide((4, odd, "accept")).json
@@ -67,7 +67,7 @@ def test_a_tag_of_the_run_is_found_by_its_name_whatever_it_is(page, review, name
     assert "tags" not in answer
 
 
-def test_many_new_tags_find_room(page, names):
+def test_many_new_tags_can_be_added(page, names):
     for number in range(70):
         page.decide((number % 48, f"new {number}", "accept"))
     told = page.get("/api/collection").json
@@ -106,7 +106,7 @@ def test_one_request_is_one_step_of_undo(page, suggested):
     assert page.post("/api/redo", {"client": "tab"}).json["redone"] is None
 
 
-def test_the_history_says_in_short_what_can_be_undone_and_redone(page, suggested, names):
+def test_the_history_summarises_what_can_be_undone_and_redone(page, suggested, names):
     assert names["history"] == {"undo": None, "redo": None}
     (i, t), (j, u), _ = suggested
     first = page.decide((i, t, "accept")).json
@@ -150,7 +150,7 @@ def entries(annotations):
     return {(one.image, one.tag): (one.present, one.confidence) for one in annotations}
 
 
-def test_accepted_tags_are_known_and_rejected_ones_denied(page, home):
+def test_accepted_tags_are_exported_as_known_and_rejected_ones_as_absent(page, home):
     out = home / "out"
     names = page.get("/api/collection").json
     before = entries(finished_tags(out))
@@ -173,7 +173,7 @@ def test_accepted_tags_are_known_and_rejected_ones_denied(page, home):
     assert (other, "quite new") not in entries(finished_tags(out))
 
 
-def test_the_command_writes_what_was_decided_while_the_page_is_open(page, home):
+def test_decisions_are_exported_while_the_page_is_open(page, home):
     names = page.get("/api/collection").json
     page.decide((5, "by hand", "accept"))
     done = CliRunner().invoke(app, ["export", str(home / "out"), "--to", "csv"])

@@ -83,7 +83,7 @@ def test_pages_hold_every_picture_once(page, sort, state):
     assert bool(rows) == (state in ("all", "suggested"))
 
 
-def test_the_surest_suggestion_comes_first(page):
+def test_the_most_certain_suggestion_comes_first(page):
     rows = rows_of(page, "/api/pictures?state=suggested&sort=certain")
     best = [max(t["p"] for t in row["tags"] if t["state"] == "suggested") for row in rows]
     assert best == sorted(best, reverse=True)
@@ -105,7 +105,7 @@ def test_pictures_are_found_by_name_and_by_tag(page, names):
     assert rows_of(page, "/api/pictures?q=sky+no-such-word") == []
 
 
-def test_one_picture_has_candidates_that_nobody_has_spoken_of(page, names):
+def test_one_picture_has_candidates_that_are_unknown(page, names):
     answer = page.get("/api/pictures/5").json
     assert answer["name"] == names["images"][5]
     assert (answer["width"], answer["height"]) == (320, 240)
@@ -116,7 +116,7 @@ def test_one_picture_has_candidates_that_nobody_has_spoken_of(page, names):
     assert not shown & {one["t"] for one in answer["candidates"]}
 
 
-def test_the_wall_of_a_tag_falls_and_its_histogram_counts_what_is_open(page, names):
+def test_the_wall_is_sorted_and_its_histogram_counts_open_pictures(page, names):
     t = names["tags"].index("tree")
     rows = rows_of(page, f"/api/tags/{t}")
     p = [row["p"] for row in rows]
@@ -137,7 +137,7 @@ def test_a_tag_that_was_not_learned_has_a_wall_without_probabilities(page, names
     assert page.get(f"/api/tags/{t}?least=0.1").json["total"] == 0
 
 
-def test_tags_are_counted_sought_and_sorted(page, table, names):
+def test_tags_are_counted_searched_and_sorted(page, table, names):
     rows = page.get("/api/tags").json["rows"]
     for row in rows:
         of_tag = [one["state"] for one in table if one["tag"] == names["tags"][row["t"]]]
@@ -150,7 +150,7 @@ def test_tags_are_counted_sought_and_sorted(page, table, names):
     assert [names["tags"][row["t"]] for row in found] == ["seen once"]
 
 
-def test_why_names_the_neighbors_of_the_learners_graph_carriers_first(page, home, names):
+def test_why_returns_the_neighbors_of_the_graph_those_with_the_tag_first(page, home, names):
     model = CompletionModel.load(home / "out" / "model.tagloom")
     S = model.tagger.learner_.graph_
     t = names["tags"].index("sky")
@@ -162,9 +162,9 @@ def test_why_names_the_neighbors_of_the_learners_graph_carriers_first(page, home
     for one in told:
         assert abs(one["affinity"] - near[one["i"]]) < 1e-4
         assert (one["state"] == "present") == present[one["i"]]
-    carries = [one["state"] == "present" for one in told]
-    assert any(carries)
-    assert carries == sorted(carries, reverse=True)
+    has_tag = [one["state"] == "present" for one in told]
+    assert any(has_tag)
+    assert has_tag == sorted(has_tag, reverse=True)
 
 
 def test_what_to_annotate_next_is_that_of_the_run(page, home, names):

@@ -33,18 +33,18 @@ def run_folder(tmp_path_factory):
     home = tmp_path_factory.mktemp("browsed")
     scenes = write_scenes(home / "scenes", 40)
     (home / "photos").mkdir()
-    said = [("image", "tag")]
+    known = [("image", "tag")]
     with (scenes / "labels.csv").open(newline="") as stream:
         for number, row in enumerate(csv.DictReader(stream)):
             file = next(iter(row.values()))
             name = HOSTILE_IMAGE if number == 0 else Path(file).name
             shutil.copy(scenes / file, home / "photos" / name)
             given = [tag for tag, state in row.items() if state == "1"]
-            said += [(name, tag) for place, tag in enumerate(given) if (place + number) % 2]
+            known += [(name, tag) for place, tag in enumerate(given) if (place + number) % 2]
             if number % 5 == 0:
-                said.append((name, HOSTILE_TAG))
+                known.append((name, HOSTILE_TAG))
     with (home / "tags.csv").open("w", newline="") as stream:
-        csv.writer(stream).writerows(said)
+        csv.writer(stream).writerows(known)
     tags = [home / "tags.csv"]
     complete(home / "photos", tags, home / "out", Options(minutes=0), cache=home / "cache")
     return home

@@ -52,7 +52,7 @@ class TestTrust:
         errors = [one["message"] for one in page.driver.get_log("browser")]
         assert [text for text in errors if "Content Security" in text or "Uncaught" in text] == []
 
-    def test_nothing_looks_stored_before_the_server_has_said_so(self, page):
+    def test_nothing_looks_stored_before_the_server_has_confirmed_it(self, page):
         i = picture_with_suggestions(page)
         t = open_suggestions(page, i)[0]
         page.go(f"#/picture/{i}")

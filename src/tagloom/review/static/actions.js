@@ -46,8 +46,8 @@ export async function redo() {
 
 /** The same verdict twice clears it, so that a mistake needs no other key. */
 export function toggled(state, verdict) {
-  const isThere = verdict === "accept" ? ["accepted", "added"] : ["rejected", "removed"];
-  return isThere.includes(state) ? "clear" : verdict;
+  const decided = verdict === "accept" ? ["accepted", "added"] : ["rejected", "removed"];
+  return decided.includes(state) ? "clear" : verdict;
 }
 
 let timer = 0;

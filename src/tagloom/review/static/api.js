@@ -1,5 +1,5 @@
-// Requests to the server. Two kinds of failure are told apart: no answer (nothing was stored, as far
-// as we know), or a refusal.
+// Requests to the server. A failure is either no answer, when nothing was stored as far as we know,
+// or a refusal.
 
 export class Unreachable extends Error {}
 export class Refused extends Error {

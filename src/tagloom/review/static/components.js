@@ -1,7 +1,8 @@
-// Small pieces that several views share: chips, bars and signs of entries, the toolbar above a list,
-// and the notice in place of an empty one.
+// Pieces that several views share: chips, bars and icons of entries, the large picture, the frame
+// of a list with its toolbar, and the notice in place of an empty one.
 
-import { button, h, icon, debounce } from "./dom.js";
+import { large, thumb } from "./api.js";
+import { button, debounce, fill, h, icon } from "./dom.js";
 import { isNo, isYes, lookOf } from "./entries.js";
 import { percent, stateText } from "./format.js";
 import { store } from "./store.js";
@@ -43,6 +44,30 @@ export function sign({ state, pending }) {
   if (name) place.append(icon(name));
   place.classList.toggle("pending", pending);
   return place;
+}
+
+/** Show a picture in an image: its thumbnail at once, the large version when it is loaded. */
+export function showLarge(image, i) {
+  image.src = thumb(i, 320);
+  image.alt = store.imageName(i);
+  image.dataset.picture = i;
+  const full = new Image();
+  full.src = large(i);
+  const swap = () => {
+    // Another picture may be shown by then.
+    if (image.dataset.picture === String(i)) image.src = full.src;
+  };
+  full.decode().then(swap, () => {});
+}
+
+/** The frame of a list: title, tools and count, a notice and the place of the cards. */
+export function listPage(root, title, tools, intro = null) {
+  const count = h("span", { class: "count", role: "status" });
+  const notice = h("div");
+  const host = h("div", { role: "list", "aria-label": title });
+  const toolbar = h("div", { class: "toolbar" }, h("h1", {}, title), ...tools, count, intro);
+  fill(root, toolbar, notice, host);
+  return { count, notice, host };
 }
 
 /** A search box that waits for a pause in typing; Escape returns to the list. */

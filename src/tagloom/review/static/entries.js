@@ -1,5 +1,5 @@
-// The state of each (picture, tag) in this tab: what the server last confirmed, and what this tab has
-// sent without an answer yet. They are kept apart, so that nothing looks stored before it is.
+// The state of each (picture, tag) in this tab: what the server last confirmed, and what this tab
+// has sent without an answer yet. They are kept apart: nothing looks stored before it is.
 
 const YES = new Set(["known", "suspected", "accepted", "added"]);
 const NO = new Set(["rejected", "removed", "absent", "suspected-absent"]);

@@ -52,8 +52,7 @@ function drawSaved() {
 }
 
 const NEXT_STEP = {
-  stopped:
-    "Start it again with `tagloom review`, open its link in this browser, then save here.",
+  stopped: "Start it again with `tagloom review`, open its link in this browser, then save here.",
   shut: "It was restarted: open its new link in this browser, then save here.",
 };
 const IDLE = {
@@ -64,7 +63,8 @@ const IDLE = {
 
 function lostText(lost, trouble) {
   const count = lost.reduce((sum, job) => sum + job.count, 0);
-  const decisions = lost.length === 1 ? "your last decision was" : `your last ${lost.length} decisions were`;
+  const decisions =
+    lost.length === 1 ? "your last decision was" : `your last ${lost.length} decisions were`;
   const why = trouble ? "the server has stopped" : "the server had stopped";
   const entries = count > lost.length ? ` (${many(count, "tag")})` : "";
   const next = NEXT_STEP[trouble] ?? "The server answers again.";

@@ -138,7 +138,12 @@ function buildHelp() {
     style: "quiet",
     click: () => dialog.close(),
   });
-  const head = h("div", { class: "dialog-head" }, h("h2", { id: "help-title" }, "Keyboard shortcuts"), close);
+  const head = h(
+    "div",
+    { class: "dialog-head" },
+    h("h2", { id: "help-title" }, "Keyboard shortcuts"),
+    close,
+  );
   dialog = h(
     "dialog",
     { class: "dialog help", "aria-labelledby": "help-title" },

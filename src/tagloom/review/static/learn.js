@@ -160,9 +160,12 @@ function drawFailure(text) {
   if (!dialog) build();
   fill(
     body,
-    h("p", { role: "alert" }, `Learning failed: ${sentence(text)} Your decisions are not affected.`),
+    h(
+      "p",
+      { role: "alert" },
+      `Learning failed: ${sentence(text)} Your decisions are not affected.`,
+    ),
     button({ text: "Try again", click: start }),
   );
-  if (!dialog.open)
-    toast("Learning failed.", { label: "Why", run: () => dialog.showModal() });
+  if (!dialog.open) toast("Learning failed.", { label: "Why", run: () => dialog.showModal() });
 }

@@ -1,5 +1,5 @@
-// The selection on the wall of a tag: by click, Shift and click, Shift and arrows, or by dragging over
-// cards with the mouse. It holds indexes of the list, which do not change while it is shown.
+// The selection on the wall of a tag: by click, Shift and click, Shift and arrows, or by dragging
+// over cards with the mouse. It holds indexes of the list, which do not change while it is shown.
 
 export class Selection {
   constructor(changed) {

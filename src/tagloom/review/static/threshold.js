@@ -1,5 +1,5 @@
-// The threshold slider under a small histogram: how many open pictures are above the threshold. Counted
-// from the histogram that the server sent, so that it follows the slider without requests.
+// The threshold slider under a small histogram: how many open pictures are above the threshold.
+// Counted from the histogram that the server sent, so that it follows the slider without requests.
 
 import { h } from "./dom.js";
 import { number, percent } from "./format.js";
@@ -82,9 +82,7 @@ export class Threshold {
       bar.classList.toggle("within", bin >= this.bin),
     );
     const from = percent(this.bin / BINS);
-    const text = this.bin
-      ? `${number(this.open)} open above ${from}`
-      : `${number(this.open)} open`;
+    const text = this.bin ? `${number(this.open)} open above ${from}` : `${number(this.open)} open`;
     this.words.textContent = text;
     this.slider.setAttribute("aria-valuetext", text);
   }

@@ -48,7 +48,10 @@ export class Why {
       if (this.requested === key) this.draw(answer);
     } catch (error) {
       if (this.requested === key)
-        fill(this.body, h("p", { class: "quiet-text" }, `This could not be loaded: ${error.message}.`));
+        fill(
+          this.body,
+          h("p", { class: "quiet-text" }, `This could not be loaded: ${error.message}.`),
+        );
     }
   }
 
@@ -60,11 +63,7 @@ export class Why {
     fill(
       this.body,
       h("p", { class: "quiet-text" }, text),
-      h(
-        "div",
-        { class: "neighbors" },
-        ...neighbors.slice(0, 12).map((one) => this.neighbor(one)),
-      ),
+      h("div", { class: "neighbors" }, ...neighbors.slice(0, 12).map((one) => this.neighbor(one))),
     );
   }
 

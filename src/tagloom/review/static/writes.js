@@ -1,5 +1,5 @@
-// The queue of writes. They are sent one after the other, so that an undo never overtakes the decision
-// it undoes. What was not acknowledged is kept, and only sent again on request.
+// The queue of writes. They are sent one after the other, so that an undo never overtakes the
+// decision it undoes. What was not acknowledged is kept, and only sent again on request.
 
 import { post, Refused, Unreachable } from "./api.js";
 

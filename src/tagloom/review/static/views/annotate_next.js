@@ -1,8 +1,8 @@
 // What to annotate next, by falling acquisition score, one entry at a time.
 
 import { decide } from "../actions.js";
-import { get, large, thumb } from "../api.js";
-import { emptyPage, mark } from "../components.js";
+import { get, large } from "../api.js";
+import { emptyPage, mark, showLarge } from "../components.js";
 import { button, fill, h } from "../dom.js";
 import { isOpen } from "../entries.js";
 import { many, number, percent, shortName, stateText } from "../format.js";
@@ -19,20 +19,16 @@ class AnnotateNextView {
     this.details = h("p", { class: "quiet-text" });
     this.progress = h("p", { class: "quiet-text", role: "status" });
     this.status = h("p", { class: "state-word" });
-    this.no = button({
-      text: "No",
-      picture: "no",
-      key: "r",
-      style: "no big",
-      click: () => this.answer("reject"),
-    });
-    this.yes = button({
-      text: "Yes",
-      picture: "yes",
-      key: "a",
-      style: "yes big",
-      click: () => this.answer("accept"),
-    });
+    const answer = (text, verdict, style, key) =>
+      button({
+        text,
+        picture: style,
+        key,
+        style: `${style} big`,
+        click: () => this.answer(verdict),
+      });
+    const no = answer("No", "reject", "no", "r");
+    const yes = answer("Yes", "accept", "yes", "a");
     const back = button({
       label: "Back",
       picture: "left",
@@ -57,7 +53,7 @@ class AnnotateNextView {
         this.question,
         this.details,
         this.status,
-        h("div", { class: "answers" }, this.no, this.yes),
+        h("div", { class: "answers" }, no, yes),
         h("div", { class: "walk" }, back, skip),
         this.progress,
       ),
@@ -85,7 +81,9 @@ class AnnotateNextView {
       const isLeft = this.at < this.source.rows.length;
       fill(
         this.root,
-        isLeft ? this.body : emptyPage("There is nothing left to annotate: everything is known or decided."),
+        isLeft
+          ? this.body
+          : emptyPage("There is nothing left to annotate: everything is known or decided."),
       );
       this.draw();
     } catch (error) {
@@ -110,16 +108,7 @@ class AnnotateNextView {
     if (!row) return;
     const { i, t, p } = row;
     const name = store.imageName(i);
-    this.image.src = thumb(i, 320);
-    this.image.alt = name;
-    const full = new Image();
-    full.src = large(i);
-    full.decode().then(
-      () => {
-        if (this.source.get(this.at)?.i === i) this.image.src = full.src;
-      },
-      () => {},
-    );
+    showLarge(this.image, i);
     fill(this.question, "Add tag ", h("em", {}, store.tagName(t)), "?");
     fill(
       this.details,
@@ -138,7 +127,11 @@ class AnnotateNextView {
     if (!row || !this.body.isConnected) return;
     const look = store.entries.look(row.i, row.t, row.state);
     mark(this.body, look);
-    this.status.textContent = look.pending ? "storing" : isOpen(look.state) ? "" : stateText(look.state);
+    this.status.textContent = look.pending
+      ? "storing"
+      : isOpen(look.state)
+        ? ""
+        : stateText(look.state);
     const answered = this.answered ? ` · ${many(this.answered, "answer")} stored` : "";
     const place = `${number(this.at + 1)} of ${number(this.total)}`;
     this.progress.textContent = place + answered;
@@ -159,10 +152,7 @@ class AnnotateNextView {
     const next = step > 0 ? await this.undecided(this.at + 1).catch(() => this.at) : this.at + step;
     if (next < 0) return;
     if (next >= this.source.rows.length) {
-      fill(
-        this.root,
-        emptyPage("That was the last one for now. Learn again to get new ones."),
-      );
+      fill(this.root, emptyPage("That was the last one for now. Learn again to get new ones."));
       return;
     }
     this.at = next;

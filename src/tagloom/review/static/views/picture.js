@@ -1,9 +1,9 @@
 // One picture, large, with its known tags and its suggestions.
 
 import { announce, decide, toggled } from "../actions.js";
-import { get, large, thumb } from "../api.js";
+import { get, large } from "../api.js";
 import { Combobox } from "../combobox.js";
-import { chip, emptyPage, likelihood, mark } from "../components.js";
+import { chip, emptyPage, likelihood, mark, showLarge } from "../components.js";
 import { button, fill, h } from "../dom.js";
 import { isNo, isYes } from "../entries.js";
 import { number, percent, shortName, stateText } from "../format.js";
@@ -35,10 +35,12 @@ class PictureView {
     this.more = h("details", { class: "more" }, h("summary", {}, "Less likely"), this.unlikely);
     this.position = h("span", { class: "count" });
     this.status = h("p", { class: "quiet-text", role: "status" });
+    const image = h("img", { class: "large" });
+    showLarge(image, this.i);
     const frame = h(
       "div",
       { class: "frame" },
-      this.image(name),
+      image,
       h(
         "div",
         { class: "walk" },
@@ -98,20 +100,6 @@ class PictureView {
       ),
     );
     this.why.clear();
-  }
-
-  image(name) {
-    // The thumbnail is cached from the list and shown until the picture is loaded.
-    const shown = h("img", { class: "large", src: thumb(this.i, 320), alt: name });
-    const full = new Image();
-    full.src = large(this.i);
-    full.decode().then(
-      () => {
-        shown.src = full.src;
-      },
-      () => {},
-    );
-    return shown;
   }
 
   back() {
@@ -286,20 +274,16 @@ export const showPicture = (root, place) => new PictureView(root, place);
 /** A suggestion beside a picture: its digit, name and probability, accept and reject. */
 function suggestionRow(tag, k, { decide, focus }) {
   const name = store.tagName(tag.t);
-  const yes = button({
-    label: `Accept ${name}`,
-    picture: "yes",
-    style: "yes round",
-    tabindex: "-1",
-    click: () => decide("accept"),
-  });
-  const no = button({
-    label: `Reject ${name}`,
-    picture: "no",
-    style: "no round",
-    tabindex: "-1",
-    click: () => decide("reject"),
-  });
+  const verdictButton = (verdict, text, style) =>
+    button({
+      label: `${text} ${name}`,
+      picture: style,
+      style: `${style} round`,
+      tabindex: "-1",
+      click: () => decide(verdict),
+    });
+  const yes = verdictButton("accept", "Accept", "yes");
+  const no = verdictButton("reject", "Reject", "no");
   return h(
     "li",
     { class: "suggestion", tabindex: "-1", on: { focus } },

@@ -2,7 +2,7 @@
 
 import { announce, decide } from "../actions.js";
 import { get, thumb } from "../api.js";
-import { chip, choice, emptyPage, searchBox } from "../components.js";
+import { chip, choice, emptyPage, listPage, searchBox } from "../components.js";
 import { fill, h } from "../dom.js";
 import { many, shortName } from "../format.js";
 import { VirtualGrid } from "../grid.js";
@@ -33,24 +33,13 @@ class PicturesView {
       sort: query.get("sort") ?? "name",
       tag: query.get("tag") ?? "",
     };
-    this.count = h("span", { class: "count", role: "status" });
-    this.host = h("div", { role: "list", "aria-label": "Pictures" });
-    this.notice = h("div");
     const change = (name) => (value) => this.change({ [name]: value });
-    fill(
-      root,
-      h(
-        "div",
-        { class: "toolbar" },
-        h("h1", {}, "Pictures"),
-        searchBox("Search names and tags", this.query.q, change("q")),
-        choice("Show", STATES, this.query.state, change("state")),
-        choice("Sort by", SORTS, this.query.sort, change("sort")),
-        this.count,
-      ),
-      this.notice,
-      this.host,
-    );
+    const tools = [
+      searchBox("Search names and tags", this.query.q, change("q")),
+      choice("Show", STATES, this.query.state, change("state")),
+      choice("Sort by", SORTS, this.query.sort, change("sort")),
+    ];
+    Object.assign(this, listPage(root, "Pictures", tools));
     this.grid = new VirtualGrid(this.host, {
       least: 158,
       height: (width) => width * 0.75 + CAPTION,

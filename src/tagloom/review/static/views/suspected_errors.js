@@ -2,7 +2,7 @@
 
 import { decide } from "../actions.js";
 import { get, thumb } from "../api.js";
-import { emptyPage, mark, sign } from "../components.js";
+import { emptyPage, listPage, mark, sign } from "../components.js";
 import { button, fill, h } from "../dom.js";
 import { lookOf } from "../entries.js";
 import { many, percent, shortName, stateText } from "../format.js";
@@ -30,25 +30,9 @@ const ANNOTATIONS = {
 
 class SuspectedErrorsView {
   constructor(root) {
-    this.count = h("span", { class: "count", role: "status" });
-    this.notice = h("div");
-    this.host = h("div", { role: "list", "aria-label": "Suspected label errors" });
-    fill(
-      root,
-      h(
-        "div",
-        { class: "toolbar" },
-        h("h1", {}, "Suspected label errors"),
-        this.count,
-        h(
-          "p",
-          { class: "quiet-text wide" },
-          "Known tags that do not fit the picture. Nothing changes unless you decide so.",
-        ),
-      ),
-      this.notice,
-      this.host,
-    );
+    const intro = "Known tags that do not fit the picture. Nothing changes unless you decide so.";
+    const introLine = h("p", { class: "quiet-text wide" }, intro);
+    Object.assign(this, listPage(root, "Suspected label errors", [], introLine));
     this.grid = new VirtualGrid(this.host, {
       least: 390,
       height: () => 152,
@@ -62,14 +46,17 @@ class SuspectedErrorsView {
   }
 
   async load() {
-    this.source = new GrowingList((offset, limit) => get("/api/suspected-errors", { offset, limit }), {
-      keyOf: ({ i, t }) => `${i}:${t}`,
-      // Decided rows stay in this list.
-      isOpen: () => true,
-      loaded: (answer) => this.loaded(answer),
-      first: 60,
-      chunk: 120,
-    });
+    this.source = new GrowingList(
+      (offset, limit) => get("/api/suspected-errors", { offset, limit }),
+      {
+        keyOf: ({ i, t }) => `${i}:${t}`,
+        // Decided rows stay in this list.
+        isOpen: () => true,
+        loaded: (answer) => this.loaded(answer),
+        first: 60,
+        chunk: 120,
+      },
+    );
     await this.source.need(1).catch((error) => this.failed(error));
   }
 
@@ -82,7 +69,10 @@ class SuspectedErrorsView {
 
   loaded(answer) {
     store.updateRows(answer.rows, answer.version);
-    fill(this.notice, this.source.rows.length ? null : emptyPage("No known tag is suspected to be wrong."));
+    fill(
+      this.notice,
+      this.source.rows.length ? null : emptyPage("No known tag is suspected to be wrong."),
+    );
     this.count.textContent = many(answer.total, "suspected error");
     this.grid.setCount(this.source.rows.length);
   }
@@ -131,15 +121,10 @@ class SuspectedErrorsView {
     const shown = card.querySelector(".sign");
     const isOpen = lookOf(look.state) === "suspected";
     shown.replaceWith(sign(isOpen ? { state: "open", pending: false } : look));
-    const word = look.pending ? "not stored yet" : stateText(look.state);
-    card
-      .querySelector("a")
-      .setAttribute(
-        "aria-label",
-        [`${store.tagName(t)} on ${shortName(store.imageName(i))}`, ANNOTATIONS[annotation]?.text, word].join(
-          ", ",
-        ),
-      );
+    const status = look.pending ? "not stored yet" : stateText(look.state);
+    const name = `${store.tagName(t)} on ${shortName(store.imageName(i))}`;
+    const label = [name, ANNOTATIONS[annotation]?.text, status].join(", ");
+    card.querySelector("a").setAttribute("aria-label", label);
   }
 
   decide(index, verdict) {

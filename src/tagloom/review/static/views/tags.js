@@ -1,7 +1,7 @@
 // All tags, with how much there is to review for each.
 
 import { get } from "../api.js";
-import { choice, emptyPage, searchBox } from "../components.js";
+import { choice, emptyPage, listPage, searchBox } from "../components.js";
 import { fill, h } from "../dom.js";
 import { many, number } from "../format.js";
 import { VirtualGrid } from "../grid.js";
@@ -28,23 +28,12 @@ class TagsView {
   constructor(root, { query }) {
     this.query = { q: query.get("q") ?? "", sort: query.get("sort") ?? "open" };
     this.rows = [];
-    this.count = h("span", { class: "count", role: "status" });
-    this.host = h("div", { role: "list", "aria-label": "Tags" });
-    this.notice = h("div");
     const change = (name) => (value) => this.change({ [name]: value });
-    fill(
-      root,
-      h(
-        "div",
-        { class: "toolbar" },
-        h("h1", {}, "Tags"),
-        searchBox("Search tags", this.query.q, change("q")),
-        choice("Sort by", SORTS, this.query.sort, change("sort")),
-        this.count,
-      ),
-      this.notice,
-      this.host,
-    );
+    const tools = [
+      searchBox("Search tags", this.query.q, change("q")),
+      choice("Sort by", SORTS, this.query.sort, change("sort")),
+    ];
+    Object.assign(this, listPage(root, "Tags", tools));
     this.grid = new VirtualGrid(this.host, {
       least: 300,
       gap: 10,

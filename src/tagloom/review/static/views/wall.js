@@ -1,5 +1,5 @@
-// The wall of a tag: its likeliest pictures, to be accepted or rejected in bulk. Decided pictures stay
-// in their places until the wall is opened again.
+// The wall of a tag: its likeliest pictures, to be accepted or rejected in bulk. Decided pictures
+// stay in their places until the wall is opened again.
 
 import { announce, decide } from "../actions.js";
 import { get, thumb } from "../api.js";
@@ -209,7 +209,9 @@ class WallView {
       this.grid.focus(this.grid.current);
       return;
     }
-    const indexes = isMany ? [...this.selection.selected].sort((a, b) => a - b) : [this.grid.current];
+    const indexes = isMany
+      ? [...this.selection.selected].sort((a, b) => a - b)
+      : [this.grid.current];
     await this.source.need(indexes.at(-1) + 1);
     const rows = indexes.map((index) => this.source.get(index)).filter(Boolean);
     this.selection.clear();
