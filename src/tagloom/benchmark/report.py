@@ -1,6 +1,7 @@
 """The HTML report of a benchmark: findings, tables, figures, costs and configuration.
 
-The page is one file that loads nothing and runs nothing.
+This module computes the contents; `report.html` is the template of the page, which is one file
+that loads nothing and runs nothing.
 """
 
 import base64
@@ -9,13 +10,15 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jinja2
 import numpy as np
+from markupsafe import Markup
 
 from tagloom import __version__
 from tagloom.benchmark.summary import (
@@ -35,46 +38,17 @@ from tagloom.benchmark.summary import (
     title_of,
 )
 from tagloom.datasets.base import Dataset
-from tagloom.html import Markup, folded, heading, listing, metadata, paragraph, section, table
 from tagloom.io import atomic_write
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-<h1>{title}</h1>
-{body}
-</main>
-</body>
-</html>
-"""
 _CAPTIONS = {
     "map": "mAP against the share of labels known.",
     "descriptors": "The semantic descriptors on their own: the same learner on each.",
     "examples": "Test pictures with the five labels of highest score by {method}.",
     "neighbours": "Test pictures and the training pictures nearest to them.",
 }
-_CAPTION_OF_DIFFERENCES = (
-    "Points of mAP above the best baseline at that rate (the one with the highest mean), paired by "
-    "seed. 95% t intervals over seeds: they cover the draw of the known labels, not the choice of "
-    "test items, and are not corrected for multiple comparisons."
-)
-_RULE = (
-    "Above and below mean that the 95% interval of the paired difference in mAP lies on that side "
-    "of 0; not distinguishable means that it contains 0."
-)
 _METRICS = {
     "map": "mAP",
     "map_voc11": "mAP, 11 points",
@@ -90,8 +64,58 @@ _COSTS = {
 }
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "onnxruntime", "numba")
 _SHOWN_LABELS = 8
-_INTERVAL_WIDTH, _INTERVAL_HEIGHT, _INTERVAL_MARGIN = 128.0, 16.0, 5.0
+_INTERVAL_WIDTH, _INTERVAL_HEIGHT, _INTERVAL_MARGIN = 128, 16, 5
 _WIDEST_PICTURE = 1500
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval, drawn in the coordinates of its box; `span` is None without a spread."""
+
+    kind: str
+    zero: str
+    mean: str
+    span: tuple[str, str] | None
+    width: int = _INTERVAL_WIDTH
+    height: int = _INTERVAL_HEIGHT
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table; `change` is "up", "down" or empty."""
+
+    text: object
+    best: bool = False
+    change: str = ""
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page; columns of words are flush left, numbers flush right."""
+
+    columns: tuple[str, ...]
+    rows: list[list[Cell]]
+    caption: str = ""
+    words: tuple[int, ...] = (0,)
+
+    @classmethod
+    def of(
+        cls, columns: Sequence[str], rows: Sequence[Sequence[object]], **options: Any
+    ) -> "Table":
+        """Make a table of plain values."""
+        cells = [[one if isinstance(one, Cell) else Cell(one) for one in row] for row in rows]
+        return cls(tuple(columns), cells, **options)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure embedded in the page: curves as SVG ("lines"), or pictures as JPEG."""
+
+    kind: str
+    source: str
+    caption: str
+    width: float | None = None
 
 
 def write_report(
@@ -118,22 +142,40 @@ def write_report(
         The files that `write_figures` wrote.
     """
     names = ", ".join(dict.fromkeys(map(str, results["dataset"])))
-    title = f"Learning from incomplete labels: {names}"
-    sections = [
-        _findings(results),
-        *_panels(results, labels, figures),
-        _pictures(figures),
-        section("Time and memory", table_of_costs(results)),
-        _configuration_section(dataset, configuration),
-    ]
-    body = "\n".join(part for part in sections if part)
-    style = files("tagloom.benchmark").joinpath("report.css").read_text(encoding="utf-8")
-    page = _PAGE.format(title=escape(title), style=style, body=body)
+    summary = summarise(results)
+    page = _template().render(
+        title=f"Learning from incomplete labels: {names}",
+        style=Markup(_resource("report.css")),
+        lead=_lead(results),
+        findings=_findings(results),
+        curves=_curves(figures, "map"),
+        panels=list(_panels(results, labels, summary)),
+        descriptor_curves=_curves(figures, "descriptors"),
+        descriptors={
+            f"{dataset}, {protocol}": _table_of_grid(grid_of_means(part))
+            for (dataset, protocol), part in _by_panel(descriptors_only(summary))
+        },
+        pictures=[_pictures(path) for path in figures if _shows_pictures(path)],
+        costs=_table_of_costs(results),
+        configuration=list(_configuration(dataset, configuration)),
+    )
     with atomic_write(path) as part:
         part.write_text(page, encoding="utf-8")
 
 
-def _findings(results: "pd.DataFrame") -> Markup:
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(_resource("report.html"))
+
+
+def _resource(name: str) -> str:
+    return files("tagloom.benchmark").joinpath(name).read_text(encoding="utf-8")
+
+
+def _lead(results: "pd.DataFrame") -> str:
+    """Return the size of the benchmark as a sentence."""
     sizes = {
         name: results[name].nunique()
         for name in ("dataset", "protocol", "method", "rate", "seed")
@@ -141,20 +183,20 @@ def _findings(results: "pd.DataFrame") -> Markup:
     }
     counted = ", ".join(f"{count} {name}s" for name, count in sizes.items())
     lead = f"{len(results)} cells" + (f": {counted}." if counted else ".")
+    if "n_labels_left_out" in results.columns and results["n_labels_left_out"].max() > 0:
+        lead += f" {results['n_labels_scored'].max()} labels are evaluated;"
+        lead += f" {results['n_labels_left_out'].max()} have no test presence."
+    return lead
+
+
+def _findings(results: "pd.DataFrame") -> list[str]:
+    """Return the verdicts of all panels."""
     single = len(results[["dataset", "protocol"]].drop_duplicates()) == 1
-    lines = [
+    return [
         line if single else f"{dataset}, {protocol} – {line}"
         for (dataset, protocol), part in _by_panel(paired_differences(results))
         for line in verdicts(part)
     ]
-    left_out = ""
-    if "n_labels_left_out" in results.columns and results["n_labels_left_out"].max() > 0:
-        scored = f"{results['n_labels_scored'].max()} labels are evaluated"
-        left_out = f"{scored}; {results['n_labels_left_out'].max()} have no test presence."
-    return Markup(
-        paragraph(f"{lead} {left_out}".strip(), "lead")
-        + (listing(lines) + paragraph(_RULE, "note") if lines else "")
-    )
 
 
 def verdicts(differences: "pd.DataFrame") -> list[str]:
@@ -174,22 +216,21 @@ def verdicts(differences: "pd.DataFrame") -> list[str]:
 
 
 def _panels(
-    results: "pd.DataFrame", labels: "pd.DataFrame | None", figures: Sequence[Path]
-) -> Iterator[Markup]:
-    """Yield the curves and then the tables of each data set and protocol."""
-    yield section("Quality by share of labels known", _figure(figures, "map"))
-    summary, differences = summarise(results), paired_differences(results)
+    results: "pd.DataFrame", labels: "pd.DataFrame | None", summary: "pd.DataFrame"
+) -> Iterator[dict[str, Any]]:
+    """Yield the tables of each data set and protocol."""
+    differences = paired_differences(results)
     for (dataset, protocol), part in _by_panel(learners_only(results)):
-        own = [_of_panel(table, dataset, protocol) for table in (summary, differences)]
-        parts = [table_of_grid(grid_of_means(learners_only(own[0])), CAPTION_OF_MEANS)]
-        parts += [tables_of_differences(own[1])] if len(own[1]) else []
-        parts.append(folded("All metrics", table_of_metrics(part)))
-        parts.append(folded("Chosen parameters", table_of_parameters(part)))
-        if labels is not None:
-            compared = labels_of_panel(_of_panel(labels, dataset, protocol), part)
-            parts += [heading("Label by label"), compared] if compared else []
-        yield section(f"{dataset}, {protocol}", *parts)
-    yield _descriptors(summary, figures)
+        means = learners_only(_of_panel(summary, dataset, protocol))
+        own = None if labels is None else _of_panel(labels, dataset, protocol)
+        yield {
+            "title": f"{dataset}, {protocol}",
+            "means": _table_of_grid(grid_of_means(means)),
+            "differences": _tables_of_differences(_of_panel(differences, dataset, protocol)),
+            "metrics": _table_of_metrics(part),
+            "parameters": _table_of_parameters(part),
+            "labels": None if own is None else _compare_labels(own, part),
+        }
 
 
 def _by_panel(table: "pd.DataFrame") -> Iterator[tuple[tuple[str, str], "pd.DataFrame"]]:
@@ -201,48 +242,45 @@ def _of_panel(table: "pd.DataFrame", dataset: str, protocol: str) -> "pd.DataFra
     return table[(table["dataset"] == dataset) & (table["protocol"] == protocol)]
 
 
-def table_of_grid(grid: Grid, caption: str) -> Markup:
-    """Return a grid as an HTML table."""
-    rows = [[entry.text for entry in row] for row in grid.rows]
-    best = [
-        (number, place)
-        for number, row in enumerate(grid.rows)
-        for place, entry in enumerate(row)
-        if entry.best
-    ]
-    return table(grid.columns, rows, caption=caption, best=best)
+def _table_of_grid(grid: Grid) -> Table:
+    rows = [[Cell(entry.text, best=entry.best) for entry in row] for row in grid.rows]
+    return Table(grid.columns, rows, CAPTION_OF_MEANS)
 
 
-def tables_of_differences(differences: "pd.DataFrame") -> Markup:
+def _tables_of_differences(differences: "pd.DataFrame") -> dict[str, Table]:
     """Return a table for each of our methods, with intervals drawn on a common scale."""
     ends = differences[["mean", "low", "high"]].to_numpy(dtype=float)
     finite = [0.0, *ends[np.isfinite(ends)].tolist()]
     scale = min(finite), max(finite)
     columns = ("known", "difference", "95% interval", "", "best baseline", "n")
-    drawn = []
-    for method, part in differences.groupby("method", sort=False):
-        rows = [_interval_row(row, scale) for row in part.to_dict("records")]
-        title = heading(f"{title_of(str(method))} against the best baseline")
-        drawn.append(title + table(columns, rows, words=(0, 3, 4)))
-    return Markup("".join(drawn) + paragraph(_CAPTION_OF_DIFFERENCES, "note"))
+    return {
+        title_of(str(method)): Table.of(
+            columns,
+            [_difference_row(row, scale) for row in part.to_dict("records")],
+            words=(0, 3, 4),
+        )
+        for method, part in differences.groupby("method", sort=False)
+    }
 
 
-def _interval_row(row: "dict[Any, Any]", scale: tuple[float, float]) -> list[object]:
+def _difference_row(row: "dict[Any, Any]", scale: tuple[float, float]) -> list[object]:
     mean, low, high = (float(row[name]) for name in ("mean", "low", "high"))
     return [
         format_rate(row["rate"]),
         format_points(mean) if np.isfinite(mean) else MISSING,
         f"[{format_points(low)}, {format_points(high)}]" if np.isfinite(low) else MISSING,
-        _draw_interval(mean, low, high, scale),
+        Cell("", interval=_draw_interval(mean, low, high, scale)),
         title_of(row["baseline"]),
         int(row["n"]),
     ]
 
 
-def _draw_interval(mean: float, low: float, high: float, scale: tuple[float, float]) -> Markup:
+def _draw_interval(
+    mean: float, low: float, high: float, scale: tuple[float, float]
+) -> Interval | None:
     """Draw an interval, its mean and a line at 0."""
     if not np.isfinite(mean):
-        return Markup("")
+        return None
     least, most = scale
     unit = (_INTERVAL_WIDTH - 2 * _INTERVAL_MARGIN) / ((most - least) or 1.0)
 
@@ -250,21 +288,11 @@ def _draw_interval(mean: float, low: float, high: float, scale: tuple[float, flo
         return f"{_INTERVAL_MARGIN + (value - least) * unit:.1f}"
 
     kind = "up" if low > 0 else "down" if high < 0 else "open"
-    middle = _INTERVAL_HEIGHT / 2
-    span = (
-        f'<line class="span" x1="{place(low)}" x2="{place(high)}" y1="{middle}" y2="{middle}"/>'
-        if np.isfinite(low)
-        else ""
-    )
-    return Markup(
-        f'<svg class="interval {kind}" viewBox="0 0 {_INTERVAL_WIDTH:g} {_INTERVAL_HEIGHT:g}" '
-        f'aria-hidden="true"><line class="zero" x1="{place(0)}" x2="{place(0)}" y1="-3" '
-        f'y2="{_INTERVAL_HEIGHT + 3:g}"/>{span}'
-        f'<circle class="mean" cx="{place(mean)}" cy="{middle}" r="3.5"/></svg>'
-    )
+    span = (place(low), place(high)) if np.isfinite(low) else None
+    return Interval(kind, place(0), place(mean), span)
 
 
-def table_of_metrics(results: "pd.DataFrame") -> Markup:
+def _table_of_metrics(results: "pd.DataFrame") -> Table:
     """Return every metric by method and rate, averaged over seeds, of one panel."""
     names = [name for name in _METRICS if name in results.columns]
     with_n_plus = "n_plus_at_5" in results.columns
@@ -277,14 +305,14 @@ def table_of_metrics(results: "pd.DataFrame") -> Markup:
             rows.append([title_of(method), format_rate(float(str(rate))), *means, *n_plus])
     titles = [_METRICS[name] for name in names] + (["N+"] if with_n_plus else [])
     caption = "Points, means over seeds. N+: labels with recall above 0 at the five best."
-    return table(("method", "known", *titles), rows, caption=caption)
+    return Table.of(("method", "known", *titles), rows, caption=caption)
 
 
-def table_of_parameters(results: "pd.DataFrame") -> Markup:
+def _table_of_parameters(results: "pd.DataFrame") -> Table | None:
     """Return the parameters that the search chose most often, of one panel."""
     rows: list[list[object]] = []
     if "parameters" not in results.columns:
-        return Markup("")
+        return None
     for method in sort_methods(results["method"]):
         of_method = results[results["method"] == method]
         for rate, part in of_method.groupby("rate", sort=True):
@@ -293,40 +321,35 @@ def table_of_parameters(results: "pd.DataFrame") -> Markup:
             share = f"{counts.max()} of {len(part)}" if len(counts) else MISSING
             rows.append([title_of(method), format_rate(float(str(rate))), share, chosen])
     caption = "The choice made for most seeds, and for how many."
-    return table(("method", "known", "seeds", "parameters"), rows, caption=caption, words=(0, 3))
+    return Table.of(("method", "known", "seeds", "parameters"), rows, caption=caption, words=(0, 3))
 
 
 def _points(value: float) -> str:
     return f"{100 * value:.1f}" if np.isfinite(value) else MISSING
 
 
-def labels_of_panel(labels: "pd.DataFrame", results: "pd.DataFrame") -> Markup:
-    """Compare our method with the best baseline, label by label, at the lowest rate.
-
-    Parameters
-    ----------
-    labels, results : DataFrame
-        The two tables of a benchmark, for one data set and protocol.
-    """
+def _compare_labels(labels: "pd.DataFrame", results: "pd.DataFrame") -> dict[str, Any] | None:
+    """Compare our method with the best baseline, label by label, at the lowest rate."""
     if labels.empty or results.empty:
-        return Markup("")
+        return None
     rate = float(results["rate"].min())
     baseline = best_baseline(results[results["rate"] == rate])
     present = sort_methods(labels.loc[labels["rate"] == rate, "method"])
     ours = [method for method in present if method in OURS][-1:]
     if not ours or baseline not in present:
-        return Markup("")
-    compared = _compare_labels(labels[labels["rate"] == rate], ours[0], str(baseline))
+        return None
+    compared = _label_precisions(labels[labels["rate"] == rate], ours[0], str(baseline))
     if compared.empty:
-        return Markup("")
+        return None
     titles = title_of(ours[0]), title_of(str(baseline))
     n_left_out = int(labels["label"].nunique()) - len(compared)
-    return Markup(
-        _label_summary(compared, titles, rate, n_left_out) + _label_tables(compared, titles)
-    )
+    return {
+        "summary": _label_summary(compared, titles, rate, n_left_out),
+        "tables": _label_tables(compared, titles),
+    }
 
 
-def _compare_labels(labels: "pd.DataFrame", ours: str, baseline: str) -> "pd.DataFrame":
+def _label_precisions(labels: "pd.DataFrame", ours: str, baseline: str) -> "pd.DataFrame":
     """Return the AP of both methods by label, averaged over the seeds that both have."""
     known = labels.dropna(subset=["ap"])
     counts = known.groupby("label")["n_test_presences"].max()
@@ -342,19 +365,18 @@ def _compare_labels(labels: "pd.DataFrame", ours: str, baseline: str) -> "pd.Dat
 
 def _label_summary(
     compared: "pd.DataFrame", titles: tuple[str, str], rate: float, n_left_out: int
-) -> Markup:
+) -> str:
     higher = int((compared["difference"] > 0).sum())
     lower = int((compared["difference"] < 0).sum())
     same = len(compared) - higher - lower
-    text = (
+    return (
         f"{format_rate(rate)} of the labels known, means over seeds. {titles[0]} against "
         f"{titles[1]}: higher AP on {higher} labels, lower on {lower}, the same on {same}. "
         f"{n_left_out} labels have no test presence, and so no AP."
     )
-    return paragraph(text)
 
 
-def _label_tables(compared: "pd.DataFrame", titles: tuple[str, str]) -> Markup:
+def _label_tables(compared: "pd.DataFrame", titles: tuple[str, str]) -> dict[str, Table]:
     by_gain = compared.sort_values("difference", ascending=False, kind="stable")
     by_ap = compared.sort_values("ours", ascending=False, kind="stable")
     parts = {
@@ -363,75 +385,38 @@ def _label_tables(compared: "pd.DataFrame", titles: tuple[str, str]) -> Markup:
         f"Best labels of {titles[0]}": by_ap.head(_SHOWN_LABELS),
         f"Worst labels of {titles[0]}": by_ap.iloc[::-1].head(_SHOWN_LABELS),
     }
-    drawn = "".join(
-        f"<div>{heading(title)}{_label_table(part, titles)}</div>" for title, part in parts.items()
-    )
-    return Markup(f'<div class="columns">{drawn}</div>')
-
-
-def _label_table(part: "pd.DataFrame", titles: tuple[str, str]) -> Markup:
-    rows = [_label_row(row) for row in part.to_dict("records")]
-    return table(("label", "difference", *titles, "in test"), rows)
+    columns = ("label", "difference", *titles, "in test")
+    return {
+        title: Table.of(columns, [_label_row(row) for row in part.to_dict("records")])
+        for title, part in parts.items()
+    }
 
 
 def _label_row(row: "dict[Any, Any]") -> list[object]:
     difference = float(row["difference"])
-    kind = "up" if difference > 0 else "down" if difference < 0 else ""
-    change = Markup(f'<span class="{kind}">{format_points(difference)}</span>')
+    change = "up" if difference > 0 else "down" if difference < 0 else ""
     aps = [f"{100 * row[name]:.1f}" for name in ("ours", "baseline")]
     count = int(row["n"]) if np.isfinite(row["n"]) else MISSING
-    return [row["label"], change, *aps, count]
+    return [row["label"], Cell(format_points(difference), change=change), *aps, count]
 
 
-def _descriptors(summary: "pd.DataFrame", figures: Sequence[Path]) -> Markup:
-    tables = []
-    for (dataset, protocol), part in _by_panel(descriptors_only(summary)):
-        tables.append(heading(f"{dataset}, {protocol}"))
-        tables.append(table_of_grid(grid_of_means(part), CAPTION_OF_MEANS))
-    return section("Descriptors on their own", _figure(figures, "descriptors"), *tables)
-
-
-def _pictures(figures: Sequence[Path]) -> Markup:
-    shown = [
-        figure(path, _caption(path.stem), pictures=True)
-        for path in figures
-        if path.suffix == ".png" and path.stem.split("-")[0] in ("examples", "neighbours")
-    ]
-    return section("Pictures", *shown)
-
-
-def _figure(figures: Sequence[Path], name: str) -> Markup:
+def _curves(figures: Sequence[Path], name: str) -> Figure | None:
+    """Return a figure of curves; it scales only as far as its text stays readable."""
     found = [path for path in figures if path.stem == name and path.suffix == ".svg"]
-    return figure(found[0], _caption(name), pictures=False) if found else Markup("")
+    if not found:
+        return None
+    content = found[0].read_bytes()
+    width = re.search(rb'<svg[^>]* width="([0-9.]+)pt"', content)
+    source = _data_url("svg+xml", content)
+    return Figure("lines", source, _caption(name), None if width is None else float(width[1]))
 
 
-def _caption(stem: str) -> str:
-    kind, _, method = stem.partition("-")
-    return _CAPTIONS[kind].format(method=title_of(method))
+def _shows_pictures(path: Path) -> bool:
+    return path.suffix == ".png" and path.stem.split("-")[0] in ("examples", "neighbours")
 
 
-def figure(path: Path, caption: str, *, pictures: bool) -> Markup:
-    """Return a figure embedded in the page: curves as SVG, pictures as JPEG."""
-    kind, content = _jpeg(path) if pictures else ("svg+xml", path.read_bytes())
-    source = f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
-    look = "pictures" if pictures else "lines"
-    size = "" if pictures else _fitting(content)
-    return Markup(
-        f'<figure class="{look}" tabindex="0"><img class="{look}"{size} alt="{escape(caption)}" '
-        f'src="{source}"><figcaption>{escape(caption)}</figcaption></figure>'
-    )
-
-
-def _fitting(drawing: bytes) -> str:
-    """Let a drawing scale with the page only as far as its text stays readable."""
-    width = re.search(rb'<svg[^>]* width="([0-9.]+)pt"', drawing)
-    if width is None:
-        return ""
-    points = float(width[1])
-    return f' style="min-width:{0.8 * points:.0f}px;max-width:{1.6 * points:.0f}px"'
-
-
-def _jpeg(path: Path) -> tuple[str, bytes]:
+def _pictures(path: Path) -> Figure:
+    """Return a figure of pictures, as a JPEG of moderate size."""
     from PIL import Image
 
     with Image.open(path) as opened:
@@ -439,10 +424,19 @@ def _jpeg(path: Path) -> tuple[str, bytes]:
     picture.thumbnail((_WIDEST_PICTURE, _WIDEST_PICTURE * 3))
     stream = io.BytesIO()
     picture.save(stream, format="JPEG", quality=80, optimize=True)
-    return "jpeg", stream.getvalue()
+    return Figure("pictures", _data_url("jpeg", stream.getvalue()), _caption(path.stem))
 
 
-def table_of_costs(results: "pd.DataFrame") -> Markup:
+def _data_url(kind: str, content: bytes) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def _caption(stem: str) -> str:
+    kind, _, method = stem.partition("-")
+    return _CAPTIONS[kind].format(method=title_of(method))
+
+
+def _table_of_costs(results: "pd.DataFrame") -> Table:
     """Return the time and memory of a cell by method."""
     costs = [name for name in _COSTS if name in results.columns]
     rows: list[list[object]] = []
@@ -464,7 +458,7 @@ def table_of_costs(results: "pd.DataFrame") -> Markup:
         "chosen ones; score: all test items. Memory: by how much the process grew at most, the "
         "highest of any cell."
     )
-    return table(columns, rows, caption=caption)
+    return Table.of(columns, rows, caption=caption)
 
 
 def _seconds(value: float) -> str:
@@ -480,21 +474,17 @@ def _seconds(value: float) -> str:
     return f"{value:.3f}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
 
 
-def _configuration_section(dataset: Dataset | None, configuration: Mapping[str, Any]) -> Markup:
-    blocks = {"Settings": metadata(_configuration(configuration))}
+def _configuration(
+    dataset: Dataset | None, configuration: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield everything needed to run the benchmark again, in titled blocks."""
+    settings = {str(name): _as_text(value) for name, value in configuration.items()}
+    yield {"title": "Settings", "entries": settings, "notes": ()}
     if dataset is not None:
-        sizes = metadata(_dataset_sizes(dataset))
-        notes = listing(dataset.notes) if dataset.notes else ""
-        blocks[f"Data set: {dataset.name}"] = Markup(sizes + notes)
-    blocks["Machine"] = metadata(_machine())
-    blocks["Versions"] = metadata(_versions())
-    drawn = "".join(f"<div>{heading(title)}{content}</div>" for title, content in blocks.items())
-    return section("Configuration", Markup(f'<div class="columns">{drawn}</div>'))
-
-
-def _configuration(configuration: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings as text."""
-    return {str(name): _as_text(value) for name, value in configuration.items()}
+        sizes = _dataset_sizes(dataset)
+        yield {"title": f"Data set: {dataset.name}", "entries": sizes, "notes": dataset.notes}
+    yield {"title": "Machine", "entries": _machine(), "notes": ()}
+    yield {"title": "Versions", "entries": _versions(), "notes": ()}
 
 
 def _as_text(value: Any) -> str:
