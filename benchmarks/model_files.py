@@ -11,7 +11,7 @@ import numpy as np
 
 from tagloom import APGGraph, PartialLabels, SemanticDiffusion, SemanticTagger
 from tagloom.labels import hide_per_class
-from tagloom.models import read_metadata
+from tagloom.persistence import read_metadata
 from tagloom.persistence.container import read_model
 from tagloom.vision import Features
 

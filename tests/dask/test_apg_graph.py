@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 from tagloom import dask as tagloom_dask
 from tagloom.errors import InvalidInputError
 from tagloom.models import APGGraph
+from tagloom.persistence.codecs import deserialize_learner, serialize_learner
 
 TERMS = [
     {"lam": 2.0, "ridge": 0.5, "fit_intercept": False},
@@ -91,7 +92,7 @@ def test_scores_and_predictions_are_lazy_and_equal_those_in_memory(client, probl
 @pytest.mark.parametrize("method", ["complete", "score"])
 def test_what_would_gather_all_items_is_refused_and_works_in_memory(problem, method):
     local = APGGraph(2.0, ridge=1.0, tol=0.1).fit(problem.X, problem.Y)
-    model = tagloom_dask.APGGraph._deserialized(local._serialized())
+    model = deserialize_learner(tagloom_dask.APGGraph, serialize_learner(local))
     with pytest.raises(InvalidInputError, match="would gather"):
         getattr(model, method)(*problem.arrays())
     expected = getattr(local, method)(problem.X, problem.Y)

@@ -28,7 +28,7 @@ def test_rows_keep_direction_and_order_and_none_is_longer_than_one(seed, n, d):
         return  # who is far outside does not count in what is usual
     usual = np.mean(before**2)
     np.testing.assert_allclose(after, before / np.sqrt(before**2 + usual / 4), rtol=1e-9)
-    np.testing.assert_allclose(even.lengths(rows)[:, None] * made, apart, atol=1e-9)
+    np.testing.assert_allclose(even.norms(rows)[:, None] * made, apart, atol=1e-9)
 
 
 def test_scale_and_place_of_rows_make_no_difference():

@@ -7,8 +7,9 @@ from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.labels import PartialLabels
-from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion, read_metadata
+from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion
 from tagloom.persistence import container as saving
+from tagloom.persistence import read_metadata
 
 TOY = low_rank_toy()
 NEW = np.random.default_rng(7).normal(size=(9, TOY.X.shape[1]))
@@ -122,7 +123,7 @@ def test_other_kinds_are_refused(path, tmp_path):
         APGGraph.load(path)
 
 
-@pytest.mark.parametrize("missing", ["rows", "pass1/told", "pass0/S/indices", "step0/F"])
+@pytest.mark.parametrize("missing", ["rows", "pass1/residuals", "pass0/S/indices", "link0/F"])
 def test_missing_parts_are_refused(path, missing):
     arrays, metadata = saving.read_model(path, "SemanticDiffusion")
     del arrays[missing]

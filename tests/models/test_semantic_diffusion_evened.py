@@ -8,6 +8,7 @@ from toys import low_rank_toy
 from tagloom.errors import InvalidInputError
 from tagloom.metrics import mean_average_precision
 from tagloom.models import SemanticDiffusion, tune
+from tagloom.models.semantic_diffusion import linear_scores
 
 TOY = low_rank_toy(n=60, d=4, c=3)
 NEW = np.random.default_rng(9).normal(size=(7, 4))
@@ -24,7 +25,7 @@ def test_the_linear_part_of_each_score_is_weights_and_a_base(asked, even):
         (NEW, [None] * len(NEW), model._new_scores(NEW), model.scores(NEW)),
         (TOY.X, range(60), model._smoothed, model.training_scores(TOY.X)),
     ):
-        P = model._linear_scores(model._placed(X))
+        P = linear_scores(model.linear_, model._normalized(X))
         for i, row in list(enumerate(rows))[:7]:
             M_x, b_x = model.linear_at(X[[i]], row)
             stretch = (scores[i] - mean) / (F[i] - mean)

@@ -13,9 +13,9 @@ from tagloom.models import (
     LeastSquares,
     SemanticDiffusion,
     Trial,
-    read_metadata,
 )
 from tagloom.persistence import container as saving
+from tagloom.persistence import read_metadata
 from tagloom.semantics import ConceptSelector, LocalDescriptor, SemanticDescriptor
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Encoder, Features, Framing

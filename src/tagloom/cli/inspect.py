@@ -15,7 +15,7 @@ def inspect(
     to_json: AsJson = False,
 ) -> None:
     """Say what is in a model file, without loading it."""
-    from tagloom.models import read_metadata
+    from tagloom.persistence import read_metadata
 
     header = read_metadata(model_file(model))
     metadata: dict[str, Any] = {

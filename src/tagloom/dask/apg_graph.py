@@ -26,6 +26,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.models.base import check_learnable
 from tagloom.optim import Callback, InstanceLaplacian, MaskedSquaredLoss, Objective, solve
 from tagloom.optim.loss import centre_of
+from tagloom.persistence.codecs import deserialize_learner, serialize_learner
 from tagloom.progress import progress_bar
 from tagloom.validation import check_choice, check_flag
 
@@ -135,7 +136,7 @@ class APGGraph(models.APGGraph):
 
     def to_local(self) -> models.APGGraph:
         """Return the fitted model as a learner in memory."""
-        return models.APGGraph._deserialized(self._serialized())
+        return deserialize_learner(models.APGGraph, serialize_learner(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model as the learner in memory does, atomically."""
@@ -145,7 +146,7 @@ class APGGraph(models.APGGraph):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that `save` wrote, here or of the learner in memory."""
-        return cls._deserialized(models.APGGraph.load(path)._serialized())
+        return deserialize_learner(cls, serialize_learner(models.APGGraph.load(path)))
 
     def _distributed_objective(
         self,
@@ -199,7 +200,7 @@ class APGGraph(models.APGGraph):
             )
         self.learnable_ = check_learnable(summary.in_two_rows(data.labels), self.on_unlearnable)
         self.classes_ = np.asarray(data.labels)
-        self._one_dimensional_ = False
+        self.one_dimensional_ = False
         self.n_features_in_ = data.rows.width
 
     def _scores(self, X: Any) -> Any:

@@ -10,8 +10,6 @@ from tagloom.models.least_squares import LeastSquares
 from tagloom.models.maxide import Maxide
 from tagloom.models.model_selection import Trial, Tuning, regularization_path, tune
 from tagloom.models.semantic_diffusion import SemanticDiffusion
-from tagloom.persistence.container import ModelHeader, read_metadata
-from tagloom.persistence.savable import SavableLearner
 
 __all__ = [
     "APGGraph",
@@ -21,13 +19,10 @@ __all__ = [
     "LabelPropagation",
     "LeastSquares",
     "Maxide",
-    "ModelHeader",
     "PartialLabelLearner",
-    "SavableLearner",
     "SemanticDiffusion",
     "Trial",
     "Tuning",
-    "read_metadata",
     "regularization_path",
     "tune",
 ]

@@ -1,22 +1,25 @@
-"""APG-Graph: the paper's learner."""
+"""APG-Graph, the paper's learner: low rank, and smooth on graphs of items and of labels."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights, laplacian
 from tagloom.labels import PartialLabels, as_partial_labels
-from tagloom.models.base import check_learnable
-from tagloom.models.grids import apg_grid
+from tagloom.models.base import (
+    Array,
+    ParamGrids,
+    SolvedLearner,
+    check_learnable,
+    check_on_unlearnable,
+    loss_curvature,
+    parameter,
+)
 from tagloom.optim import (
     SOLVERS,
     Callback,
     InstanceLaplacian,
-    Iteration,
     LabelLaplacian,
     Loss,
     MaskedSquaredLoss,
@@ -24,14 +27,15 @@ from tagloom.optim import (
     Solution,
     solve,
 )
-from tagloom.persistence.container import Serialized
-from tagloom.persistence.savable import SavableLearner, deserialized_solved, serialized_solved
 from tagloom.validation import check_choice, check_flag, check_integer, check_number
 
-Array = npt.NDArray[Any]
+# The default grid, in shares of the scale at which each parameter begins to matter.
+_LAM_SHARES = (0.1, 0.03, 0.01, 0.003)
+_RIDGE_SHARES = (0.1, 1.0, 10.0)
+_GAMMA_SHARES = (0.0, 0.1, 1.0)
 
 
-class APGGraph(SavableLearner):
+class APGGraph(SolvedLearner):
     r"""Multi-label learning with missing labels and structured correlations.
 
     Minimises over M (features x labels) and an intercept b that is not penalised
@@ -39,9 +43,9 @@ class APGGraph(SavableLearner):
         lambda ||M||_* + gamma_s tr(M'X'L_s X M) + gamma_t tr(X M L_t M'X') + rho/2 ||M||_F^2
             + 1/2 sum_{(i,j) known} w_ij (x_i'm_j + b_j - y_ij)^2,
 
-    where L_s is the Laplacian of a graph that joins items of like meaning and L_t that of a graph
-    that joins related labels. Nothing is divided by the number of items: lambda and gamma mean what
-    they mean in the paper. Special cases: gamma_s = gamma_t = rho = 0 is Maxide, lambda = 0 without
+    where L_s is the Laplacian of a graph that joins items of similar meaning and L_t that of a
+    graph that joins related labels. Nothing is divided by the number of items: lambda and gamma are
+    those of the paper. Special cases: gamma_s = gamma_t = rho = 0 is Maxide; lambda = 0 without
     graphs is ridge regression label by label.
 
     Parameters
@@ -57,9 +61,9 @@ class APGGraph(SavableLearner):
     fit_intercept : bool, default=True
         Whether to learn b. The paper has none and relies on centred features.
     solver : {"admm", "apg", "paper"}, default="admm"
-        "admm" and "apg" stop at a proved distance to the optimum, "admm" after far fewer passes
-        over the items; "apg" is accelerated proximal gradient; "paper" is Algorithm 2 to the
-        letter, whose stop proves nothing.
+        "admm" and "apg" stop with a certified distance to the optimum, "admm" after far fewer
+        passes over the items; "apg" is accelerated proximal gradient; "paper" is Algorithm 2 as
+        published, which stops without a certificate.
     tol : float, default=1e-4
         For "admm" and "apg" the relative suboptimality to reach: (F - lower bound on the optimum)
         / F. Without nuclear norm, ridge and graph no bound exists; then the norm of the gradient
@@ -81,7 +85,7 @@ class APGGraph(SavableLearner):
     classes_ : array
         The names of the labels; for a one-dimensional y its two classes.
     learnable_ : array of bool of shape (n_labels,)
-        False where known entries do not tell who has the label from who has not.
+        False where no entry is known, or all known entries agree.
     rank_, n_iter_, objective_ : int, int, float
         Rank of M, iterations made, value of the objective.
     gap_ : float
@@ -126,15 +130,6 @@ class APGGraph(SavableLearner):
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
-    coef_: Array
-    intercept_: Array
-    learnable_: npt.NDArray[np.bool_]
-    rank_: int
-    n_iter_: int
-    objective_: float
-    gap_: float
-    history_: list[Iteration]
-
     def fit(
         self,
         X: Any,
@@ -144,20 +139,20 @@ class APGGraph(SavableLearner):
         *,
         callback: Callback | None = None,
     ) -> Self:
-        """Learn M from what is known.
+        """Learn M from the known labels.
 
         Parameters
         ----------
         X : array or DataFrame of shape (n_items, n_features), float32 or float64
         Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
-            Rows of which nothing is known are welcome: they take part through the graph. A
+            Items without known labels are allowed: they take part through the graph. A
             one-dimensional y with two classes is one label.
         graph : square matrix over the items, dense or sparse, optional
             Symmetric weights >= 0. Required where gamma > 0.
         label_graph : square matrix over the labels, dense or sparse, optional
             The same for the labels. Required where gamma_labels > 0.
         callback : callable, optional
-            Called as callback(iteration, M) after every iteration; a true answer stops the fit.
+            Called as callback(iteration, M) after every iteration; a true result stops the fit.
         """
         self._check_parameters()
         start = getattr(self, "coef_", None) if self.warm_start else None
@@ -182,32 +177,42 @@ class APGGraph(SavableLearner):
 
         It is ||X'(W o (Y - b))||_2, the spectral norm of the gradient at M = 0.
         """
-        check_flag("The 'fit_intercept' parameter of APGGraph", self.fit_intercept)
+        check_flag(*parameter(self, "fit_intercept"))
         rows, known = type(self)()._read(X, Y)
         check_learnable(known, "ignore")
         loss = MaskedSquaredLoss.of(rows, known, fit_intercept=self.fit_intercept)
         return Objective(loss, lam=0.0).lam_max()
 
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
-        """Return lam, ridge and (with a graph) gamma over ranges that follow the scale of X."""
-        return [apg_grid(self, X, as_partial_labels(Y), graph)]
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
+        """Return lam, ridge and (with a graph) gamma around the scale at which each matters.
 
-    def _serialized(self) -> Serialized:
-        return serialized_solved(self)
-
-    @classmethod
-    def _deserialized(cls, serialized: Serialized) -> Self:
-        return deserialized_solved(cls, serialized)
+        lam: shares of the exact value at which M is 0. ridge: shares of the mean curvature of the
+        loss, (known share) * ||X||_F^2 / d. gamma: shares of the strength at which the graph term
+        has the curvature of the loss, (known share) * ||X||_F^2 / (2 tr(X'LX)).
+        """
+        known = as_partial_labels(Y)
+        lam_max = self.lam_max(X, known)
+        rows = np.asarray(X, dtype=np.float64)
+        curvature = loss_curvature(rows, known, self.fit_intercept)
+        grid: dict[str, list[Any]] = {
+            "lam": [share * lam_max for share in _LAM_SHARES],
+            "ridge": [share * curvature / rows.shape[1] for share in _RIDGE_SHARES],
+        }
+        if graph is not None:
+            L = laplacian(check_weights(graph, len(rows), name="graph", nodes="items"))
+            roughness = float(np.sum(rows * (L @ rows)))
+            if roughness > 0:
+                grid["gamma"] = [share * curvature / (2 * roughness) for share in _GAMMA_SHARES]
+        return [grid]
 
     def _check_parameters(self) -> None:
-        named = {name: f"The '{name}' parameter of APGGraph" for name in self.get_params()}
         for name in ("lam", "gamma", "gamma_labels", "ridge", "tol"):
-            check_number(named[name], getattr(self, name), low=0)
-        check_integer(named["max_iter"], self.max_iter, at_least=1)
-        check_flag(named["fit_intercept"], self.fit_intercept)
-        check_flag(named["warm_start"], self.warm_start)
-        check_choice(named["solver"], self.solver, SOLVERS)
-        check_choice(named["on_unlearnable"], self.on_unlearnable, ("raise", "warn", "ignore"))
+            check_number(*parameter(self, name), low=0)
+        check_integer(*parameter(self, "max_iter"), at_least=1)
+        check_flag(*parameter(self, "fit_intercept"))
+        check_flag(*parameter(self, "warm_start"))
+        check_choice(*parameter(self, "solver"), SOLVERS)
+        check_on_unlearnable(self)
 
     def _objective(self, X: Array, known: PartialLabels, graph: Any, label_graph: Any) -> Objective:
         """Join the terms whose weight is not 0; a graph is checked whether or not it is used."""
@@ -226,37 +231,19 @@ class APGGraph(SavableLearner):
     def _keep(self, solution: Solution, loss: Loss) -> None:
         self.coef_ = solution.M
         self.intercept_ = loss.intercept(solution.M).astype(solution.M.dtype)
-        self.rank_ = solution.rank
-        self.n_iter_ = len(solution.history)
-        self.objective_ = solution.objective
-        self.gap_ = solution.gap
-        self.history_ = solution.history
+        self._keep_solution(solution)
         if not solution.converged and self.n_iter_ >= self.max_iter:
-            warnings.warn(self._not_converged(solution), ConvergenceWarning, stacklevel=3)
-
-    def _not_converged(self, solution: Solution) -> str:
-        reached = f" with a certificate of {solution.gap:.1e}" if solution.gap >= 0 else ""
-        remedy = "raise max_iter or tol, or scale the features to similar size"
-        if solution.M.dtype == np.float32:
-            remedy += "; or pass X as float64 if tol is below what float32 can show (about 1e-5)"
-        return (
-            f"APGGraph stopped after {self.max_iter} iterations{reached}, short of tol={self.tol}: "
-            f"{remedy}."
-        )
-
-    def _scores(self, X: Array) -> Array:
-        table: Array = X @ self.coef_ + self.intercept_
-        return table
+            self._warn_not_converged(solution, self.tol, self.max_iter)
 
 
 def _laplacian_of(
-    weights: Any, n_nodes: int, strength: float, name: str, parameter: str, nodes: str
+    weights: Any, n_nodes: int, strength: float, name: str, strength_name: str, nodes: str
 ) -> Any:
     if weights is None:
         if strength > 0:
             raise InvalidInputError(
-                f"{parameter}={strength} asks for smoothness on a graph of the {nodes}, but "
-                f"{name} is None. Pass {name}=, or set {parameter}=0."
+                f"{strength_name}={strength} needs a graph of the {nodes}, but {name} is None. "
+                f"Pass {name}=, or set {strength_name}=0."
             )
         return None
     return laplacian(check_weights(weights, n_nodes, name=name, nodes=nodes))

@@ -1,5 +1,10 @@
-"""The face that every learner shows: fit on partial labels, score, predict, complete."""
+"""The interface of every learner: fit on partial labels, score, predict, complete, save.
 
+Top to bottom: the abstract classes that learners inherit from, then how a training target is read
+and checked, how parameters are checked, and what several default grids are made of.
+"""
+
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
@@ -18,15 +24,323 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, validat
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
 from tagloom.labels import PartialLabels, State, as_partial_labels, is_frame, is_missing
 from tagloom.metrics import mean_average_precision
+from tagloom.optim import Iteration, Solution
 from tagloom.validation import check_choice, check_number, check_same_items, is_integer, some_of
 
-# §§ targets
-# What a learner is taught: Y in any form becomes `PartialLabels`, checked for what it teaches.
+Array = npt.NDArray[Any]
+ParamGrids = list[dict[str, list[Any]]]
+
+# A score estimates the label itself: 1 present, 0 absent. The decision boundary is half-way.
+BOUNDARY = 0.5
+
+
+class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
+    """A scikit-learn classifier that leaves unknown labels unknown.
+
+    A learner implements `fit` and `_scores`; validation, names and the public methods are here.
+
+    Attributes
+    ----------
+    classes_ : array
+        The names of the labels; for a one-dimensional y its two classes.
+    one_dimensional_ : bool
+        Whether Y was a single column with two classes.
+    """
+
+    classes_: Array
+    one_dimensional_: bool
+    n_features_in_: int
+
+    @abstractmethod
+    def _scores(self, X: Array) -> Array:
+        """Return the estimated labels of validated rows, one column for each label."""
+
+    def scores(self, X: Any) -> Any:
+        """Return the estimated labels: near 1 where a label is likely present, near 0 where absent.
+
+        A DataFrame gives a DataFrame with the names of the items and labels; else an array of shape
+        (n_items, n_labels).
+        """
+        return self._with_names(self._scores(self._checked_rows(X)), X)
+
+    def training_scores(self, X: Any) -> Any:
+        """Return the scores of the rows that `fit` was given.
+
+        Where a learner uses neighbours, no row is its own neighbour here; `scores` treats every row
+        as a new one.
+        """
+        return self.scores(X)
+
+    def decision_function(self, X: Any) -> Any:
+        """Return `scores` - 1/2: positive exactly where `predict` says the label is present."""
+        decision = self._scores(self._checked_rows(X)) - BOUNDARY
+        return decision[:, 0] if self.one_dimensional_ else self._with_names(decision, X)
+
+    def predict(self, X: Any) -> Any:
+        """Return 1 where a label is likely present and 0 where it is not."""
+        present = self._scores(self._checked_rows(X)) > BOUNDARY
+        if self.one_dimensional_:
+            return self.classes_[present[:, 0].astype(int)]
+        return self._with_names(present.astype(int), X)
+
+    def complete(self, X: Any, Y: Any, *, fill: str = "labels") -> Any:
+        """Return Y with the unknown entries filled in; known entries stay as they are.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_items, n_features)
+        Y : PartialLabels, DataFrame or array of 1, 0 and NaN, of shape (n_items, n_labels)
+            Columns with names are matched by name. Unlisted tags that are absent with a weight
+            below 1 are filled too: they were not annotated.
+        fill : {"labels", "scores"}
+            Whether to fill with 0 and 1, or with the scores.
+
+        Returns
+        -------
+        DataFrame where Y is one, else an array of floats.
+        """
+        check_choice("fill", fill, ("labels", "scores"))
+        rows = self._checked_rows(X)
+        known = self._checked_labels(Y, rows)
+        filled = self._scores(rows)
+        if fill == "labels":
+            filled = (filled > BOUNDARY).astype(filled.dtype)
+        states = known.states()
+        annotated = states != int(State.UNKNOWN)
+        if 0 < known.unlisted_weight < 1:
+            annotated = _listed(known)
+        filled[annotated] = states[annotated] == int(State.PRESENT)
+        return self._with_names(filled, Y)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean average precision over the known entries of y.
+
+        For a one-dimensional y it is the accuracy, as for any classifier of scikit-learn.
+        """
+        check_is_fitted(self)
+        if self.one_dimensional_:
+            known = ~missing_in(y)
+            weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+            right = np.asarray(self.predict(X))[known] == np.asarray(y)[known]
+            return float(np.average(right, weights=weight))
+        rows = self._checked_rows(X)
+        return mean_average_precision(self._checked_labels(y, rows), self._scores(rows))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file; an interrupted write leaves no partial file.
+
+        `APGGraph`, `LeastSquares` and `SemanticDiffusion` can be saved.
+        """
+        from tagloom.persistence.codecs import save_learner
+
+        check_is_fitted(self)
+        save_learner(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model written by `save`; a damaged, altered or newer file is an error."""
+        from tagloom.persistence.codecs import load_learner
+
+        return load_learner(cls, path)
+
+    @property
+    def label_names_(self) -> Array:
+        """The names of the labels; the one label of a one-dimensional y is its second class."""
+        return self.classes_[1:] if self.one_dimensional_ else self.classes_
+
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
+        """Return the grids that `tune` searches by default, one for each stage of the search.
+
+        A later stage keeps what the stages before it found best.
+        """
+        raise InvalidInputError(
+            f"{type(self).__name__} has no default param_grid; pass param_grid=, a mapping from "
+            "parameters to values."
+        )
+
+    # `tune` fits candidates along falling values of these, so that warm starts can help.
+    _path_parameters: ClassVar[tuple[str, ...]] = ("lam",)
+
+    def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        """Return the parameters of a grid whose values `_fit_path` solves for all at once.
+
+        Their candidates form one path, which is never cut short: with the first of them nearly all
+        the work is done.
+        """
+        return ()
+
+    def _fit_path(
+        self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
+    ) -> Iterator[Self]:
+        """Yield this learner fitted with the parameters of each candidate in turn.
+
+        Every step gives the same bits as a separate fit, and starts only when it is requested; the
+        first step may compute what the whole path needs.
+        """
+        for params in path:
+            # Not every learner takes graphs, so the abstract class declares no `fit`.
+            fitted: Self = self.set_params(**params).fit(X, Y, **graphs)
+            yield fitted
+
+    @property
+    def _tuning_params(self) -> dict[str, Any]:
+        """Parameters that replace those `tune` sets for all learners while it compares."""
+        return {}
+
+    def _read(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
+        """Validate the training data; set the attributes about features, labels and target."""
+        rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
+        target = read_target(Y)
+        check_same_items(len(rows), target.known.n_items)
+        if target.known.n_labels == 0:
+            raise InvalidInputError("Y must have at least one label; it has no column.")
+        _check_same_order(X, Y)
+        self.classes_ = target.classes
+        self.one_dimensional_ = target.one_dimensional
+        return rows, target.known
+
+    def _checked_rows(self, X: Any) -> Array:
+        check_is_fitted(self)
+        rows: Array = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return rows
+
+    def _checked_labels(self, Y: Any, rows: Array) -> PartialLabels:
+        known = as_partial_labels(Y)
+        check_same_items(len(rows), known.n_items)
+        labels = self.label_names_
+        positions = list(range(known.n_labels))
+        has_names = (
+            is_frame(Y) or list(known.labels) != positions or set(labels.tolist()) == set(positions)
+        )
+        return _matched_labels(known, labels, named=has_names and not self.one_dimensional_)
+
+    def _with_names(self, table: Array, given: Any) -> Any:
+        """Return a DataFrame with the names of items and labels where `given` is a DataFrame."""
+        if not is_frame(given):
+            return table
+        import pandas as pd
+
+        return pd.DataFrame(table, index=given.index, columns=self.label_names_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _listed(known: PartialLabels) -> npt.NDArray[np.bool_]:
+    """Return which entries are listed, whatever is assumed of the others."""
+    entries = known.entries()
+    listed = np.zeros(known.shape, dtype=bool)
+    listed[entries.rows, entries.columns] = True
+    return listed
+
+
+def _check_same_order(X: Any, Y: Any) -> None:
+    """Raise where two data frames name the same items in different orders."""
+    if not (is_frame(X) and is_frame(Y)) or X.index.equals(Y.index):
+        return
+    if set(X.index) == set(Y.index):
+        raise InvalidInputError(
+            "X and Y name the same items in different orders, and rows are matched by position. "
+            "Pass Y.loc[X.index]."
+        )
+
+
+def _matched_labels(
+    known: PartialLabels, expected: npt.NDArray[Any], *, named: bool
+) -> PartialLabels:
+    """Return `known` with the expected labels in the expected order.
+
+    Labels with names must have the expected names, in any order; a table without names must have
+    the expected number of columns.
+    """
+    if known.n_labels == len(expected) and (not named or list(known.labels) == list(expected)):
+        return known
+    if not named:
+        raise InvalidInputError(
+            f"Y has {known.n_labels} columns; the model was fitted with {len(expected)} labels."
+        )
+    given, wanted = set(known.labels), set(expected.tolist())
+    if given != wanted:
+        missing, strange = sorted(wanted - given, key=repr), sorted(given - wanted, key=repr)
+        raise InvalidInputError(
+            "The labels of Y are not those the model was fitted with. "
+            f"Missing: {some_of(missing)}. Unexpected: {some_of(strange)}."
+        )
+    return known.select(expected.tolist())
+
+
+class LinearLearner(PartialLabelLearner):
+    """A learner that scores by X M + b."""
+
+    coef_: Array
+    intercept_: Array
+    learnable_: npt.NDArray[np.bool_]
+
+    def _scores(self, X: Array) -> Array:
+        table: Array = X @ self.coef_ + self.intercept_
+        return table
+
+
+class SolvedLearner(LinearLearner):
+    """A linear learner whose M is found by an iterative solver of `tagloom.optim`."""
+
+    rank_: int
+    n_iter_: int
+    objective_: float
+    gap_: float
+    history_: list[Iteration]
+
+    def _keep_solution(self, solution: Solution) -> None:
+        self.rank_ = solution.rank
+        self.n_iter_ = len(solution.history)
+        self.objective_ = solution.objective
+        self.gap_ = solution.gap
+        self.history_ = solution.history
+
+    def _warn_not_converged(self, solution: Solution, tol: float, max_iter: int) -> None:
+        """Warn the caller of `fit`; to be called two levels below it."""
+        reached = f" with a certificate of {solution.gap:.1e}" if solution.gap >= 0 else ""
+        remedy = "raise max_iter or tol, or scale the features to similar size"
+        if solution.M.dtype == np.float32:
+            remedy += "; or pass X as float64 if tol is below what float32 can show (about 1e-5)"
+        message = (
+            f"{type(self).__name__} stopped after {max_iter} iterations{reached}, short of "
+            f"tol={tol}: {remedy}."
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+
+class InstanceBasedLearner(PartialLabelLearner):
+    """A learner that keeps its training items and recognises them, to use them as neighbours.
+
+    It implements `_training_scores`, in which no item is its own neighbour, besides `_scores`,
+    which treats every row as a new one. `fit` stores the training rows.
+    """
+
+    training_rows_: Array
+
+    @abstractmethod
+    def _training_scores(self) -> Array:
+        """Return the scores of the training items."""
+
+    def training_scores(self, X: Any) -> Any:
+        """Return the scores of the rows that `fit` was given; none is its own neighbour."""
+        rows = self._checked_rows(X)
+        if rows is not self.training_rows_ and not np.array_equal(rows, self.training_rows_):
+            raise InvalidInputError(
+                "training_scores takes the rows that the model was fitted with, and these are "
+                "others. For new rows call scores."
+            )
+        return self._with_names(self._training_scores(), X)
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is known, and whether it came as one column of two classes."""
+    """The training labels, and whether they came as one column with two classes."""
 
     known: PartialLabels
     classes: npt.NDArray[Any]
@@ -48,7 +362,7 @@ def read_target(Y: Any) -> Target:
 
 
 def _is_column(Y: Any) -> bool:
-    """Say whether Y has one dimension; what numpy cannot make an array of is not a column."""
+    """Return whether Y has one dimension; what numpy cannot convert to an array is no column."""
     if isinstance(Y, PartialLabels) or sparse.issparse(Y):
         return False
     try:
@@ -61,7 +375,7 @@ def _read_column(y: Any) -> Target:
     """Read a one-dimensional y: one label, present for the second of its two classes."""
     missing = missing_in(y)
     column = column_or_1d(np.ma.getdata(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y))
-    present = _plain(column[~missing])
+    present = _unboxed(column[~missing])
     try:
         assert_all_finite(present, input_name="y")
         check_classification_targets(present)
@@ -94,8 +408,8 @@ def missing_in(y: Any) -> npt.NDArray[np.bool_]:
     return np.array([is_missing(value) for value in column], dtype=bool)
 
 
-def _plain(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return strings, numbers or booleans that came boxed as objects in an array of their own."""
+def _unboxed(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return strings, numbers or booleans in an array of their own type instead of objects."""
     if column.dtype.kind != "O" or not len(column):
         return column
     plain = np.array(column.tolist())
@@ -114,11 +428,11 @@ def _as_names(labels: tuple[Any, ...]) -> npt.NDArray[Any]:
 
 
 def check_learnable(known: PartialLabels, on_unlearnable: str) -> npt.NDArray[np.bool_]:
-    """Return which labels can be learned; complain of the others as `on_unlearnable` says.
+    """Return which labels can be learned; raise or warn for the others by `on_unlearnable`.
 
-    Nothing tells the items that have a label from those that do not where no entry is known or all
-    known entries agree. A label known only as present is a warning and not an error: lists of tags
-    whose unlisted tags are unknown hold nothing else.
+    A label cannot be learned where no entry is known or all known entries agree. A label known only
+    as present is a warning and not an error: tag lists whose unlisted tags are unknown contain
+    nothing else.
     """
     counts = known.counts()
     if counts.present.sum() + counts.absent.sum() == 0:
@@ -130,9 +444,9 @@ def check_learnable(known: PartialLabels, on_unlearnable: str) -> npt.NDArray[np
     only_absent = (counts.present == 0) & (counts.absent > 0)
     only_present = (counts.present > 0) & (counts.absent == 0)
     drop = 'Drop these columns, or pass on_unlearnable="warn" to learn the others beside them.'
-    _complain(known, nothing, f"have no known entry. {drop}", on_unlearnable)
-    _complain(known, only_absent, f"are known only to be absent. {drop}", on_unlearnable)
-    _complain(
+    _report_unlearnable(known, nothing, f"have no known entry. {drop}", on_unlearnable)
+    _report_unlearnable(known, only_absent, f"are known only to be absent. {drop}", on_unlearnable)
+    _report_unlearnable(
         known,
         only_present,
         "are known only to be present: every item will score as having them. If Y was made from "
@@ -142,25 +456,7 @@ def check_learnable(known: PartialLabels, on_unlearnable: str) -> npt.NDArray[np
     return np.asarray((counts.present > 0) & (counts.absent > 0))
 
 
-def informed_rows(known: PartialLabels) -> npt.NDArray[np.int64]:
-    """Return the items of which something is known, be it by presumption."""
-    if not known.unlisted_weight:
-        return np.unique(known.entries().rows)
-    n_hidden = np.bincount(known.hidden_entries()[0], minlength=known.n_items)
-    return np.flatnonzero(n_hidden < known.n_labels)
-
-
-def informed_part(
-    rows: npt.NDArray[Any], known: PartialLabels
-) -> tuple[npt.NDArray[Any], PartialLabels]:
-    """Return the items of which something is known; the very same where that is all of them."""
-    informed = informed_rows(known)
-    if len(informed) == len(rows):
-        return rows, known
-    return rows[informed], known.take(informed)
-
-
-def _complain(
+def _report_unlearnable(
     known: PartialLabels, which: npt.NDArray[np.bool_], what: str, on_unlearnable: str
 ) -> None:
     if on_unlearnable == "ignore" or not which.any():
@@ -173,284 +469,23 @@ def _complain(
     warnings.warn(message, UnlearnableLabelWarning, stacklevel=5)
 
 
-def match_labels(known: PartialLabels, expected: npt.NDArray[Any], *, named: bool) -> PartialLabels:
-    """Return `known` with the expected labels in the expected order.
+def labelled_part(rows: Array, known: PartialLabels) -> tuple[Array, PartialLabels]:
+    """Return the items with a known entry; the arguments themselves where that is all of them.
 
-    Where it carries names they must be the same names, in whatever order; an unnamed table must
-    have as many columns.
+    Unlisted entries that count as absent are known entries here.
     """
-    if known.n_labels == len(expected) and (not named or list(known.labels) == list(expected)):
-        return known
-    if not named:
-        raise InvalidInputError(
-            f"Y has {known.n_labels} columns; the model was fitted with {len(expected)} labels."
-        )
-    given, wanted = set(known.labels), set(expected.tolist())
-    if given != wanted:
-        missing, strange = sorted(wanted - given, key=repr), sorted(given - wanted, key=repr)
-        raise InvalidInputError(
-            "The labels of Y are not those the model was fitted with. "
-            f"Missing: {some_of(missing)}. Unexpected: {some_of(strange)}."
-        )
-    return known.select(expected.tolist())
+    if known.unlisted_weight:
+        n_hidden = np.bincount(known.hidden_entries()[0], minlength=known.n_items)
+        labelled = np.flatnonzero(n_hidden < known.n_labels)
+    else:
+        labelled = np.unique(known.entries().rows)
+    if len(labelled) == len(rows):
+        return rows, known
+    return rows[labelled], known.take(labelled)
 
 
-# §§ main base
-
-
-# A score estimates the label itself: 1 present, 0 absent. Half-way lies the boundary.
-BOUNDARY = 0.5
-
-Array = npt.NDArray[Any]
-
-
-class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
-    """A scikit-learn classifier that takes unknown labels as unknown.
-
-    A learner implements `fit` and `_scores`; reading, naming and answering is done here.
-    """
-
-    classes_: Array
-    n_features_in_: int
-
-    @abstractmethod
-    def _scores(self, X: Array) -> Array:
-        """Return the estimated labels of checked rows, one column for each label."""
-
-    def scores(self, X: Any) -> Any:
-        """Return the estimated labels: near 1 where a label is likely present, near 0 where absent.
-
-        A DataFrame gives a DataFrame with the names of the items and labels; else an array of shape
-        (n_items, n_labels).
-        """
-        return self._dress(self._scores(self._checked_rows(X)), X)
-
-    def training_scores(self, X: Any) -> Any:
-        """Return the scores of the very rows that `fit` was given.
-
-        Where a learner asks neighbours, no row is its own neighbour here; `scores` takes every row
-        for a new one.
-        """
-        return self.scores(X)
-
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
-        """Return where to look for good parameters: a grid for each stage of a search.
-
-        A later stage keeps what the stages before it found best.
-        """
-        raise InvalidInputError(
-            f"{type(self).__name__} has no default param_grid; pass param_grid=, a mapping from "
-            "parameters to values."
-        )
-
-    # Parameters along whose falling values `tune` fits candidates one after the other, so that a
-    # warm start can use what was found before.
-    _path_parameters: ClassVar[tuple[str, ...]] = ("lam",)
-
-    def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-        """Name parameters whose values, as a grid has them, shall stand in one chain.
-
-        They are for a `_fit_path` that finds all their models with the first, or nearly so: no
-        time is saved by judging only some of them.
-        """
-        return ()
-
-    def _fit_path(
-        self, chain: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
-    ) -> Iterator[Self]:
-        """Yield this learner fitted with the parameters of each candidate in turn.
-
-        Every step must give the bits of a fit by itself, and is begun only when it is asked for;
-        with the first, a learner may do what the whole chain needs.
-        """
-        for params in chain:
-            # Not every learner takes graphs, so the abstract class promises no `fit`.
-            fitted: Self = self.set_params(**params).fit(X, Y, **graphs)
-            yield fitted
-
-    @property
-    def _tuning_params(self) -> dict[str, Any]:
-        """Parameters that `tune` shall set otherwise than for other learners as it compares."""
-        return {}
-
-    def decision_function(self, X: Any) -> Any:
-        """Return `scores` - 1/2: positive exactly where `predict` says the label is present."""
-        decision = self._scores(self._checked_rows(X)) - BOUNDARY
-        return decision[:, 0] if self._one_dimensional_ else self._dress(decision, X)
-
-    def predict(self, X: Any) -> Any:
-        """Return 1 where a label is likely present and 0 where it is not."""
-        present = self._scores(self._checked_rows(X)) > BOUNDARY
-        if self._one_dimensional_:
-            return self.classes_[present[:, 0].astype(int)]
-        return self._dress(present.astype(int), X)
-
-    def complete(self, X: Any, Y: Any, *, fill: str = "labels") -> Any:
-        """Return Y with what is unknown filled in; what is known stays as it is.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_items, n_features)
-        Y : PartialLabels, DataFrame or array of 1, 0 and NaN, of shape (n_items, n_labels)
-            Columns with names are matched by name. Unlisted tags that are absent with a weight
-            below 1 are filled too: nobody has said anything of them.
-        fill : {"labels", "scores"}
-            Whether to fill with 0 and 1, or with the scores.
-
-        Returns
-        -------
-        DataFrame where Y is one, else an array of floats.
-        """
-        check_choice("fill", fill, ("labels", "scores"))
-        rows = self._checked_rows(X)
-        known = self._checked_labels(Y, rows)
-        filled = self._scores(rows)
-        if fill == "labels":
-            filled = (filled > BOUNDARY).astype(filled.dtype)
-        states = known.states()
-        said = states != int(State.UNKNOWN)
-        if 0 < known.unlisted_weight < 1:
-            said = _listed(known)
-        filled[said] = states[said] == int(State.PRESENT)
-        return self._dress(filled, Y)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean average precision over the known entries of y.
-
-        For a one-dimensional y it is the accuracy, as for any classifier of scikit-learn.
-        """
-        check_is_fitted(self)
-        if self._one_dimensional_:
-            known = ~missing_in(y)
-            weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-            right = np.asarray(self.predict(X))[known] == np.asarray(y)[known]
-            return float(np.average(right, weights=weight))
-        rows = self._checked_rows(X)
-        return mean_average_precision(self._checked_labels(y, rows), self._scores(rows))
-
-    def _read(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
-        """Check the training data and note what was seen: features, labels, kind of target."""
-        rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
-        target: Target = read_target(Y)
-        check_same_items(len(rows), target.known.n_items)
-        if target.known.n_labels == 0:
-            raise InvalidInputError("Y must have at least one label; it has no column.")
-        _refuse_other_order(X, Y)
-        self.classes_ = target.classes
-        self._one_dimensional_ = target.one_dimensional
-        return rows, target.known
-
-    def _checked_rows(self, X: Any) -> Array:
-        check_is_fitted(self)
-        rows: Array = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return rows
-
-    def _checked_labels(self, Y: Any, rows: Array) -> PartialLabels:
-        known = as_partial_labels(Y)
-        check_same_items(len(rows), known.n_items)
-        labels = self._label_names
-        positions = list(range(known.n_labels))
-        has_names = (
-            is_frame(Y) or list(known.labels) != positions or set(labels.tolist()) == set(positions)
-        )
-        return match_labels(known, labels, named=has_names and not self._one_dimensional_)
-
-    @property
-    def _label_names(self) -> Array:
-        """The names of the labels; the one label of a one-dimensional y is its second class."""
-        return self.classes_[1:] if self._one_dimensional_ else self.classes_
-
-    def _dress(self, table: Array, question: Any) -> Any:
-        """Give the answer the names of items and labels where the question had names."""
-        if not is_frame(question):
-            return table
-        import pandas as pd
-
-        return pd.DataFrame(table, index=question.index, columns=self._label_names)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.multi_label = True
-        tags.target_tags.multi_output = True
-        return tags
-
-
-def _refuse_other_order(X: Any, Y: Any) -> None:
-    """Refuse two data frames that name the same items in different orders: one would mislead."""
-    if not (is_frame(X) and is_frame(Y)) or X.index.equals(Y.index):
-        return
-    if set(X.index) == set(Y.index):
-        raise InvalidInputError(
-            "X and Y name the same items in different orders, and rows are matched by position. "
-            "Pass Y.loc[X.index]."
-        )
-
-
-def _listed(known: PartialLabels) -> npt.NDArray[np.bool_]:
-    """Return where somebody has said something, whatever is presumed of the rest."""
-    entries = known.entries()
-    listed = np.zeros(known.shape, dtype=bool)
-    listed[entries.rows, entries.columns] = True
-    return listed
-
-
-# §§ parameters
-# How learners name and check the parameters that they share.
-
-
-ON_UNLEARNABLE = ("raise", "warn", "ignore")
-
-
-def parameter(model: Any, name: str) -> tuple[str, Any]:
-    """Return what to call a parameter in a message, and its value: the start of every check."""
-    return f"The '{name}' parameter of {type(model).__name__}", getattr(model, name)
-
-
-def check_n_jobs(model: Any) -> None:
-    """Refuse a number of workers that is not an integer other than 0, or None."""
-    name, given = parameter(model, "n_jobs")
-    if given is not None and (not is_integer(given) or given == 0):
-        raise InvalidInputError(f"{name} must be None or an integer other than 0; got {given!r}.")
-
-
-def check_share_below_one(model: Any, name: str) -> None:
-    """Refuse what is not a number in [0, 1)."""
-    what, given = parameter(model, name)
-    check_number(what, given, low=0, high=1)
-    if given == 1:
-        raise InvalidInputError(f"{what} must be a number in [0, 1); got {given!r}.")
-
-
-def check_on_unlearnable(model: Any) -> None:
-    """Refuse an unheard-of way to treat labels that cannot be learned."""
-    check_choice(*parameter(model, "on_unlearnable"), ON_UNLEARNABLE)
-
-
-def differ_in(name: str, candidates: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether candidates have all parameters in common but perhaps this one."""
-    rest = [{key: one[key] for key in one if key != name} for one in candidates]
-    return all(one == rest[0] for one in rest)
-
-
-# §§ linear
-# What learners share whose scores are linear in the features.
-
-
-class LinearLearner(PartialLabelLearner):
-    """A learner that scores by X M + b."""
-
-    coef_: Array
-    intercept_: Array
-    learnable_: npt.NDArray[np.bool_]
-
-    def _scores(self, X: Array) -> Array:
-        table: Array = X @ self.coef_ + self.intercept_
-        return table
-
-
-def refuse_too_large(X: Array) -> None:
-    """Refuse features whose sums of squares no number can hold: all that follows would be wrong."""
+def check_squares(X: Array) -> None:
+    """Raise where sums of squares of the features overflow: all results would be wrong."""
     if not np.isfinite(np.einsum("ij,ij->", X, X, dtype=np.float64)):
         raise InvalidInputError(
             f"The features are too large: the largest is {np.abs(X).max():.3g}, and sums of "
@@ -458,42 +493,64 @@ def refuse_too_large(X: Array) -> None:
         )
 
 
-# §§ remembering
-# Learners that keep their training items, to ask them as neighbours.
-
-
-class RememberingLearner(PartialLabelLearner):
-    """A learner that knows its training items again, and takes none for its own neighbour.
-
-    It implements `_training_scores` beside `fit`, which stores the training rows as `_rows`, and
-    `_scores`, which takes every row for a new one.
-    """
-
-    _rows: Array
-
-    @abstractmethod
-    def _training_scores(self) -> Array:
-        """Return the scores of the training items."""
-
-    def training_scores(self, X: Any) -> Any:
-        """Return the scores of the very rows that `fit` was given; none is its own neighbour."""
-        rows = self._checked_rows(X)
-        if rows is not self._rows and not np.array_equal(rows, self._rows):
-            raise InvalidInputError(
-                "training_scores takes the rows that the model was fitted with, and these are "
-                "others. For new rows call scores."
-            )
-        return self._dress(self._training_scores(), X)
-
-
-def known_again_by(rows: Array) -> tuple[Any, ...]:
-    """Return what rows are known again by, even if they are changed where they lie in memory."""
-    return blake2b(np.ascontiguousarray(rows).data).hexdigest(), rows.shape, rows.dtype
-
-
-def refuse_single(rows: Array) -> None:
-    """Refuse a single item: it has no neighbour."""
+def check_two_items(rows: Array) -> None:
+    """Raise where there is a single item, which has no neighbour."""
     if len(rows) < 2:
         raise InvalidInputError(
             "At least 2 items are needed, for the only one of 1 sample has no neighbour."
         )
+
+
+def fingerprint(rows: Array) -> tuple[Any, ...]:
+    """Return a digest of the rows, which tells whether their values have changed."""
+    return blake2b(np.ascontiguousarray(rows).data).hexdigest(), rows.shape, rows.dtype
+
+
+def parameter(model: Any, name: str) -> tuple[str, Any]:
+    """Return what a message calls a parameter, and its value: the first arguments of a check."""
+    return f"The '{name}' parameter of {type(model).__name__}", getattr(model, name)
+
+
+def check_n_jobs(model: Any) -> None:
+    """Require `n_jobs` to be an integer other than 0, or None."""
+    name, given = parameter(model, "n_jobs")
+    if given is not None and (not is_integer(given) or given == 0):
+        raise InvalidInputError(f"{name} must be None or an integer other than 0; got {given!r}.")
+
+
+def check_below_one(model: Any, name: str) -> None:
+    """Require a parameter to be a number in [0, 1)."""
+    what, given = parameter(model, name)
+    check_number(what, given, low=0, high=1)
+    if given == 1:
+        raise InvalidInputError(f"{what} must be a number in [0, 1); got {given!r}.")
+
+
+def check_on_unlearnable(model: Any) -> None:
+    """Require `on_unlearnable` to be one of its three values."""
+    check_choice(*parameter(model, "on_unlearnable"), ("raise", "warn", "ignore"))
+
+
+def differ_only_in(name: str, candidates: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether candidates agree in all parameters but perhaps this one."""
+    rest = [{key: one[key] for key in one if key != name} for one in candidates]
+    return all(one == rest[0] for one in rest)
+
+
+def squared_norm(X: Any, *, centred: bool) -> float:
+    """Return ||X||_F^2, of the centred rows where asked for; 1 where it is 0."""
+    rows = np.asarray(X, dtype=np.float64)
+    total = float(np.sum((rows - rows.mean(axis=0) if centred else rows) ** 2))
+    return total if total > 0 else 1.0
+
+
+def loss_curvature(X: Any, known: PartialLabels, fit_intercept: bool) -> float:
+    """Return (mean weight of an entry) * ||X||_F^2: the scale of the squared loss of one label.
+
+    Unknown entries have weight 0; rows are centred where there is an intercept.
+    """
+    entries = known.entries()
+    n_entries = known.n_items * known.n_labels
+    n_unlisted = n_entries - len(entries.rows) - len(known.hidden_entries()[0])
+    total = entries.weights.sum() + known.unlisted_weight * n_unlisted
+    return float(total / n_entries) * squared_norm(X, centred=fit_intercept)

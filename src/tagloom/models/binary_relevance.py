@@ -1,4 +1,4 @@
-"""Binary relevance: one linear classifier of LIBLINEAR for each label."""
+"""Binary relevance: one linear classifier of LIBLINEAR (Fan et al. 2008) for each label."""
 
 import math
 import warnings
@@ -17,101 +17,40 @@ from tagloom.models.base import (
     BOUNDARY,
     Array,
     LinearLearner,
+    ParamGrids,
     check_learnable,
     check_n_jobs,
     check_on_unlearnable,
+    check_squares,
     parameter,
-    refuse_too_large,
+    squared_norm,
 )
-from tagloom.models.grids import energy
 from tagloom.models.least_squares import Column, columns_of
 from tagloom.validation import check_choice, check_integer, check_number
 
-# §§ liblinear
-# One binary classifier of LIBLINEAR, for one label.
-
-
 LOSSES = ("squared_hinge", "hinge", "logistic")
 
-# LIBLINEAR penalises the intercept as the weight of one more feature. That feature's value is
-# chosen so large that the penalty moves the intercept by the order of a hundredth of itself.
+# The default grid, in units of 1 / (mean squared norm of the centred rows).
+_C_SHARES = (0.03, 0.15, 0.8, 4.0)
+
+# LIBLINEAR penalises the intercept as the weight of one more feature. The value of that feature is
+# large enough for the penalty to move the intercept by about one per cent only.
 _INTERCEPT_SHARE = 100.0
 
-# The solver of the dual draws from one generator in the whole process: one label at a time.
-_one_at_a_time = Lock()
-
-
-class Classifier(NamedTuple):
-    """A linear decision, positive where the label is likely present."""
-
-    m: npt.NDArray[np.float64]
-    b: float
-    n_iter: int
-
-
-class Settings(NamedTuple):
-    """What all labels have in common."""
-
-    loss: str
-    C: float
-    tol: float
-    max_iter: int
-    random_state: int | None
-    scale: float
-    """Root mean square norm of the rows, in whose units the intercept's feature is chosen."""
-
-
-def classify(
-    X: npt.NDArray[Any],
-    present: npt.NDArray[np.bool_],
-    weights: npt.NDArray[np.float64],
-    settings: Settings,
-) -> Classifier:
-    """Minimise 1/2 ||m||^2 + C sum_i w_i loss(z_i (x_i'm + b)) with z = 1 present, -1 absent.
-
-    The penalty has an additional 1/2 (b/s)^2, where s is the value of the constant feature: at
-    least the norm of a row, and at least so large that C s^2 sum_i w_i = 100.
-    """
-    s = max(settings.scale, math.sqrt(_INTERCEPT_SHARE / (settings.C * float(weights.sum()))))
-    machine = _machine(settings, s)
-    if settings.loss == "hinge":
-        with _one_at_a_time:
-            machine.fit(X, present, sample_weight=weights)
-    else:
-        machine.fit(X, present, sample_weight=weights)
-    n_iter = int(np.max(machine.n_iter_))
-    return Classifier(machine.coef_[0], float(machine.intercept_[0]), n_iter)
-
-
-def _machine(settings: Settings, s: float) -> Any:
-    common = {
-        "C": settings.C,
-        "tol": settings.tol,
-        "max_iter": settings.max_iter,
-        "intercept_scaling": s,
-        "random_state": settings.random_state,
-    }
-    if settings.loss == "logistic":
-        return LogisticRegression(solver="liblinear", **common)
-    return LinearSVC(loss=settings.loss, dual=settings.loss == "hinge", **common)
-
-
-# §§ main binary_relevance
-
-
-_C_SHARES = (0.03, 0.15, 0.8, 4.0)
+# The dual solver has one random generator for the whole process: one label at a time.
+_dual_solver = Lock()
 
 
 class BinaryRelevance(LinearLearner):
-    """A linear classifier for each label, on the entries that are known of it.
+    """A linear classifier for each label, trained on its known entries.
 
     Minimises for every label j by LIBLINEAR
 
         1/2 ||m_j||^2 + C sum_{i : (i,j) known} w_ij loss(z_ij (x_i'm_j + b_j)),
 
     with z_ij 1 where the label is present and -1 where it is absent, and loss(t) = max(0, 1 - t)^2
-    ("squared_hinge"), max(0, 1 - t) ("hinge") or log(1 + exp(-t)) ("logistic"). Labels do not learn
-    from each other. Unknown entries take no part. With d the decision x'm + b, the score is
+    ("squared_hinge"), max(0, 1 - t) ("hinge") or log(1 + exp(-t)) ("logistic"). Labels are
+    learned independently. Unknown entries take no part. With d the decision x'm + b, the score is
     1/(1 + exp(-d)) for the logistic loss and 1/2 + d/2 for the others.
 
     LIBLINEAR penalises the intercept. Here the features are centred first and the constant feature
@@ -130,13 +69,13 @@ class BinaryRelevance(LinearLearner):
     max_iter : int, default=1000
         Iterations after which it stops; one ConvergenceWarning says for how many labels.
     n_jobs : int, optional
-        How many workers share the labels: threads, but processes for "hinge", because LIBLINEAR's
-        dual solver has one random generator for each process. The result is the same.
+        Number of workers that fit labels side by side: threads, but processes for "hinge", because
+        LIBLINEAR's dual solver has one random generator per process. The result is the same.
     random_state : int, default=0
         Seed of the dual solver.
     on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
-        What to do about labels with no known entry, or known only to be absent. A label of which
-        all known entries agree scores 1 or 0 everywhere; one without known entries scores 0.
+        What to do about labels with no known entry, or known only to be absent. A label whose known
+        entries all agree scores 1 or 0 everywhere; one without known entries scores 0.
 
     Attributes
     ----------
@@ -146,7 +85,7 @@ class BinaryRelevance(LinearLearner):
     classes_ : array
         The names of the labels; for a one-dimensional y its two classes.
     learnable_ : array of bool of shape (n_labels,)
-        False where known entries do not tell who has the label from who has not.
+        False where no entry is known, or all known entries agree.
     n_iter_ : int
         Most iterations that any label took.
 
@@ -184,7 +123,7 @@ class BinaryRelevance(LinearLearner):
         self.on_unlearnable = on_unlearnable
 
     def fit(self, X: Any, Y: Any) -> Self:
-        """Learn a classifier for each label from what is known of it.
+        """Learn a classifier for each label from its known entries.
 
         Parameters
         ----------
@@ -194,7 +133,7 @@ class BinaryRelevance(LinearLearner):
         """
         self._check_parameters()
         rows, known = self._read(X, Y)
-        refuse_too_large(rows)
+        check_squares(rows)
         self.learnable_ = check_learnable(known, self.on_unlearnable)
         counts = known.counts()
         M = np.zeros((rows.shape[1], known.n_labels))
@@ -206,12 +145,12 @@ class BinaryRelevance(LinearLearner):
             M[:, j], b[j] = found.m, found.b - origin @ found.m
         self.coef_, self.intercept_ = M.astype(rows.dtype), b.astype(rows.dtype)
         self.n_iter_ = max((found.n_iter for found in learned), default=1)
-        self._report([found.n_iter for found in learned])
+        self._warn_not_converged([found.n_iter for found in learned])
         return self
 
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Return C in units of 1 / (mean squared norm of the centred rows)."""
-        return [{"C": [share * len(X) / energy(X, centred=True) for share in _C_SHARES]}]
+        return [{"C": [share * len(X) / squared_norm(X, centred=True) for share in _C_SHARES]}]
 
     def _check_parameters(self) -> None:
         check_number(*parameter(self, "C"), low=0, inclusive=False)
@@ -223,8 +162,8 @@ class BinaryRelevance(LinearLearner):
             check_integer(*parameter(self, "random_state"), at_least=0)
         check_on_unlearnable(self)
 
-    def _classifiers(self, X: Array, columns: list[Column]) -> list[Classifier]:
-        scale = float(np.sqrt(energy(X, centred=False) / len(X)))
+    def _classifiers(self, X: Array, columns: list[Column]) -> "list[Classifier]":
+        scale = float(np.sqrt(squared_norm(X, centred=False) / len(X)))
         tol = 10 * self.tol if self.loss == "hinge" else self.tol
         settings = Settings(self.loss, self.C, tol, self.max_iter, self.random_state, scale)
         wanted = [columns[j] for j in np.flatnonzero(self.learnable_)]
@@ -233,11 +172,11 @@ class BinaryRelevance(LinearLearner):
             warnings.simplefilter("ignore", ConvergenceWarning)
             return list(
                 Parallel(n_jobs=self.n_jobs, backend=backend)(
-                    delayed(_classify)(X, column, settings) for column in wanted
+                    delayed(classify)(X, column, settings) for column in wanted
                 )
             )
 
-    def _report(self, n_iter: list[int]) -> None:
+    def _warn_not_converged(self, n_iter: list[int]) -> None:
         n_short = sum(number >= self.max_iter for number in n_iter)
         if n_short:
             warnings.warn(
@@ -255,6 +194,53 @@ class BinaryRelevance(LinearLearner):
         return np.asarray(BOUNDARY + decision / 2)
 
 
-def _classify(X: Array, column: Column, settings: Settings) -> Classifier:
+class Classifier(NamedTuple):
+    """A linear decision, positive where the label is likely present."""
+
+    m: npt.NDArray[np.float64]
+    b: float
+    n_iter: int
+
+
+class Settings(NamedTuple):
+    """The parameters that all labels share."""
+
+    loss: str
+    C: float
+    tol: float
+    max_iter: int
+    random_state: int | None
+    scale: float
+    """Root mean square norm of the rows, in whose units the intercept's feature is chosen."""
+
+
+def classify(X: Array, column: Column, settings: Settings) -> Classifier:
+    """Minimise 1/2 ||m||^2 + C sum_i w_i loss(z_i (x_i'm + b)) with z = 1 present, -1 absent.
+
+    The penalty has an additional 1/2 (b/s)^2, where s is the value of the constant feature: at
+    least the norm of a row, and at least so large that C s^2 sum_i w_i = 100.
+    """
     rows, present, weights = column.known()
-    return classify(X[rows], present, weights, settings)
+    X = X[rows]
+    s = max(settings.scale, math.sqrt(_INTERCEPT_SHARE / (settings.C * float(weights.sum()))))
+    machine = _machine(settings, s)
+    if settings.loss == "hinge":
+        with _dual_solver:
+            machine.fit(X, present, sample_weight=weights)
+    else:
+        machine.fit(X, present, sample_weight=weights)
+    n_iter = int(np.max(machine.n_iter_))
+    return Classifier(machine.coef_[0], float(machine.intercept_[0]), n_iter)
+
+
+def _machine(settings: Settings, s: float) -> Any:
+    common = {
+        "C": settings.C,
+        "tol": settings.tol,
+        "max_iter": settings.max_iter,
+        "intercept_scaling": s,
+        "random_state": settings.random_state,
+    }
+    if settings.loss == "logistic":
+        return LogisticRegression(solver="liblinear", **common)
+    return LinearSVC(loss=settings.loss, dual=settings.loss == "hinge", **common)

@@ -1,4 +1,8 @@
-"""FastTag: tags enriched by tags, and predicted from features, by turns."""
+"""FastTag (Chen, Zheng and Weinberger 2013): tags enriched by tags, and predicted from features.
+
+After the learner come the closed forms of its layers, then its own search for parameters, which may
+differ from tag to tag.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,280 +17,39 @@ from tagloom.labels import PartialLabels
 from tagloom.models.base import (
     Array,
     LinearLearner,
+    ParamGrids,
     check_learnable,
     check_on_unlearnable,
+    check_squares,
     parameter,
-    refuse_too_large,
+    squared_norm,
 )
-from tagloom.models.grids import energy
 from tagloom.validation import check_choice, check_integer, check_number
 
-# §§ fasttag_layers
-# FastTag's closed forms: tags enriched by tags, and predicted from features.
-
-
 Floats = npt.NDArray[np.float64]
-
-# Tags are written out in blocks of about this many entries.
-_ENTRIES_AT_ONCE = 1 << 22
-
-
-class Settings(NamedTuple):
-    """The parameters of FastTag but for beta."""
-
-    noise: float
-    alpha: float
-    n_layers: int
-    ridge: float
-    max_rounds: int
-    tol: float
-
-
-class Enrichment(NamedTuple):
-    """One layer: tags y become By + b."""
-
-    B: Floats
-    b: Floats
-
-
-class Features:
-    """Centred features x_i, with (K + beta I)^-1 for their covariance K = 1/n sum_i x_i x_i'."""
-
-    def __init__(self, X: npt.NDArray[Any], beta: float) -> None:
-        X64 = X.astype(np.float64, copy=False)
-        self.origin = X64.mean(axis=0)
-        self.X = X64 - self.origin
-        K = self.X.T @ self.X / len(X)
-        K.flat[:: len(K) + 1] += beta
-        self._solve = _positive_solver(K)
-
-    def solve(self, right: Floats) -> Floats:
-        """Return (K + beta I)^-1 times the right-hand side."""
-        return np.asarray(self._solve(right))
-
-
-class Moments(NamedTuple):
-    """Averages over the items of which the closed forms are made."""
-
-    mean: Floats
-    """y^ = 1/n sum_i y_i."""
-    S: Floats
-    """1/n sum_i (y_i - y^)(y_i - y^)'."""
-    squares: Floats
-    """1/n sum_i y_ik^2 for each tag k."""
-    C: Floats
-    """1/n sum_i x_i (y_i - y^)', features x tags."""
-
-
-def corrupted_moments(mean_square: Floats, S: Floats, noise: float) -> tuple[Floats, Floats]:
-    r"""Return P and Q, the moments of tags that are blanked out, each with probability p.
-
-    Blank-out noise turns y into y~ with y~_k = 0 with probability p and y_k otherwise, tag by tag.
-    Its mean is (1-p) y, its variance p(1-p) y_k^2 for tag k, and different tags are independent.
-    With y^ the mean of y over the items, and averaged over items and noise alike,
-
-        P = avg (y - y^)(y~ - (1-p) y^)' = (1-p) S,
-        Q = avg (y~ - (1-p) y^)(y~ - (1-p) y^)' = (1-p)^2 S + p (1-p) diag(avg y_k^2).
-    """
-    p = noise
-    return (1 - p) * S, (1 - p) ** 2 * S + p * (1 - p) * np.diag(mean_square)
-
-
-def fit_layers(features: Features, tags: sparse.csr_array, settings: Settings) -> Enrichment:
-    """Return M' and the intercept of the last layer's prediction from features not yet centred."""
-    layers: list[Enrichment] = []
-    for _ in range(settings.n_layers):
-        moments = _moments(features, tags, layers)
-        reach = features.solve(moments.C)
-        B = _enriching(moments, moments.C.T @ reach, settings)
-        # b makes the mean of the enriched tags right: it minimises r over b.
-        b = moments.mean - (1 - settings.noise) * (B @ moments.mean)
-        layers.append(Enrichment(B, b))
-    W = B @ reach.T
-    return Enrichment(W, B @ moments.mean + b - W @ features.origin)
-
-
-def _enriching(moments: Moments, H: Floats, settings: Settings) -> Floats:
-    r"""Return B, found by turns with W; H = C'(K + beta I)^-1 C.
-
-    With biases b, c minimised out the objective is
-
-        J(B, W) = 1/n sum_i ||B (y_i - y^) - W x_i||^2 + beta ||W||^2 + alpha r(B) + rho ||B||^2,
-        r(B) = 1/n sum_i E ||(y_i - y^) - B (y~_i - (1-p) y^)||^2 = tr(S - 2 B P' + B Q B').
-
-    For given B the best W is B C'(K + beta I)^-1; for given W the best B solves
-    B (alpha Q + S + rho I) = alpha P + W C, where W C = B H. With W at its best, J is
-    tr(B (S - H) B') + alpha r(B) + rho ||B||^2. The start is the B that is best for r alone.
-    """
-    S, alpha = moments.S, settings.alpha
-    P, Q = corrupted_moments(moments.squares, S, settings.noise)
-    eye = np.eye(len(S))
-    solve = _positive_solver(alpha * Q + S + settings.ridge * eye)
-    curvature = S - H + alpha * Q + settings.ridge * eye
-
-    def objective(B: Floats) -> float:
-        return float(np.vdot(B @ curvature - 2 * alpha * P, B) + alpha * np.trace(S))
-
-    B = _positive_solver(Q + settings.ridge * eye)(P).T
-    value = objective(B)
-    for _ in range(settings.max_rounds):
-        B = solve((alpha * P + B @ H).T).T
-        before, value = value, objective(B)
-        if before - value <= settings.tol * abs(before):
-            break
-    return np.asarray(B)
-
-
-def _moments(features: Features, tags: sparse.csr_array, layers: list[Enrichment]) -> Moments:
-    n, n_tags = tags.shape
-    total, second = np.zeros(n_tags), np.zeros((n_tags, n_tags))
-    C = np.zeros((features.X.shape[1], n_tags))
-    for rows, Y in _blocks(tags, layers):
-        total += Y.sum(axis=0)
-        second += Y.T @ Y
-        C += features.X[rows].T @ Y
-    mean = total / n
-    second /= n
-    # The features are centred: centring the tags as well would not change C.
-    return Moments(mean, second - np.outer(mean, mean), np.diag(second).copy(), C / n)
-
-
-def _blocks(tags: sparse.csr_array, layers: list[Enrichment]) -> Iterator[tuple[slice, Floats]]:
-    """Yield the tags as the earlier layers leave them: y <- tanh(By + b), layer after layer."""
-    step = max(1, _ENTRIES_AT_ONCE // max(1, tags.shape[1]))
-    for start in range(0, tags.shape[0], step):
-        rows = slice(start, min(start + step, tags.shape[0]))
-        Y = tags[rows].toarray()
-        for layer in layers:
-            Y = np.tanh(Y @ layer.B.T + layer.b)
-        yield rows, Y
-
-
-def _positive_solver(S: Floats) -> Callable[[Floats], Floats]:
-    """Return what multiplies by S^-1, or by the pseudo-inverse where S is singular to rounding."""
-    try:
-        return partial(cho_solve, cho_factor(S, lower=True))
-    except LinAlgError:
-        return partial(np.matmul, pinvh(S))
-
-
-# §§ fasttag_search
-# FastTag's own choice of parameters, which may differ from tag to tag.
-
-
-NOISES = tuple(step / 10 for step in range(10))
-ALPHAS = (1.0, 10.0, 100.0, 1000.0, 10000.0)
-LAYERS = (2, 3)
-N_SUGGESTED = 5
-_VALIDATION_SHARE = 0.2
-
 Positions = npt.NDArray[np.intp]
 
-
-class Choice(NamedTuple):
-    """Settings, the tags that were learned together under them, and those they were chosen for."""
-
-    settings: Settings
-    together: Positions
-    chosen_for: Positions
-
-
-def search(
-    X: npt.NDArray[np.floating], tags: sparse.csr_array, beta: float, given: Settings, seed: int
-) -> list[Choice]:
-    """Choose noise, alpha and layers on held-out rows; repeat for the tags that are never right.
-
-    A fifth of the rows is held out. What gives the best F1 of the five highest tags is chosen for
-    all tags with an F1 above 0. The others are searched again, among themselves, until a search
-    finds nothing for any of them; those are left with what was best in that last search.
-    """
-    order = np.random.default_rng(seed).permutation(len(X))
-    n_held = max(1, int(_VALIDATION_SHARE * len(X)))
-    held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
-    features = Features(X[kept], beta)
-    left: Positions = np.arange(tags.shape[1])
-    choices: list[Choice] = []
-    while len(left):
-        part = tags[:, left]
-        trials = _Trials(features, part[kept], X[held], part[held].toarray() > 0)
-        settings, f1 = trials.best(given)
-        solved = f1 > 0
-        if not solved.any():
-            choices.append(Choice(settings, left, left))
-            break
-        choices.append(Choice(settings, left, left[solved]))
-        left = left[~solved]
-    return choices
-
-
-class _Trials:
-    def __init__(
-        self,
-        features: Features,
-        tags: sparse.csr_array,
-        X_held: npt.NDArray[np.floating],
-        truth: npt.NDArray[np.bool_],
-    ) -> None:
-        self.features, self.tags, self.X_held, self.truth = features, tags, X_held, truth
-
-    def best(self, given: Settings) -> tuple[Settings, Floats]:
-        """Try noise and alpha with one layer, then more layers with the best of those."""
-        first = given._replace(n_layers=1)
-        tried = [
-            self._judged(first._replace(noise=noise, alpha=alpha))
-            for noise in NOISES
-            for alpha in ALPHAS
-        ]
-        settings = max(tried, key=lambda trial: trial[0])[1]
-        tried += [self._judged(settings._replace(n_layers=n)) for n in LAYERS]
-        _, settings, f1 = max(tried, key=lambda trial: trial[0])
-        return settings, f1
-
-    def _judged(self, settings: Settings) -> tuple[float, Settings, Floats]:
-        W, c = fit_layers(self.features, self.tags, settings)
-        overall, f1 = f1_at(self.X_held @ W.T + c, self.truth, N_SUGGESTED)
-        return overall, settings, f1
-
-
-def f1_at(scores: Floats, truth: npt.NDArray[np.bool_], k: int) -> tuple[float, Floats]:
-    """Return F1 of the k highest tags of every row: overall, and for each tag.
-
-    Precision and recall are taken tag by tag (0 where never suggested). The overall F1 is that of
-    their means over the tags that occur.
-    """
-    k = min(k, scores.shape[1])
-    highest = np.argpartition(-scores, k - 1, axis=1)[:, :k]
-    suggested = np.zeros(scores.shape, dtype=bool)
-    np.put_along_axis(suggested, highest, True, axis=1)
-    right = (suggested & truth).sum(axis=0)
-    occurs = truth.any(axis=0)
-    precision = right / np.maximum(suggested.sum(axis=0), 1)
-    recall = right / np.maximum(truth.sum(axis=0), 1)
-    if not occurs.any():
-        return 0.0, np.zeros(scores.shape[1])
-    overall = _harmonic(precision[occurs].mean(), recall[occurs].mean())
-    return float(overall), _harmonic(precision, recall)
-
-
-def _harmonic(a: Floats, b: Floats) -> Floats:
-    return np.asarray(2 * a * b / np.maximum(a + b, np.finfo(float).tiny))
-
-
-# §§ main fasttag
-
-
+# The default grid.
 _BETA_SHARES = (0.1, 1.0, 10.0, 100.0)
 _NOISES = (0.1, 0.3, 0.7, 0.9)
 _ALPHAS = (0.1, 10.0, 100.0, 1000.0)
+# The grid of the method's own search.
+_OWN_NOISES = tuple(step / 10 for step in range(10))
+_OWN_ALPHAS = (1.0, 10.0, 100.0, 1000.0, 10000.0)
+_OWN_LAYERS = (2, 3)
+_N_SUGGESTED = 5
+_VALIDATION_SHARE = 0.2
+# Tags are made dense in blocks of about this many entries.
+_ENTRIES_AT_ONCE = 1 << 22
 
 
 class FastTag(LinearLearner):
     r"""Fast image tagging (Chen, Zheng and Weinberger 2013).
 
-    **Unknown is absent here, by the method's definition.** FastTag knows only tags that are listed
-    and tags that are not. Whatever is not known to be present it takes as absent; a known absence
-    teaches it nothing more than an unknown entry, and observation weights have no say. In every
-    other learner of this library what is unknown takes no part.
+    **Unknown is absent here, by the definition of the method.** FastTag distinguishes only tags
+    that are listed from tags that are not. Whatever is not known to be present counts as absent; a
+    known absence is no more than an unknown entry, and observation weights are ignored. In every
+    other learner of this library unknown entries take no part.
 
     Minimises over B (tags x tags), W (tags x features) and two unpenalised intercepts
 
@@ -294,10 +57,10 @@ class FastTag(LinearLearner):
         r(B, b) = 1/n sum_i E ||y_i - B y~_i - b||^2,
 
     where y~ is y with every tag blanked out with probability p ("noise") on its own. B learns to
-    put back what was blanked out and so adds the tags that are probably missing; W predicts the
+    restore what was blanked out and so adds the tags that are probably missing; W predicts the
     enriched tags from the features. The expectation has a closed form, as has each of B and W given
-    the other: see `tagloom.models.fasttag`. With more layers the enriched tags, squashed by
-    tanh, are the tags of the next layer, and the last layer predicts.
+    the other. With more layers the enriched tags, after tanh, are the tags of the next layer, and
+    the last layer predicts.
 
     Parameters
     ----------
@@ -311,15 +74,15 @@ class FastTag(LinearLearner):
     ridge : float, default=1e-6
         rho, which keeps the system for B solvable.
     max_rounds : int, default=10
-        How often B and W take turns at most.
+        Largest number of alternations between B and W.
     tol : float, default=1e-2
-        They stop taking turns when the objective falls by no more than this share of itself.
+        Relative decrease of the objective below which the alternation stops.
     search : {None, "own"}, default=None
-        "own": noise, alpha and the number of layers are not taken as given but chosen as in the
-        original, by the F1 of the five highest tags on held-out rows, then again for the tags
-        whose F1 is still 0, so that tags may differ in parameters.
+        "own": noise, alpha and the number of layers are chosen as in the original, by the F1 of the
+        five highest tags on held-out rows, then again for the tags whose F1 is still 0; so tags may
+        differ in parameters.
     random_state : int, default=0
-        Decides which rows the own search holds out.
+        Seed of the rows that the own search holds out.
     on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
         What to do about labels that no item is known to have.
 
@@ -377,7 +140,7 @@ class FastTag(LinearLearner):
     n_layers_: Array
 
     def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from the known presences; all else is taken as absent.
+        """Learn from the known presences; all else counts as absent.
 
         Parameters
         ----------
@@ -387,7 +150,7 @@ class FastTag(LinearLearner):
         """
         self._check_parameters()
         rows, known = self._read(X, Y)
-        refuse_too_large(rows)
+        check_squares(rows)
         check_learnable(known, "ignore")
         tags = _present_or_absent(known)
         self.learnable_ = check_learnable(tags, self.on_unlearnable)
@@ -404,10 +167,13 @@ class FastTag(LinearLearner):
         self._learn(rows, table, choices)
         return self
 
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
-        """Return beta in shares of the mean curvature, then noise, then alpha; else beta alone."""
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
+        """Return beta in shares of the mean curvature, then noise, then alpha.
+
+        With its own search, beta alone.
+        """
         n, d = np.shape(X)
-        scale = energy(X, centred=True) / (n * d)
+        scale = squared_norm(X, centred=True) / (n * d)
         betas: dict[str, list[Any]] = {"beta": [share * scale for share in _BETA_SHARES]}
         if self.search == "own":
             return [betas]
@@ -415,7 +181,7 @@ class FastTag(LinearLearner):
 
     @property
     def _tuning_params(self) -> dict[str, Any]:
-        """The stop is part of the method, and cheap."""
+        """The stopping rule is part of the method, and cheap."""
         return {"tol": self.tol}
 
     def _check_parameters(self) -> None:
@@ -429,23 +195,23 @@ class FastTag(LinearLearner):
         check_choice(*parameter(self, "search"), (None, "own"))
         check_on_unlearnable(self)
 
-    def _learn(self, X: Array, tags: sparse.csr_array, choices: list[Choice]) -> None:
+    def _learn(self, X: Array, tags: sparse.csr_array, choices: "list[Choice]") -> None:
         features = Features(X, self.beta)
         n_labels = tags.shape[1]
         self.coef_ = np.zeros((X.shape[1], n_labels), dtype=X.dtype)
         self.intercept_ = np.zeros(n_labels, dtype=X.dtype)
         self.noise_, self.alpha_ = np.zeros(n_labels), np.zeros(n_labels)
         self.n_layers_ = np.zeros(n_labels, dtype=int)
-        for settings, together, chosen_for in choices:
-            W, c = fit_layers(features, tags[:, together], settings)
-            place = np.searchsorted(together, chosen_for)
+        for settings, fitted_with, chosen_for in choices:
+            W, c = fit_layers(features, tags[:, fitted_with], settings)
+            place = np.searchsorted(fitted_with, chosen_for)
             self.coef_[:, chosen_for], self.intercept_[chosen_for] = W[place].T, c[place]
             self.noise_[chosen_for], self.alpha_[chosen_for] = settings.noise, settings.alpha
             self.n_layers_[chosen_for] = settings.n_layers
 
 
 def _present_or_absent(known: PartialLabels) -> PartialLabels:
-    """Return what FastTag sees: the known presences, and absence everywhere else."""
+    """Return the target of FastTag: the known presences, and absence everywhere else."""
     entries = known.entries()
     where = entries.present
     return PartialLabels.from_entries(
@@ -456,3 +222,233 @@ def _present_or_absent(known: PartialLabels) -> PartialLabels:
         labels=known.labels,
         unlisted_weight=1.0,
     )
+
+
+class Settings(NamedTuple):
+    """The parameters of FastTag but for beta."""
+
+    noise: float
+    alpha: float
+    n_layers: int
+    ridge: float
+    max_rounds: int
+    tol: float
+
+
+class Enrichment(NamedTuple):
+    """One layer: tags y become By + b."""
+
+    B: Floats
+    b: Floats
+
+
+class Features:
+    """Centred features x_i, with (K + beta I)^-1 for their covariance K = 1/n sum_i x_i x_i'."""
+
+    def __init__(self, X: npt.NDArray[Any], beta: float) -> None:
+        X64 = X.astype(np.float64, copy=False)
+        self.origin = X64.mean(axis=0)
+        self.X = X64 - self.origin
+        K = self.X.T @ self.X / len(X)
+        K.flat[:: len(K) + 1] += beta
+        self._solve = _positive_solver(K)
+
+    def solve(self, right: Floats) -> Floats:
+        """Return (K + beta I)^-1 times the right-hand side."""
+        return np.asarray(self._solve(right))
+
+
+class Moments(NamedTuple):
+    """Averages over the items, from which the closed forms are computed."""
+
+    mean: Floats
+    """y^ = 1/n sum_i y_i."""
+    S: Floats
+    """1/n sum_i (y_i - y^)(y_i - y^)'."""
+    squares: Floats
+    """1/n sum_i y_ik^2 for each tag k."""
+    C: Floats
+    """1/n sum_i x_i (y_i - y^)', features x tags."""
+
+
+def corrupted_moments(mean_square: Floats, S: Floats, noise: float) -> tuple[Floats, Floats]:
+    r"""Return P and Q, the moments of tags that are blanked out, each with probability p.
+
+    Blank-out noise turns y into y~ with y~_k = 0 with probability p and y_k otherwise, tag by tag.
+    Its mean is (1-p) y, its variance p(1-p) y_k^2 for tag k, and different tags are independent.
+    With y^ the mean of y over the items, and averaged over items and noise alike,
+
+        P = avg (y - y^)(y~ - (1-p) y^)' = (1-p) S,
+        Q = avg (y~ - (1-p) y^)(y~ - (1-p) y^)' = (1-p)^2 S + p (1-p) diag(avg y_k^2).
+    """
+    p = noise
+    return (1 - p) * S, (1 - p) ** 2 * S + p * (1 - p) * np.diag(mean_square)
+
+
+def fit_layers(features: Features, tags: sparse.csr_array, settings: Settings) -> Enrichment:
+    """Return M' and the intercept of the last layer's prediction from features not yet centred."""
+    layers: list[Enrichment] = []
+    for _ in range(settings.n_layers):
+        moments = _moments(features, tags, layers)
+        solved = features.solve(moments.C)
+        B = _enrichment(moments, moments.C.T @ solved, settings)
+        # The b that minimises r: the mean of the enriched tags is then right.
+        b = moments.mean - (1 - settings.noise) * (B @ moments.mean)
+        layers.append(Enrichment(B, b))
+    W = B @ solved.T
+    return Enrichment(W, B @ moments.mean + b - W @ features.origin)
+
+
+def _enrichment(moments: Moments, H: Floats, settings: Settings) -> Floats:
+    r"""Return B, alternating with W; H = C'(K + beta I)^-1 C.
+
+    With biases b, c minimised out the objective is
+
+        J(B, W) = 1/n sum_i ||B (y_i - y^) - W x_i||^2 + beta ||W||^2 + alpha r(B) + rho ||B||^2,
+        r(B) = 1/n sum_i E ||(y_i - y^) - B (y~_i - (1-p) y^)||^2 = tr(S - 2 B P' + B Q B').
+
+    For given B the best W is B C'(K + beta I)^-1; for given W the best B solves
+    B (alpha Q + S + rho I) = alpha P + W C, where W C = B H. With W at its best, J is
+    tr(B (S - H) B') + alpha r(B) + rho ||B||^2. B starts at the minimiser of r alone.
+    """
+    S, alpha = moments.S, settings.alpha
+    P, Q = corrupted_moments(moments.squares, S, settings.noise)
+    eye = np.eye(len(S))
+    solve = _positive_solver(alpha * Q + S + settings.ridge * eye)
+    curvature = S - H + alpha * Q + settings.ridge * eye
+
+    def objective(B: Floats) -> float:
+        return float(np.vdot(B @ curvature - 2 * alpha * P, B) + alpha * np.trace(S))
+
+    B = _positive_solver(Q + settings.ridge * eye)(P).T
+    value = objective(B)
+    for _ in range(settings.max_rounds):
+        B = solve((alpha * P + B @ H).T).T
+        previous, value = value, objective(B)
+        if previous - value <= settings.tol * abs(previous):
+            break
+    return np.asarray(B)
+
+
+def _moments(features: Features, tags: sparse.csr_array, layers: list[Enrichment]) -> Moments:
+    n, n_tags = tags.shape
+    total, second = np.zeros(n_tags), np.zeros((n_tags, n_tags))
+    C = np.zeros((features.X.shape[1], n_tags))
+    for rows, Y in _blocks(tags, layers):
+        total += Y.sum(axis=0)
+        second += Y.T @ Y
+        C += features.X[rows].T @ Y
+    mean = total / n
+    second /= n
+    # The features are centred: centring the tags as well would not change C.
+    return Moments(mean, second - np.outer(mean, mean), np.diag(second).copy(), C / n)
+
+
+def _blocks(tags: sparse.csr_array, layers: list[Enrichment]) -> Iterator[tuple[slice, Floats]]:
+    """Yield blocks of tags after the earlier layers, each y <- tanh(By + b)."""
+    step = max(1, _ENTRIES_AT_ONCE // max(1, tags.shape[1]))
+    for start in range(0, tags.shape[0], step):
+        rows = slice(start, min(start + step, tags.shape[0]))
+        Y = tags[rows].toarray()
+        for layer in layers:
+            Y = np.tanh(Y @ layer.B.T + layer.b)
+        yield rows, Y
+
+
+def _positive_solver(S: Floats) -> Callable[[Floats], Floats]:
+    """Return the product with S^-1, or with the pseudo-inverse where S is numerically singular."""
+    try:
+        return partial(cho_solve, cho_factor(S, lower=True))
+    except LinAlgError:
+        return partial(np.matmul, pinvh(S))
+
+
+class Choice(NamedTuple):
+    """Settings, the tags that are fitted together with them, and those they were chosen for."""
+
+    settings: Settings
+    fitted_with: Positions
+    chosen_for: Positions
+
+
+def search(
+    X: npt.NDArray[np.floating], tags: sparse.csr_array, beta: float, given: Settings, seed: int
+) -> list[Choice]:
+    """Choose noise, alpha and layers on held-out rows; repeat for the tags whose F1 is 0.
+
+    A fifth of the rows is held out. The settings with the best F1 of the five highest tags are
+    chosen for all tags with an F1 above 0. The search is repeated on the other tags alone, until it
+    improves none of them; these keep the best settings of the last search.
+    """
+    order = np.random.default_rng(seed).permutation(len(X))
+    n_held = max(1, int(_VALIDATION_SHARE * len(X)))
+    held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
+    features = Features(X[kept], beta)
+    left: Positions = np.arange(tags.shape[1])
+    choices: list[Choice] = []
+    while len(left):
+        part = tags[:, left]
+        trials = _Trials(features, part[kept], X[held], part[held].toarray() > 0)
+        settings, f1 = trials.best(given)
+        solved = f1 > 0
+        if not solved.any():
+            choices.append(Choice(settings, left, left))
+            break
+        choices.append(Choice(settings, left, left[solved]))
+        left = left[~solved]
+    return choices
+
+
+class _Trials:
+    """Fits on the kept rows, scored on the held-out ones."""
+
+    def __init__(
+        self,
+        features: Features,
+        tags: sparse.csr_array,
+        X_held: npt.NDArray[np.floating],
+        truth: npt.NDArray[np.bool_],
+    ) -> None:
+        self.features, self.tags, self.X_held, self.truth = features, tags, X_held, truth
+
+    def best(self, given: Settings) -> tuple[Settings, Floats]:
+        """Try noise and alpha with one layer, then more layers with the best of those."""
+        first = given._replace(n_layers=1)
+        tried = [
+            self._scored(first._replace(noise=noise, alpha=alpha))
+            for noise in _OWN_NOISES
+            for alpha in _OWN_ALPHAS
+        ]
+        settings = max(tried, key=lambda trial: trial[0])[1]
+        tried += [self._scored(settings._replace(n_layers=n)) for n in _OWN_LAYERS]
+        _, settings, f1 = max(tried, key=lambda trial: trial[0])
+        return settings, f1
+
+    def _scored(self, settings: Settings) -> tuple[float, Settings, Floats]:
+        W, c = fit_layers(self.features, self.tags, settings)
+        overall, f1 = f1_at(self.X_held @ W.T + c, self.truth, _N_SUGGESTED)
+        return overall, settings, f1
+
+
+def f1_at(scores: Floats, truth: npt.NDArray[np.bool_], k: int) -> tuple[float, Floats]:
+    """Return F1 of the k highest tags of every row: overall, and for each tag.
+
+    Precision and recall are taken tag by tag (0 where never suggested). The overall F1 is that of
+    their means over the tags that occur.
+    """
+    k = min(k, scores.shape[1])
+    highest = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+    suggested = np.zeros(scores.shape, dtype=bool)
+    np.put_along_axis(suggested, highest, True, axis=1)
+    right = (suggested & truth).sum(axis=0)
+    occurs = truth.any(axis=0)
+    precision = right / np.maximum(suggested.sum(axis=0), 1)
+    recall = right / np.maximum(truth.sum(axis=0), 1)
+    if not occurs.any():
+        return 0.0, np.zeros(scores.shape[1])
+    overall = _harmonic(precision[occurs].mean(), recall[occurs].mean())
+    return float(overall), _harmonic(precision, recall)
+
+
+def _harmonic(a: Floats, b: Floats) -> Floats:
+    return np.asarray(2 * a * b / np.maximum(a + b, np.finfo(float).tiny))

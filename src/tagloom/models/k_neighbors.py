@@ -1,4 +1,8 @@
-"""Votes of neighbours, of those for whom a label is known."""
+"""Nearest-neighbour voting: only neighbours for which a label is known vote on it.
+
+Similar to TagProp (Guillaumin et al. 2009) and neighbour voting (Li, Snoek and Worring 2009), for
+partial labels.
+"""
 
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -10,12 +14,13 @@ from scipy import sparse
 from tagloom.labels import PartialLabels
 from tagloom.models.base import (
     Array,
-    RememberingLearner,
+    InstanceBasedLearner,
+    ParamGrids,
     check_learnable,
     check_on_unlearnable,
-    known_again_by,
+    check_two_items,
+    fingerprint,
     parameter,
-    refuse_single,
 )
 from tagloom.neighbors import ALGORITHMS, METRICS, Neighbors, nearest_neighbors, neighbor_table
 from tagloom.semantics.evidence import Evidence, Floats, as_dense, evidence_by_labels, label_rates
@@ -23,27 +28,27 @@ from tagloom.validation import check_choice, check_flag, check_integer, check_nu
 
 WEIGHTINGS = ("distance", "rank", "uniform")
 
+# The default grid.
 _NUMBERS = (50, 100, 200, 400)
 _BANDWIDTHS = (0.1, 0.25, 0.6)
-_PRIORS = (0.1,)
-# Tables of so many entries are multiplied as dense ones where more than this share is stored.
+_SHRINKAGES = (0.1,)
+# Tables of at most so many entries are multiplied as dense ones where more than this share is set.
 _DENSE_ENTRIES = 1 << 25
 _DENSE_SHARE = 0.03
-# Votes are counted for so many (item, label) at a time.
+# Votes are counted for so many (item, label) pairs at a time.
 _ENTRIES_AT_ONCE = 1 << 22
 
 
-class KNeighborsTagger(RememberingLearner):
-    """Score a label by the neighbours for whom it is known.
+class KNeighborsTagger(InstanceBasedLearner):
+    """Score a label by a weighted vote of the neighbours for which it is known.
 
     With N(i) the nearest training items, pi_ik the weight of neighbour k, w_kj the observation
-    weight of label j there (0: unknown) and a prior rate_j, the share of presences among all that
-    is known of the label,
+    weight of label j there (0: unknown) and the prior rate_j, the share of presences among the
+    known entries of the label,
 
         score_ij = (sum_{k in N(i)} pi_ik w_kj y_kj + m rate_j) / (sum_{k in N(i)} pi_ik w_kj + m).
 
-    A neighbour for whom the label is unknown has no vote. Where nobody votes, the score is the
-    rate.
+    A neighbour for which the label is unknown does not vote. Without votes the score is the rate.
 
     Parameters
     ----------
@@ -56,26 +61,26 @@ class KNeighborsTagger(RememberingLearner):
     bandwidth : float, default=0.2
         Only for "distance".
     shrinkage : float, default=1.0
-        m, in votes of the nearest neighbour.
+        m, the pseudo-count of the prior, in votes of the nearest neighbour.
     metric : {"euclidean", "cosine"}, default="euclidean"
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         How to search, see `tagloom.neighbors.nearest_neighbors`.
     warm_start : bool, default=False
-        Whether `fit` takes over the neighbours that the fit before found, if it was given the same
-        features and asked for no fewer neighbours. The result is the same, and sooner there.
+        Whether `fit` reuses the neighbours that the previous fit found, if it had the same features
+        and at least as many neighbours. The result is the same.
     on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
         What to do about labels with no known entry, or known only to be absent.
 
     Attributes
     ----------
     rates_ : array of shape (n_labels,)
-        Share of presences among what is known of each label; 0 where nothing is.
+        Share of presences among the known entries of each label; 0 where there is none.
     scale_ : float
         Mean distance of a training item to its nearest neighbour.
     classes_ : array
         The names of the labels; for a one-dimensional y its two classes.
     learnable_ : array of bool of shape (n_labels,)
-        False where known entries do not tell who has the label from who has not.
+        False where no entry is known, or all known entries agree.
 
     Examples
     --------
@@ -91,6 +96,9 @@ class KNeighborsTagger(RememberingLearner):
     rates_: Floats
     scale_: float
     learnable_: npt.NDArray[np.bool_]
+    _known: PartialLabels
+    _training_neighbors: Neighbors
+    _searched: tuple[Any, ...]
 
     def __init__(
         self,
@@ -114,7 +122,7 @@ class KNeighborsTagger(RememberingLearner):
         self.on_unlearnable = on_unlearnable
 
     def fit(self, X: Any, Y: Any) -> Self:
-        """Keep the items and what is known of them, and find who is near whom.
+        """Store the items and their known labels, and find the neighbours of each item.
 
         Parameters
         ----------
@@ -125,18 +133,18 @@ class KNeighborsTagger(RememberingLearner):
         self._check_parameters()
         rows, known = self._read(X, Y)
         self.learnable_ = check_learnable(known, self.on_unlearnable)
-        refuse_single(rows)
-        self._among_themselves = self._neighbors_of_each_other(rows)
-        self._rows: Array = rows
-        self._known: PartialLabels = known
-        self.scale_ = float(self._among_themselves.distances[:, 0].mean())
+        check_two_items(rows)
+        self._training_neighbors = self._find_training_neighbors(rows)
+        self.training_rows_ = rows
+        self._known = known
+        self.scale_ = float(self._training_neighbors.distances[:, 0].mean())
         self.rates_ = label_rates(known)
         return self
 
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
-        """Return how many neighbours, how fast their votes fade, and the prior's strength."""
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
+        """Return the number of neighbours, the bandwidth of their weights, and the shrinkage."""
         numbers = sorted({min(number, len(X) - 1) for number in _NUMBERS})
-        grid: dict[str, list[Any]] = {"n_neighbors": numbers, "shrinkage": list(_PRIORS)}
+        grid: dict[str, list[Any]] = {"n_neighbors": numbers, "shrinkage": list(_SHRINKAGES)}
         if self.weighting == "distance":
             grid["bandwidth"] = list(_BANDWIDTHS)
         return [grid]
@@ -151,48 +159,50 @@ class KNeighborsTagger(RememberingLearner):
         check_flag(*parameter(self, "warm_start"))
         check_on_unlearnable(self)
 
-    def _neighbors_of_each_other(self, rows: Array) -> Neighbors:
-        """Search, or take over the nearest of those that the fit before found."""
+    def _find_training_neighbors(self, rows: Array) -> Neighbors:
+        """Search, or reuse the nearest of the neighbours that the previous fit found."""
         k = min(self.n_neighbors, len(rows) - 1)
-        found_by = (*known_again_by(rows), self.metric, self.algorithm)
-        if self.warm_start and getattr(self, "_found_by", None) == found_by:
-            before = self._among_themselves
-            if before.indices.shape[1] >= k:
+        searched = (*fingerprint(rows), self.metric, self.algorithm)
+        if self.warm_start and getattr(self, "_searched", None) == searched:
+            found = self._training_neighbors
+            if found.indices.shape[1] >= k:
                 return replace(
-                    before, indices=before.indices[:, :k], distances=before.distances[:, :k]
+                    found, indices=found.indices[:, :k], distances=found.distances[:, :k]
                 )
         found = nearest_neighbors(rows, k, metric=self.metric, algorithm=self.algorithm)
-        self._found_by = found_by
+        self._searched = searched
         return found
 
     def _training_scores(self) -> Array:
-        return self._votes(self._among_themselves)
+        return self._votes(self._training_neighbors)
 
     def _scores(self, X: Array) -> Array:
-        k = min(self.n_neighbors, len(self._rows))
+        k = min(self.n_neighbors, len(self.training_rows_))
         return self._votes(
-            nearest_neighbors(self._rows, k, X, metric=self.metric, algorithm=self.algorithm)
+            nearest_neighbors(
+                self.training_rows_, k, X, metric=self.metric, algorithm=self.algorithm
+            )
         )
 
     def _votes(self, found: Neighbors) -> Array:
-        """Return the scores, labels and items in blocks."""
-        scores = np.empty((len(found.indices), len(self.rates_)), dtype=self._rows.dtype)
+        """Return the scores, computed in blocks of labels and items."""
+        scores = np.empty((len(found.indices), len(self.rates_)), dtype=self.training_rows_.dtype)
         pi = self._neighbor_weights(found)
         for labels, stored in evidence_by_labels(self._known):
-            rates, evidence = self.rates_[labels], _quick_to_multiply(stored)
+            rates, evidence = self.rates_[labels], _dense_if_faster(stored)
             step = max(1, _ENTRIES_AT_ONCE // max(1, len(rates)))
             for start in range(0, len(scores), step):
                 items = slice(start, start + step)
-                scores[items, labels] = self._share(*evidence.sums(pi[items]), rates)
+                scores[items, labels] = self._vote_share(*evidence.sums(pi[items]), rates)
         return scores
 
-    def _share(self, present: Floats, total: Floats, rates: Floats) -> Floats:
-        """Return the share of votes for a label, drawn to its rate."""
-        nobody = total <= 0
-        strength = self.shrinkage + nobody
-        # Over an absent background sums are differences: rounding must not lead out of [0, 1].
-        share = (np.where(nobody, 0, present) + strength * rates) / (
-            np.where(nobody, 0, total) + strength
+    def _vote_share(self, present: Floats, total: Floats, rates: Floats) -> Floats:
+        """Return the share of votes for a label, shrunk towards its rate."""
+        no_vote = total <= 0
+        pseudo_count = self.shrinkage + no_vote
+        # Where unlisted entries are absent, sums are differences: keep rounding inside [0, 1].
+        share = (np.where(no_vote, 0, present) + pseudo_count * rates) / (
+            np.where(no_vote, 0, total) + pseudo_count
         )
         return np.asarray(np.clip(share, 0, 1))
 
@@ -205,11 +215,11 @@ class KNeighborsTagger(RememberingLearner):
             tiny = np.finfo(np.float64).tiny
             s = max(self.bandwidth * self.scale_, tiny)
             weights = np.exp(-(found.distances - found.distances[:, :1]) / s)
-        return neighbor_table(weights, found.indices, len(self._rows))
+        return neighbor_table(weights, found.indices, len(self.training_rows_))
 
 
-def _quick_to_multiply(evidence: Evidence) -> Evidence:
-    """Return the weights as a dense table where that is small and the product is sooner done."""
+def _dense_if_faster(evidence: Evidence) -> Evidence:
+    """Return the weights as a dense table where that is small and multiplies faster."""
     offset = evidence.offset
     n_entries = offset.shape[0] * offset.shape[1]
     if not isinstance(offset, sparse.csr_array) or n_entries > _DENSE_ENTRIES:

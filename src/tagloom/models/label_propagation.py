@@ -1,4 +1,4 @@
-"""Labels that spread over the graph of neighbours, with no model of the features."""
+"""Label spreading over a graph of neighbours (Zhou et al. 2004), for partial labels."""
 
 from typing import Any, ClassVar, Self
 
@@ -9,60 +9,62 @@ from tagloom.graph import AffinityGraph, affinity_graph, diffuse
 from tagloom.labels import PartialLabels, State
 from tagloom.models.base import (
     Array,
-    RememberingLearner,
+    InstanceBasedLearner,
+    ParamGrids,
+    check_below_one,
     check_learnable,
     check_on_unlearnable,
-    check_share_below_one,
-    known_again_by,
+    check_two_items,
+    fingerprint,
     parameter,
-    refuse_single,
 )
 from tagloom.neighbors import ALGORITHMS, METRICS
 from tagloom.semantics.evidence import label_rates
 from tagloom.validation import check_choice, check_flag, check_integer, check_number
 
+# The default grid.
 _ALPHAS = (0.5, 0.8, 0.95, 0.99)
 _NUMBERS = (10, 20, 50)
 
 
-class LabelPropagation(RememberingLearner):
-    """Let what is known spread over the graph of neighbours.
+class LabelPropagation(InstanceBasedLearner):
+    """Spread known labels over the graph of neighbours.
 
     With the normalised affinities S, observation weights W (0: unknown), labels Y and the share of
-    presences rate_j among all that is known of label j,
+    presences rate_j among the known entries of label j,
 
-        votes = (1 - a) (I - a S)^{-1} (W o Y),    heard = (1 - a) (I - a S)^{-1} W,
-        F_ij = (votes_ij + m rate_j) / (heard_ij + m).
+        V = (1 - a) (I - a S)^{-1} (W o Y),    D = (1 - a) (I - a S)^{-1} W,
+        F_ij = (V_ij + m rate_j) / (D_ij + m).
 
-    An unknown label spreads nothing; whom nothing reaches has the rate of the label.
+    Unknown labels spread nothing; an item that no known label reaches scores the rate of the label.
 
     Parameters
     ----------
     n_neighbors : int, default=20
         Neighbours in the graph.
     alpha : float in [0, 1), default=0.8
-        a, how far labels go.
+        a, the share that an item takes from its neighbours: how far labels spread.
     shrinkage : float, default=0.01
-        m, in labels heard in full.
+        m, the pseudo-count of the rate, in labels of weight 1.
     metric : {"euclidean", "cosine"}, default="euclidean"
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         How to search, see `tagloom.neighbors.nearest_neighbors`.
     warm_start : bool, default=False
-        Whether `fit` takes over the graph of the fit before, if it was given the same features and
-        asked for as many neighbours. The result is the same, and sooner there.
+        Whether `fit` reuses the graph of the previous fit, if it had the same features and number
+        of neighbours. The result is the same.
     on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
         What to do about labels with no known entry, or known only to be absent.
 
     Attributes
     ----------
     rates_ : array of shape (n_labels,)
-        Share of presences among what is known of each label; 0 where nothing is.
+        Share of presences among the known entries of each label; 0 where there is none.
     graph_ : csr_array
         S.
     classes_ : array
         The names of the labels; for a one-dimensional y its two classes.
     learnable_ : array of bool of shape (n_labels,)
-        False where known entries do not tell who has the label from who has not.
+        False where no entry is known, or all known entries agree.
 
     Examples
     --------
@@ -77,6 +79,10 @@ class LabelPropagation(RememberingLearner):
 
     rates_: Array
     learnable_: npt.NDArray[np.bool_]
+    _graph: AffinityGraph
+    _graph_key: tuple[Any, ...]
+    _spread_presences: Array
+    _spread_weights: Array
 
     def __init__(
         self,
@@ -98,25 +104,25 @@ class LabelPropagation(RememberingLearner):
         self.on_unlearnable = on_unlearnable
 
     def fit(self, X: Any, Y: Any) -> Self:
-        """Join the items and let what is known of them spread.
+        """Build the graph and spread the known labels over it.
 
         Parameters
         ----------
         X : array or DataFrame of shape (n_items, n_features), float32 or float64
         Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
-            Items of which nothing is known pass on what they hear. A one-dimensional y with two
-            classes is one label.
+            Items without known labels are allowed: labels spread through them. A one-dimensional y
+            with two classes is one label.
         """
         self._check_parameters()
         rows, known = self._read(X, Y)
         self.learnable_ = check_learnable(known, self.on_unlearnable)
-        refuse_single(rows)
+        check_two_items(rows)
         self._graph = self._graph_of(rows)
-        self._rows = rows
-        W, told = _told(known, rows.dtype)
+        self.training_rows_ = rows
+        W, WY = _weights_and_presences(known, rows.dtype)
         self.rates_ = label_rates(known)
-        self._votes = diffuse(self._graph.S, told, self.alpha)
-        self._heard = diffuse(self._graph.S, W, self.alpha)
+        self._spread_presences = diffuse(self._graph.S, WY, self.alpha)
+        self._spread_weights = diffuse(self._graph.S, W, self.alpha)
         return self
 
     @property
@@ -124,14 +130,14 @@ class LabelPropagation(RememberingLearner):
         """Normalised affinities of the training items."""
         return self._graph.S
 
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
-        """Return how many neighbours are joined and how far labels go."""
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
+        """Return the number of neighbours and how far labels spread."""
         numbers = sorted({min(number, len(X) - 1) for number in _NUMBERS})
         return [{"n_neighbors": numbers, "alpha": list(_ALPHAS)}]
 
     def _check_parameters(self) -> None:
         check_integer(*parameter(self, "n_neighbors"), at_least=1)
-        check_share_below_one(self, "alpha")
+        check_below_one(self, "alpha")
         check_number(*parameter(self, "shrinkage"), low=0, inclusive=False)
         check_choice(*parameter(self, "metric"), METRICS)
         check_choice(*parameter(self, "algorithm"), ALGORITHMS)
@@ -139,31 +145,33 @@ class LabelPropagation(RememberingLearner):
         check_on_unlearnable(self)
 
     def _graph_of(self, rows: Array) -> AffinityGraph:
-        made_of = (*known_again_by(rows), self.n_neighbors, self.metric, self.algorithm)
-        if self.warm_start and getattr(self, "_graph_made_of", None) == made_of:
+        key = (*fingerprint(rows), self.n_neighbors, self.metric, self.algorithm)
+        if self.warm_start and getattr(self, "_graph_key", None) == key:
             return self._graph
-        sought = {"metric": self.metric, "algorithm": self.algorithm}
-        # As its authors have it; with Sinkhorn scaling it was worse on scene and on yeast.
-        graph = affinity_graph(rows, self.n_neighbors, normalization="symmetric", **sought)
-        self._graph_made_of = made_of
+        search = {"metric": self.metric, "algorithm": self.algorithm}
+        # As published; with Sinkhorn scaling it was worse on scene and on yeast.
+        graph = affinity_graph(rows, self.n_neighbors, normalization="symmetric", **search)
+        self._graph_key = key
         return graph
 
     def _training_scores(self) -> Array:
-        return self._shared(self._votes, self._heard)
+        return self._shrunk(self._spread_presences, self._spread_weights)
 
     def _scores(self, X: Array) -> Array:
         s_x = self._graph.out_of_sample(X)
-        return self._shared(self.alpha * (s_x @ self._votes), self.alpha * (s_x @ self._heard))
+        spread = self._spread_presences, self._spread_weights
+        return self._shrunk(*(self.alpha * (s_x @ table) for table in spread))
 
-    def _shared(self, votes: Array, heard: Array) -> Array:
+    def _shrunk(self, presences: Array, weights: Array) -> Array:
+        """Return the share of presences, shrunk towards the rate of each label."""
         m = self.shrinkage
         # Solved to a tolerance, sums of weights may fall short of 0 by a rounding.
         return np.asarray(
-            (votes + m * self.rates_.astype(votes.dtype)) / (np.maximum(heard, 0) + m)
+            (presences + m * self.rates_.astype(presences.dtype)) / (np.maximum(weights, 0) + m)
         )
 
 
-def _told(known: PartialLabels, dtype: Any) -> tuple[Array, Array]:
+def _weights_and_presences(known: PartialLabels, dtype: Any) -> tuple[Array, Array]:
     """Return W and W o Y."""
     W = known.weights().astype(dtype, copy=False)
     return W, np.where(known.states() == int(State.PRESENT), W, 0).astype(dtype, copy=False)

@@ -1,4 +1,8 @@
-"""Ridge regression, label by label, on what is known of each."""
+"""Ridge regression label by label on the known entries, exactly and in closed form.
+
+Labels with the same weights share their normal equations, and the equations are set up once for
+all strengths of the ridge.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -16,40 +20,178 @@ from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.models.base import (
     Array,
     LinearLearner,
+    ParamGrids,
     check_learnable,
     check_n_jobs,
     check_on_unlearnable,
-    differ_in,
+    check_squares,
+    differ_only_in,
+    loss_curvature,
     parameter,
-    refuse_too_large,
 )
-from tagloom.models.grids import ridge_grid
-from tagloom.persistence.container import Serialized
-from tagloom.persistence.savable import SavableLearner, deserialized_linear, serialized_linear
 from tagloom.validation import check_flag, check_number
-
-# §§ columns
-# What is known of one label after the other.
-
 
 Positions = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# Labels are taken together until they have about this many entries, to bound the memory.
+# The default grid, in shares of the mean curvature of the squared loss of one label.
+_RIDGE_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)
+# Labels are processed together until they have about this many entries, to bound the memory.
 _ENTRIES_AT_ONCE = 1 << 24
+
+
+class LeastSquares(LinearLearner):
+    """Ridge regression for each label on its known entries.
+
+    Minimises for every label j, exactly and in closed form,
+
+        1/2 sum_{i : (i,j) known} w_ij (x_i'm_j + b_j - y_ij)^2 + rho/2 ||m_j||^2,
+
+    with y_ij 1 where the label is present and 0 where it is absent. Labels are learned
+    independently. Unknown entries take no part.
+
+    Parameters
+    ----------
+    ridge : float, default=1.0
+        rho. 0 is allowed: then m_j is the smallest of the minimisers.
+    fit_intercept : bool, default=True
+        Whether to learn b, which is not penalised.
+    n_jobs : int, optional
+        Number of threads that solve for labels side by side; results do not depend on it.
+    on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
+        What to do about labels with no known entry, or known only to be absent.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features, n_labels)
+    intercept_ : array of shape (n_labels,)
+    classes_ : array
+        The names of the labels; for a one-dimensional y its two classes.
+    learnable_ : array of bool of shape (n_labels,)
+        False where no entry is known, or all known entries agree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> Y = np.array([[0, 1], [0, np.nan], [np.nan, 0], [1, 0]])
+    >>> LeastSquares(ridge=0.1).fit(X, Y).predict(X)
+    array([[0, 1],
+           [0, 1],
+           [1, 0],
+           [1, 0]])
+    """
+
+    def __init__(
+        self,
+        ridge: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        on_unlearnable: str = "raise",
+    ) -> None:
+        self.ridge = ridge
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.on_unlearnable = on_unlearnable
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn M and b from the known labels.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_items, n_features), float32 or float64
+        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
+            A one-dimensional y with two classes is one label.
+        """
+        self._check_parameters()
+        ((self.coef_, self.intercept_),) = self._solutions(*self._read_checked(X, Y), [self.ridge])
+        return self
+
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
+        """Return ridge in shares of the mean curvature of the loss."""
+        return [{"ridge": ridge_grid(X, as_partial_labels(Y), self.fit_intercept)}]
+
+    def _check_parameters(self) -> None:
+        check_number(*parameter(self, "ridge"), low=0)
+        check_flag(*parameter(self, "fit_intercept"))
+        check_n_jobs(self)
+        check_on_unlearnable(self)
+
+    def _read_checked(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
+        rows, known = self._read(X, Y)
+        check_squares(rows)
+        self.learnable_ = check_learnable(known, self.on_unlearnable)
+        return rows, known
+
+    def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        return ("ridge",)
+
+    def _fit_path(
+        self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
+    ) -> Iterator[Self]:
+        # A subclass with a `fit` of its own may solve another problem.
+        own = type(self).fit is LeastSquares.fit
+        if graphs or not (own and differ_only_in("ridge", path)):
+            yield from super()._fit_path(path, X, Y, graphs)
+            return
+        ridges = []
+        for params in path:
+            self.set_params(**params)._check_parameters()
+            ridges.append(self.ridge)
+        solutions = self._solutions(*self._read_checked(X, Y), ridges)
+        for params, (M, b) in zip(path, solutions, strict=True):
+            self.set_params(**params)
+            self.coef_, self.intercept_ = M, b
+            yield self
+
+    def _solutions(
+        self, X: Array, known: PartialLabels, ridges: Sequence[float]
+    ) -> Iterator[tuple[Array, Array]]:
+        """Yield M and b for each ridge; all are solved for before the first is yielded."""
+        M = np.empty((len(ridges), X.shape[1], known.n_labels))
+        b = np.empty((len(ridges), known.n_labels))
+        self._solve(X, _by_pattern(columns_of(known)), ridges, M, b)
+        for M_one, b_one in zip(M, b, strict=True):
+            yield M_one.astype(X.dtype), b_one.astype(X.dtype)
+
+    def _solve(
+        self, X: Array, groups: list["_Group"], ridges: Sequence[float], M: Floats, b: Floats
+    ) -> None:
+        data = Rows(X, fit_intercept=self.fit_intercept)
+        if any(pattern.background for pattern, _, _ in groups):
+            _ = data.gram, data.total  # computed before threads would each compute them
+
+        def solve(pattern: Pattern, labels: list[int], columns: list[Column]) -> None:
+            found = pattern.solutions(data, Presences(columns), ridges)
+            for k, (M_part, b_part) in enumerate(found):
+                M[k][:, labels], b[k][labels] = M_part, b_part
+
+        # One BLAS thread each: with more, results would depend on the number of cores.
+        limits = nullcontext() if len(groups) == 1 else threadpool_limits(1, user_api="blas")
+        with limits:
+            Parallel(n_jobs=self.n_jobs, backend="threading")(
+                delayed(solve)(*group) for group in groups
+            )
+
+
+def ridge_grid(X: Any, known: PartialLabels, fit_intercept: bool) -> list[float]:
+    """Return shares of the mean curvature of the squared loss of one label."""
+    curvature = loss_curvature(X, known, fit_intercept) / np.shape(X)[1]
+    return [share * curvature for share in _RIDGE_SHARES]
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One label: some entries one by one, and one weight with which the label is absent elsewhere.
+    """The known entries of one label: some listed, the others absent with one common weight.
 
     Attributes
     ----------
     rows : array of int, ascending
-        Where something else holds than the background.
+        The listed entries.
     present : array of bool
     weights : array of float
-        0 where the entry is unknown although the background is absent.
+        0 where a listed entry is unknown although the others count as absent.
     background : float
         The weight of an absence at every other row; 0 where those are unknown.
     n_items : int
@@ -62,7 +204,7 @@ class Column:
     n_items: int
 
     def known(self) -> tuple[Positions, npt.NDArray[np.bool_], Floats]:
-        """Return rows, presence and weights of every known entry, the background written out."""
+        """Return rows, presence and weights of every known entry, the background included."""
         if not self.background:
             return self.rows, self.present, self.weights
         present = np.zeros(self.n_items, dtype=bool)
@@ -72,7 +214,7 @@ class Column:
         return rows, present[rows], weights[rows]
 
     def presences(self) -> "Column":
-        """Return the present entries alone, over nothing."""
+        """Return the present entries alone, without a background."""
         where = self.present
         rows, weights = self.rows[where], self.weights[where]
         return Column(rows, where[where], weights, 0.0, self.n_items)
@@ -89,23 +231,16 @@ def columns_of(known: PartialLabels) -> Iterator[Column]:
 def _columns_of_few(known: PartialLabels) -> Iterator[Column]:
     entries = known.entries()
     hidden_rows, hidden_columns = known.hidden_entries()
-    rows, columns = _joined(entries.rows, hidden_rows), _joined(entries.columns, hidden_columns)
-    present = _joined(entries.present, np.zeros(len(hidden_rows), dtype=bool))
-    weights = _joined(entries.weights, np.zeros(len(hidden_rows)))
+    rows = np.concatenate([entries.rows, hidden_rows])
+    columns = np.concatenate([entries.columns, hidden_columns])
+    present = np.concatenate([entries.present, np.zeros(len(hidden_rows), dtype=bool)])
+    weights = np.concatenate([entries.weights, np.zeros(len(hidden_rows))])
     order = np.lexsort((rows, columns))
     rows, present, weights = rows[order], present[order], weights[order]
     ends = np.cumsum(np.bincount(columns, minlength=known.n_labels))
     for start, end in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
         part = slice(start, end)
         yield Column(rows[part], present[part], weights[part], known.unlisted_weight, known.n_items)
-
-
-def _joined(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.concatenate([first, second])
-
-
-# §§ ridge_systems
-# Ridge regression for many strengths of the ridge: what they share is computed once.
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +262,8 @@ class NormalEquations:
 
 
 @dataclass(frozen=True, eq=False)
-class WrittenOut:
-    """The rows A and their targets Y of min_M 1/2 ||AM - Y||_F^2 + rho/2 ||M||_F^2."""
+class RowSystem:
+    """The problem min_M 1/2 ||AM - Y||_F^2 + rho/2 ||M||_F^2, with the rows A themselves."""
 
     A: Floats
     Y: Floats
@@ -158,10 +293,10 @@ class WrittenOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Centred:
-    """Equations for M in features and labels less their means, from which b follows."""
+class CentredSystem:
+    """Equations for M with centred features and labels, from which b follows."""
 
-    equations: NormalEquations | WrittenOut
+    equations: NormalEquations | RowSystem
     mean: Floats
     y_mean: Floats
 
@@ -171,15 +306,10 @@ class Centred:
         return M, self.y_mean - self.mean @ M
 
 
-# §§ weight_patterns
-# Least squares for labels that are known at the same rows with the same weights.
-
-
 class Rows:
-    """The features of all items, moved to their mean where there is an intercept.
+    """The features of all items, centred where there is an intercept.
 
-    With an intercept the move changes no prediction; it spares the digits that columns far from 0
-    would cost.
+    With an intercept centring changes no prediction; it avoids cancellation in columns far from 0.
     """
 
     def __init__(self, X: npt.NDArray[Any], *, fit_intercept: bool) -> None:
@@ -200,7 +330,7 @@ class Rows:
 
 
 class Presences:
-    """Rows and weights at which some labels are present, and sums over them."""
+    """Rows and weights at which labels are present, and sums over them."""
 
     def __init__(self, columns: list[Column]) -> None:
         self.rows = [column.rows[column.present] for column in columns]
@@ -230,7 +360,7 @@ class Pattern:
 
     @classmethod
     def of(cls, column: Column) -> "Pattern":
-        """Return the weights of a label, without whether it is present."""
+        """Return the weights of a label."""
         offset = column.weights - column.background
         differs = offset != 0
         return cls(column.rows[differs], offset[differs], column.background)
@@ -254,7 +384,7 @@ class Pattern:
         """
         n, d = data.X.shape
         correctable = self.background > 0 and n > d and 2 * len(self.rows) < n
-        made: dict[bool, Centred] = {}
+        made: dict[bool, CentredSystem] = {}
         for ridge in ridges:
             corrected = correctable and ridge > 0
             if corrected not in made:
@@ -262,19 +392,19 @@ class Pattern:
                 made[corrected] = make(data, present)
             yield made[corrected].solution(ridge)
 
-    def _by_rows(self, data: Rows, present: Presences) -> Centred:
+    def _by_rows(self, data: Rows, present: Presences) -> CentredSystem:
         n, d = data.X.shape
-        rows, weights = self._written_out(n)
+        rows, weights = self._all_weights(n)
         A, mean, total = data.X[rows], np.zeros(d), float(weights.sum())
         Y, y_mean = present.table(rows), np.zeros(len(present.rows))
         if data.fit_intercept and total > 0:
             mean, y_mean = weights @ A / total, weights @ Y / total
         root = np.sqrt(weights)[:, None]
-        equations = WrittenOut(root * (A - mean), root * (Y - y_mean))
-        return Centred(equations, mean + data.origin, y_mean)
+        equations = RowSystem(root * (A - mean), root * (Y - y_mean))
+        return CentredSystem(equations, mean + data.origin, y_mean)
 
-    def _by_correction(self, data: Rows, present: Presences) -> Centred:
-        """Take the sums from X'X over all rows, correcting it where weights differ."""
+    def _by_correction(self, data: Rows, present: Presences) -> CentredSystem:
+        """Correct X'X over all rows where weights differ from the background."""
         n, d = data.X.shape
         some = data.X[self.rows]
         weighted = self.offset[:, None] * some
@@ -287,9 +417,9 @@ class Pattern:
             gram -= total * np.outer(mean, mean)
             right -= np.outer(mean, present.totals)
             y_mean = present.totals / total
-        return Centred(NormalEquations(gram, right), mean + data.origin, y_mean)
+        return CentredSystem(NormalEquations(gram, right), mean + data.origin, y_mean)
 
-    def _written_out(self, n: int) -> tuple[Positions, Floats]:
+    def _all_weights(self, n: int) -> tuple[Positions, Floats]:
         if not self.background:
             return self.rows, self.offset
         weights = np.full(n, self.background)
@@ -298,156 +428,11 @@ class Pattern:
         return rows, weights[rows]
 
 
-# §§ main least_squares
-
-
-class LeastSquares(SavableLearner, LinearLearner):
-    """Ridge regression for each label on the entries that are known of it.
-
-    Minimises for every label j, exactly and in closed form,
-
-        1/2 sum_{i : (i,j) known} w_ij (x_i'm_j + b_j - y_ij)^2 + rho/2 ||m_j||^2,
-
-    with y_ij 1 where the label is present and 0 where it is absent. Labels do not learn from each
-    other. Unknown entries take no part.
-
-    Parameters
-    ----------
-    ridge : float, default=1.0
-        rho. 0 is allowed: then m_j is the smallest of the minimisers.
-    fit_intercept : bool, default=True
-        Whether to learn b, which is not penalised.
-    n_jobs : int, optional
-        How many threads share the labels; the result has the same bits whatever their number.
-    on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
-        What to do about labels with no known entry, or known only to be absent.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features, n_labels)
-    intercept_ : array of shape (n_labels,)
-    classes_ : array
-        The names of the labels; for a one-dimensional y its two classes.
-    learnable_ : array of bool of shape (n_labels,)
-        False where known entries do not tell who has the label from who has not.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> Y = np.array([[0, 1], [0, np.nan], [np.nan, 0], [1, 0]])
-    >>> LeastSquares(ridge=0.1).fit(X, Y).predict(X)
-    array([[0, 1],
-           [0, 1],
-           [1, 0],
-           [1, 0]])
-    """
-
-    def __init__(
-        self,
-        ridge: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        on_unlearnable: str = "raise",
-    ) -> None:
-        self.ridge = ridge
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.on_unlearnable = on_unlearnable
-
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn M and b from what is known.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_items, n_features), float32 or float64
-        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
-            A one-dimensional y with two classes is one label.
-        """
-        self._check_parameters()
-        ((self.coef_, self.intercept_),) = self._solutions(*self._taught(X, Y), [self.ridge])
-        return self
-
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
-        """Return ridge in shares of the mean curvature of the loss."""
-        return [{"ridge": ridge_grid(X, as_partial_labels(Y), self.fit_intercept)}]
-
-    def _serialized(self) -> Serialized:
-        return serialized_linear(self)
-
-    @classmethod
-    def _deserialized(cls, serialized: Serialized) -> Self:
-        return deserialized_linear(cls, serialized)
-
-    def _check_parameters(self) -> None:
-        check_number(*parameter(self, "ridge"), low=0)
-        check_flag(*parameter(self, "fit_intercept"))
-        check_n_jobs(self)
-        check_on_unlearnable(self)
-
-    def _taught(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
-        rows, known = self._read(X, Y)
-        refuse_too_large(rows)
-        self.learnable_ = check_learnable(known, self.on_unlearnable)
-        return rows, known
-
-    def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-        return ("ridge",)
-
-    def _fit_path(
-        self, chain: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
-    ) -> Iterator[Self]:
-        # A subclass with a `fit` of its own learns something else than is solved for here.
-        own = type(self).fit is LeastSquares.fit
-        if graphs or not (own and differ_in("ridge", chain)):
-            yield from super()._fit_path(chain, X, Y, graphs)
-            return
-        ridges = []
-        for params in chain:
-            self.set_params(**params)._check_parameters()
-            ridges.append(self.ridge)
-        solutions = self._solutions(*self._taught(X, Y), ridges)
-        for params, (M, b) in zip(chain, solutions, strict=True):
-            self.set_params(**params)
-            self.coef_, self.intercept_ = M, b
-            yield self
-
-    def _solutions(
-        self, X: Array, known: PartialLabels, ridges: Sequence[float]
-    ) -> Iterator[tuple[Array, Array]]:
-        """Yield M and b for each ridge; all are solved for before the first."""
-        M = np.empty((len(ridges), X.shape[1], known.n_labels))
-        b = np.empty((len(ridges), known.n_labels))
-        self._solve(X, _by_pattern(columns_of(known)), ridges, M, b)
-        for M_one, b_one in zip(M, b, strict=True):
-            yield M_one.astype(X.dtype), b_one.astype(X.dtype)
-
-    def _solve(
-        self, X: Array, groups: list["_Group"], ridges: Sequence[float], M: Floats, b: Floats
-    ) -> None:
-        data = Rows(X, fit_intercept=self.fit_intercept)
-        if any(pattern.background for pattern, _, _ in groups):
-            _ = data.gram, data.total  # computed once, before threads would each compute them
-
-        def solve(pattern: Pattern, labels: list[int], columns: list[Column]) -> None:
-            found = pattern.solutions(data, Presences(columns), ridges)
-            for k, (M_part, b_part) in enumerate(found):
-                M[k][:, labels], b[k][labels] = M_part, b_part
-
-        # With a number of threads of its own the linear algebra would round otherwise.
-        alone = nullcontext() if len(groups) == 1 else threadpool_limits(1, user_api="blas")
-        with alone:
-            Parallel(n_jobs=self.n_jobs, backend="threading")(
-                delayed(solve)(*group) for group in groups
-            )
-
-
 _Group = tuple[Pattern, list[int], list[Column]]
 
 
 def _by_pattern(columns: Iterable[Column]) -> list[_Group]:
-    """Put labels together that are known at the same rows with the same weights."""
+    """Group labels that are known at the same rows with the same weights."""
     groups: dict[tuple[bytes, bytes], _Group] = {}
     for j, column in enumerate(columns):
         pattern = Pattern.of(column)

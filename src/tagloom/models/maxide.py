@@ -1,130 +1,40 @@
-"""Maxide: low-rank multi-label learning with missing labels."""
+"""Maxide: low-rank multi-label learning with missing labels (Xu, Jin and Zhou 2013)."""
 
 import math
-import warnings
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, is_frame
 from tagloom.models.base import (
     Array,
-    LinearLearner,
+    ParamGrids,
+    SolvedLearner,
     check_learnable,
     check_on_unlearnable,
     parameter,
 )
-from tagloom.models.grids import lam_grid
 from tagloom.optim import Curvature, Iteration, Loss, MaskedSquaredLoss, Objective, Solution, solve
 from tagloom.validation import check_choice, check_flag, check_integer, check_number, some_of
 
-# §§ label_side
-# Side information about labels: M meets features of the labels instead of the labels.
-
-
-Matrix = npt.NDArray[Any]
-
-
-class SideLoss:
-    """f(M) = loss(MB'), with B (labels x side features) given.
-
-    By the chain rule the gradient is that of the loss at MB', times B, and the product of the
-    Hessian with D is that of the loss with DB', times B. To a solver it is a loss with as many
-    labels as B has columns.
-    """
-
-    couples_labels = True  # a column of M serves every label
-
-    def __init__(self, loss: MaskedSquaredLoss, B: Matrix) -> None:
-        self.loss = loss
-        self.B = B.astype(loss.dtype)
-        self.dtype = loss.dtype
-        self.value_at_zero = loss.value_at_zero
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The shape of M."""
-        return self.loss.shape[0], self.B.shape[1]
-
-    @property
-    def curvature(self) -> Curvature:
-        """What is known of the Hessian: side feature k weighs sum_j b_jk^2 w_j."""
-        curvature = self.loss.curvature
-        weight = curvature.weight @ self.B.astype(np.float64) ** 2
-        return curvature._replace(weight=weight, lower_bound=0.0)
-
-    @cached_property
-    def gradient_at_zero(self) -> Matrix:
-        """The gradient of f at 0."""
-        return np.asarray(self.loss.gradient_at_zero @ self.B)
-
-    def in_single_precision(self) -> "SideLoss":
-        """Return the same loss, computed in float32."""
-        return SideLoss(self.loss.in_single_precision(), self.B)
-
-    def hessian_product(self, D: Matrix) -> Matrix:
-        """Return HD, where H is the Hessian of f."""
-        return np.asarray(self.loss.hessian_product(D @ self.B.T) @ self.B)
-
-    def intercept(self, M: Matrix) -> Matrix:
-        """Return the b that attains the minimum in f(M)."""
-        return self.loss.intercept(M @ self.B.T)
-
-
-def checked_side(given: Any, known: PartialLabels) -> npt.NDArray[np.float64]:
-    """Return B, one row for each label in their order; a frame is matched by its index."""
-    if is_frame(given):
-        given = _matched(given, known)
-    try:
-        B = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"label_side must be a table of numbers; got {type(given).__name__}."
-        ) from None
-    if B.ndim != 2 or B.shape[0] != known.n_labels or B.shape[1] == 0:
-        raise InvalidInputError(
-            f"label_side must have one row for each of the {known.n_labels} labels and at least "
-            f"one column; its shape is {B.shape}."
-        )
-    if not np.isfinite(B).all():
-        row, column = np.argwhere(~np.isfinite(B))[0]
-        raise InvalidInputError(
-            f"label_side must be finite; label_side[{row}, {column}] = {B[row, column]}."
-        )
-    return B
-
-
-def _matched(frame: Any, known: PartialLabels) -> Any:
-    missing = [label for label in known.labels if label not in frame.index]
-    twice = frame.index[frame.index.duplicated()].tolist()
-    if missing or twice:
-        found = f"Missing: {some_of(missing)}" if missing else f"More than once: {some_of(twice)}"
-        raise InvalidInputError(
-            f"The index of label_side must name every label of Y once. {found}."
-        )
-    return frame.loc[list(known.labels)]
-
-
-# §§ main maxide
-
-
-# (tol, max_iter) where none is given.
+# The default grid, in shares of the exact lam at which M is 0.
+_LAM_SHARES = (0.08, 0.04, 0.02, 0.01, 0.005)
+# Default (tol, max_iter).
 _STOPS = {"admm": (1e-3, 1000), "apg": (1e-3, 1000), "published": (1e-5, 100)}
 
 
-class Maxide(LinearLearner):
-    r"""Matrix completion with side information (Xu, Jin and Zhou 2013).
+class Maxide(SolvedLearner):
+    r"""Array completion with side information (Xu, Jin and Zhou 2013).
 
     Minimises over M (features x side features of the labels) and an intercept b
 
         lambda ||M||_* + 1/2 sum_{(i,j) known} w_ij ((X M B')_ij + b_j - y_ij)^2,
 
-    where B (labels x side features) says what is known about the labels themselves: the identity
-    unless given, as in the original's experiments with several labels. Unknown entries take no
+    where B (labels x side features) holds side information about the labels: the identity unless
+    given, as in the original's experiments with several labels. Unknown entries take no
     part. The original has weights 1 and no intercept.
 
     Parameters
@@ -137,17 +47,17 @@ class Maxide(LinearLearner):
         Whether to learn b, which is not penalised: it is minimised out, for either solver. False is
         the original, which wants centred features.
     solver : {"admm", "apg", "published"}, default="admm"
-        "admm" and "apg" stop at a proved distance to the optimum. "published" is the original
+        "admm" and "apg" stop with a certified distance to the optimum. "published" is the original
         algorithm: the Lipschitz estimate starts at 1, is doubled until the quadratic bound holds
-        and never falls; M starts at 0; alpha <- (sqrt(alpha^4 + 4 alpha^2) - alpha^2) / 2; the stop
-        proves nothing.
+        and never falls; M starts at 0; alpha <- (sqrt(alpha^4 + 4 alpha^2) - alpha^2) / 2; it stops
+        without a certificate.
     tol : float, optional
-        For "admm" and "apg" the relative suboptimality to prove, 1e-3 by default; without ridge and
-        graph the proof is loose, and the true one some hundred times smaller. For "published" it
-        stops when abs(F - F_before) < tol * F, with 1e-5 by default.
+        For "admm" and "apg" the relative suboptimality to certify, 1e-3 by default; without ridge
+        and graph the bound is loose, and the true suboptimality some hundred times smaller. For
+        "published" it stops when abs(F - F_before) < tol * F, with 1e-5 by default.
     max_iter : int, optional
-        By default 1000, and for "published" 100, at which the original simply ends.
-        Otherwise reaching it is a ConvergenceWarning.
+        By default 1000, and for "published" 100, where the original ends. Otherwise reaching it
+        gives a ConvergenceWarning.
     warm_start : bool, default=False
         Whether `fit` starts from the M of the fit before.
     on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
@@ -163,7 +73,7 @@ class Maxide(LinearLearner):
     classes_ : array
         The names of the labels; for a one-dimensional y its two classes.
     learnable_ : array of bool of shape (n_labels,)
-        False where known entries do not tell who has the label from who has not.
+        False where no entry is known, or all known entries agree.
     rank_, n_iter_, objective_ : int, int, float
         Rank of M, iterations made, value of the objective.
     gap_ : float
@@ -183,11 +93,6 @@ class Maxide(LinearLearner):
     """
 
     core_: Array
-    rank_: int
-    n_iter_: int
-    objective_: float
-    gap_: float
-    history_: list[Iteration]
 
     def __init__(
         self,
@@ -211,7 +116,7 @@ class Maxide(LinearLearner):
         self.on_unlearnable = on_unlearnable
 
     def fit(self, X: Any, Y: Any) -> Self:
-        """Learn M and b from what is known.
+        """Learn M and b from the known labels.
 
         Parameters
         ----------
@@ -225,8 +130,8 @@ class Maxide(LinearLearner):
         self.learnable_ = check_learnable(known, self.on_unlearnable)
         objective = self._objective(rows, known)
         if start is not None:
-            fits = start.shape == objective.shape
-            start = start.astype(rows.dtype) if fits else None
+            same_shape = start.shape == objective.shape
+            start = start.astype(rows.dtype) if same_shape else None
         solution = self._solve(objective, start)
         self._keep(solution, objective.loss)
         return self
@@ -238,13 +143,14 @@ class Maxide(LinearLearner):
         check_learnable(known, "ignore")
         return self._objective(rows, known).lam_max()
 
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Return lam in shares of the exact value at which M is 0."""
-        return [{"lam": lam_grid(self.lam_max(X, Y))}]
+        lam_max = self.lam_max(X, Y)
+        return [{"lam": [share * lam_max for share in _LAM_SHARES]}]
 
     @property
     def _tuning_params(self) -> dict[str, Any]:
-        """The published algorithm is judged as it is: its stop decides what it learns."""
+        """The published algorithm keeps its stopping rule, which decides what it learns."""
         if self.solver != "published":
             return {}
         return {name: getattr(self, name) for name in ("tol", "max_iter", "warm_start")}
@@ -285,40 +191,110 @@ class Maxide(LinearLearner):
         self.core_ = M
         self.coef_ = M @ loss.B.T if isinstance(loss, SideLoss) else M
         self.intercept_ = loss.intercept(M).astype(M.dtype)
-        self.rank_ = solution.rank
-        self.n_iter_ = len(solution.history)
-        self.objective_ = solution.objective
-        self.gap_ = solution.gap
-        self.history_ = solution.history
-        ends_anyway = self.solver == "published" and self.max_iter is None
-        if not (solution.converged or ends_anyway):
-            warnings.warn(self._not_converged(solution), ConvergenceWarning, stacklevel=3)
-
-    def _not_converged(self, solution: Solution) -> str:
-        reached = f" with a certificate of {solution.gap:.1e}" if solution.gap >= 0 else ""
-        remedy = "raise max_iter or tol, or scale the features to similar size"
-        if solution.M.dtype == np.float32:
-            remedy += "; or pass X as float64 if tol is below what float32 can show (about 1e-5)"
-        tol, max_iter = self._stop
-        return f"Maxide stopped after {max_iter} iterations{reached}, short of tol={tol}: {remedy}."
+        self._keep_solution(solution)
+        ends_by_design = self.solver == "published" and self.max_iter is None
+        if not (solution.converged or ends_by_design):
+            self._warn_not_converged(solution, *self._stop)
 
 
 def solve_as_published(
     objective: Objective, *, start: Array | None, tol: float, max_iter: int
 ) -> Solution:
-    """Minimise F as the original does: the steps of the paper's Algorithm 2 with its own stop.
+    """Minimise F as the original does: the steps of the paper's Algorithm 2, another stopping rule.
 
     Both algorithms take the same steps: V = M + theta (1/theta_before - 1) (M - M_before), then the
     proximal step from V with L doubled until the quadratic bound holds. Maxide stops at the first
-    iteration at which abs(F - F_before) < tol * F. Algorithm 2's own stop is switched off.
+    iteration at which abs(F - F_before) < tol * F. The stopping rule of Algorithm 2 is off.
     """
     values: list[float] = []
 
-    def stops(iteration: Iteration, _: Array) -> bool:
+    def has_stopped(iteration: Iteration, _: Array) -> bool:
         values.append(iteration.objective)
         return len(values) > 1 and abs(values[-1] - values[-2]) < tol * values[-1]
 
-    found = solve(objective, "paper", start=start, tol=-math.inf, max_iter=max_iter, callback=stops)
+    found = solve(
+        objective, "paper", start=start, tol=-math.inf, max_iter=max_iter, callback=has_stopped
+    )
     F = found.objective
     stopped = len(values) < max_iter or (len(values) > 1 and abs(F - values[-2]) < tol * F)
     return Solution(found.M, F, math.nan, found.rank, stopped, found.history)
+
+
+class SideLoss:
+    """f(M) = loss(MB'), with B (labels x side features) given.
+
+    By the chain rule the gradient is that of the loss at MB', times B, and the product of the
+    Hessian with D is that of the loss with DB', times B. To a solver it is a loss with as many
+    labels as B has columns.
+    """
+
+    couples_labels = True  # a column of M serves every label
+
+    def __init__(self, loss: MaskedSquaredLoss, B: Array) -> None:
+        self.loss = loss
+        self.B = B.astype(loss.dtype)
+        self.dtype = loss.dtype
+        self.value_at_zero = loss.value_at_zero
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of M."""
+        return self.loss.shape[0], self.B.shape[1]
+
+    @property
+    def curvature(self) -> Curvature:
+        """The scale of the Hessian: side feature k weighs sum_j b_jk^2 w_j."""
+        curvature = self.loss.curvature
+        weight = curvature.weight @ self.B.astype(np.float64) ** 2
+        return curvature._replace(weight=weight, lower_bound=0.0)
+
+    @cached_property
+    def gradient_at_zero(self) -> Array:
+        """The gradient of f at 0."""
+        return np.asarray(self.loss.gradient_at_zero @ self.B)
+
+    def in_single_precision(self) -> "SideLoss":
+        """Return the same loss, computed in float32."""
+        return SideLoss(self.loss.in_single_precision(), self.B)
+
+    def hessian_product(self, D: Array) -> Array:
+        """Return HD, where H is the Hessian of f."""
+        return np.asarray(self.loss.hessian_product(D @ self.B.T) @ self.B)
+
+    def intercept(self, M: Array) -> Array:
+        """Return the b that attains the minimum in f(M)."""
+        return self.loss.intercept(M @ self.B.T)
+
+
+def checked_side(given: Any, known: PartialLabels) -> npt.NDArray[np.float64]:
+    """Return B, one row for each label in their order; a frame is matched by its index."""
+    if is_frame(given):
+        given = _matched(given, known)
+    try:
+        B = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"label_side must be a table of numbers; got {type(given).__name__}."
+        ) from None
+    if B.ndim != 2 or B.shape[0] != known.n_labels or B.shape[1] == 0:
+        raise InvalidInputError(
+            f"label_side must have one row for each of the {known.n_labels} labels and at least "
+            f"one column; its shape is {B.shape}."
+        )
+    if not np.isfinite(B).all():
+        row, column = np.argwhere(~np.isfinite(B))[0]
+        raise InvalidInputError(
+            f"label_side must be finite; label_side[{row}, {column}] = {B[row, column]}."
+        )
+    return B
+
+
+def _matched(frame: Any, known: PartialLabels) -> Any:
+    missing = [label for label in known.labels if label not in frame.index]
+    twice = frame.index[frame.index.duplicated()].tolist()
+    if missing or twice:
+        found = f"Missing: {some_of(missing)}" if missing else f"More than once: {some_of(twice)}"
+        raise InvalidInputError(
+            f"The index of label_side must name every label of Y once. {found}."
+        )
+    return frame.loc[list(known.labels)]

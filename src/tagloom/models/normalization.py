@@ -1,4 +1,9 @@
-"""Even out how long the rows and the scores of items are, which says nothing of their labels."""
+"""Row and score normalisation: the norm of an item's features or scores says nothing of its labels.
+
+A linear score grows with the norm of x, although a picture of strong contrast has no more labels
+than another; and some items have large scores for many labels at once. Both normalisers learn
+centre and typical norm from the training items.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,24 +13,23 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-# Rows much shorter than this share of the usual length keep their proportions: near the mean a
-# direction says little.
-_SHORT = 0.5
-# Who is so many times as far away as others usually are shall not decide what is usual.
-_FAR = 10.0
-# What is usual is seen well enough on so many rows.
-_SAMPLE = 10_000
+# Rows much shorter than this share of the typical norm keep their proportions: near the mean, the
+# direction of a row is mostly noise.
+_SOFTENING = 0.5
+# Rows this many times as far from the median as the typical row are outliers.
+_OUTLIER_FACTOR = 10.0
+# Median and typical distance are estimated on at most about this many rows.
+_SAMPLE_SIZE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class RowNormalizer:
-    r"""Bring rows to about one length, seen from the mean of the training rows.
+    r"""Row normalisation around the mean of the training rows, softened near it.
 
         u(x) = (x - mean) / l(x),    l(x)^2 = ||x - mean||^2 + c^2 size^2,    c = 1/2,
 
-    where size is the root mean square of ||x - mean||. A linear score grows with the length of x,
-    although a picture of strong contrast has no more labels than another. u keeps the direction,
-    and its length, below 1, grows with that of x - mean.
+    where size is the root mean square of ||x - mean||. u keeps the direction; its norm, below 1,
+    grows with that of x - mean.
 
     Parameters
     ----------
@@ -38,46 +42,46 @@ class RowNormalizer:
 
     @classmethod
     def of(cls, rows: Array) -> "RowNormalizer":
-        """Learn the mean and the usual length of rows; who lies far outside does not count."""
-        some = rows[:: 1 + len(rows) // _SAMPLE]
-        centre = np.median(some, axis=0)
-        usual = float(np.median(_lengths(some - centre)))
-        near = _lengths(rows - centre) <= _FAR * usual
-        counted = rows if usual == 0 or near.all() else rows[near]
-        mean = counted.mean(axis=0, dtype=np.float64).astype(rows.dtype)
-        lengths = _lengths(counted - mean)
-        longest = float(lengths.max())
-        if longest == 0:
+        """Learn the mean and the typical norm of rows; outliers are ignored."""
+        sample = rows[:: 1 + len(rows) // _SAMPLE_SIZE]
+        centre = np.median(sample, axis=0)
+        typical = float(np.median(_norms(sample - centre)))
+        inlier = _norms(rows - centre) <= _OUTLIER_FACTOR * typical
+        inliers = rows if typical == 0 or inlier.all() else rows[inlier]
+        mean = inliers.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+        norms = _norms(inliers - mean)
+        largest = float(norms.max())
+        if largest == 0:
             return cls(mean, 1.0)
-        return cls(mean, longest * float(np.sqrt(np.mean((lengths / longest) ** 2))))
+        return cls(mean, largest * float(np.sqrt(np.mean((norms / largest) ** 2))))
 
     def __call__(self, rows: Array) -> Array:
         """Return u(x) for every row x."""
-        apart, _, lengths = self._seen(rows)
-        return np.asarray(apart / lengths[:, None], dtype=rows.dtype)
+        centred, _, norms = self._scaled(rows)
+        return np.asarray(centred / norms[:, None], dtype=rows.dtype)
 
-    def lengths(self, rows: Array) -> Array:
+    def norms(self, rows: Array) -> Array:
         """Return l(x) for every row x."""
-        _, scale, lengths = self._seen(rows)
-        return np.asarray(scale * lengths)
+        _, scale, norms = self._scaled(rows)
+        return np.asarray(scale * norms)
 
-    def _seen(self, rows: Array) -> tuple[Array, Array, Array]:
-        """Return (x - mean) / scale, scale and l(x) / scale, of numbers that can be squared."""
-        apart = (rows - self.mean) / rows.dtype.type(self.size)
-        largest = np.maximum(1, np.abs(apart).max(axis=1, initial=0))
-        apart /= largest[:, None]
-        lengths = np.sqrt(_square_lengths(apart) + (_SHORT / largest) ** 2)
-        return apart, self.size * largest.astype(np.float64), lengths
+    def _scaled(self, rows: Array) -> tuple[Array, Array, Array]:
+        """Return (x - mean) / scale, scale and l(x) / scale, scaled so that no square overflows."""
+        centred = (rows - self.mean) / rows.dtype.type(self.size)
+        largest = np.maximum(1, np.abs(centred).max(axis=1, initial=0))
+        centred /= largest[:, None]
+        norms = np.sqrt(_squared_norms(centred) + (_SOFTENING / largest) ** 2)
+        return centred, self.size * largest.astype(np.float64), norms
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreNormalizer:
-    r"""Bring the scores of all items nearer to one length, seen from their mean.
+    r"""Score normalisation: the scores of all items get more similar norms around their mean.
 
         e(f) = mean + (f - mean) (size / ||f - mean||)^q,
 
-    where size is the root mean square of ||f - mean|| over the training items. With q = 1 every
-    item has as much to give to all labels together; q = 0 leaves scores as they are.
+    where size is the root mean square of ||f - mean|| over the training items. q = 1 gives every
+    item the same norm; q = 0 leaves scores as they are.
 
     Parameters
     ----------
@@ -90,30 +94,31 @@ class ScoreNormalizer:
 
     @classmethod
     def of(cls, F: Array) -> "ScoreNormalizer":
-        """Learn the mean and the usual length of scores."""
+        """Learn the mean and the typical norm of scores."""
         mean = F.mean(axis=0, dtype=np.float64).astype(F.dtype)
-        return cls(mean, float(np.sqrt(np.mean(_square_lengths(F - mean), dtype=np.float64))))
+        return cls(mean, float(np.sqrt(np.mean(_squared_norms(F - mean), dtype=np.float64))))
 
     def __call__(self, F: Array, q: float) -> Array:
         """Return e(f) for the scores f of every item."""
         if q == 0:
             return F
-        return np.asarray(self.mean + (F - self.mean) * self.stretch(F, q)[:, None])
+        return np.asarray(self.mean + (F - self.mean) * self.factors(F, q)[:, None])
 
-    def stretch(self, F: Array, q: float) -> Array:
+    def factors(self, F: Array, q: float) -> Array:
         """Return (size / ||f - mean||)^q for every item."""
-        lengths = np.sqrt(_square_lengths(F - self.mean))
-        # Who has the mean scores keeps them: 0 is 0 however it is stretched.
-        lengths = np.where(lengths > 0, lengths, 1)
-        return np.asarray((self.size / lengths) ** q, dtype=F.dtype)
+        norms = np.sqrt(_squared_norms(F - self.mean))
+        # Scores equal to the mean stay there, whatever the factor.
+        norms = np.where(norms > 0, norms, 1)
+        return np.asarray((self.size / norms) ** q, dtype=F.dtype)
 
 
-def _lengths(rows: Array) -> npt.NDArray[np.float64]:
-    """Return the lengths of rows of any size, whose squares may be beyond all numbers."""
+def _norms(rows: Array) -> npt.NDArray[np.float64]:
+    """Return the norms of rows, also where their squares would overflow."""
     largest = np.abs(rows).max(axis=1, initial=0)
     largest[largest == 0] = 1
-    return np.asarray(largest * np.sqrt(_square_lengths(rows / largest[:, None])), dtype=np.float64)
+    scaled = np.sqrt(_squared_norms(rows / largest[:, None]))
+    return np.asarray(largest * scaled, dtype=np.float64)
 
 
-def _square_lengths(rows: Array) -> Array:
+def _squared_norms(rows: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))

@@ -1,6 +1,15 @@
-"""A fitted tagger as arrays and metadata for a model file, and back."""
+"""Codecs: labels, descriptors, learners and taggers as arrays and metadata, and back.
 
-from typing import Any, TypeVar
+A codec is a pair `serialize_x`, `deserialize_x` around `Serialized`. What is read from a file is
+checked where it could do harm (positions, shapes, states); anything else that is missing or wrong
+raises, and `build_from` turns that into a `ModelFileError`.
+"""
+
+import math
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -8,22 +17,34 @@ from scipy import sparse
 from sklearn.decomposition import PCA
 
 from tagloom.errors import InvalidInputError
+from tagloom.graph import AffinityGraph
 from tagloom.labels.names import Names
 from tagloom.labels.partial import PartialLabels
 from tagloom.labels.storage import PRESENT, UNKNOWN, Codes, Dense, Sparse, Store
-from tagloom.models import APGGraph, LeastSquares, SavableLearner, SemanticDiffusion, Trial, Tuning
-from tagloom.models.base import RememberingLearner
+from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion, Trial, Tuning
+from tagloom.models.base import InstanceBasedLearner, PartialLabelLearner
+from tagloom.models.normalization import RowNormalizer
+from tagloom.models.semantic_diffusion import (
+    DiffusionState,
+    Link,
+    ResidualDiffusion,
+    ScoreAugmenter,
+    linear_scores,
+)
+from tagloom.optim import Iteration
 from tagloom.persistence.container import (
     Arrays,
-    Facts,
+    Metadata,
     Serialized,
+    build_from,
+    check_names,
     decoded,
     decoded_parameters,
     encoded,
     encoded_mapping,
     encoded_parameters,
     joined,
-    refuse_strange_names,
+    write_model,
 )
 from tagloom.semantics.concepts import ConceptSelector
 from tagloom.semantics.descriptor import SemanticDescriptor
@@ -32,18 +53,31 @@ from tagloom.semantics.pca import DescriptorPCA
 from tagloom.tagger.inputs import Alignment, DescriptorPipeline, Descriptors, TrainingSet
 from tagloom.vision import Features
 
-# §§ packing
-# Partial labels as arrays and metadata, and back, store and all.
+_Learner = TypeVar("_Learner", bound=PartialLabelLearner)
+_Tagger = TypeVar("_Tagger")
+
+DESCRIPTOR_KINDS: tuple[type[Any], ...] = (SemanticDescriptor, ConceptSelector, LocalDescriptor)
+"""What may occur among the parameters of a descriptor."""
+
+_PCA_ARRAYS = (
+    "components_",
+    "mean_",
+    "explained_variance_",
+    "explained_variance_ratio_",
+    "singular_values_",
+)
+# Where a tagger works is no part of what it has learned.
+_NOT_SAVED = ("encoder", "cache")
 
 
 def serialize_labels(known: PartialLabels) -> Serialized:
-    """Return all that is known.
+    """Return partial labels, dense or sparse as they are.
 
-    The store is kept as it is: a dense and a sparse one say the same, but sums over them may be
-    taken in another order and differ in the last digit.
+    The two are equivalent, but sums over them may be taken in another order and differ in the last
+    digit.
     """
     for names in (known.labels, known.items or ()):
-        refuse_strange_names(names)
+        check_names(names)
     store = known._store
     arrays: Arrays = {"codes": store.codes}
     if store.weights is not None:
@@ -60,14 +94,15 @@ def serialize_labels(known: PartialLabels) -> Serialized:
 
 
 def deserialize_labels(serialized: Serialized) -> PartialLabels:
-    """Return what `serialize_labels` was given; what cannot be partial labels is refused."""
+    """Return what `serialize_labels` was given; anything else is an error."""
     metadata = serialized.metadata
     n_labels = len(metadata["labels"])
-    store = _sparse(serialized, n_labels) if metadata["is_sparse"] else _dense(serialized.arrays)
+    is_sparse = metadata["is_sparse"]
+    store = _sparse_store(serialized, n_labels) if is_sparse else _dense_store(serialized.arrays)
     return PartialLabels(store, Names.checked(store.shape, metadata["labels"], metadata["items"]))
 
 
-def _dense(arrays: Arrays) -> Store:
+def _dense_store(arrays: Arrays) -> Store:
     codes, weights = arrays["codes"].astype(np.int8, copy=False), arrays.get("weights")
     if codes.ndim != 2 or (weights is not None and weights.shape != codes.shape):
         raise ValueError("labels and their weights must be tables of the same shape")
@@ -75,7 +110,7 @@ def _dense(arrays: Arrays) -> Store:
     return Dense(codes, weights)
 
 
-def _sparse(serialized: Serialized, n_labels: int) -> Store:
+def _sparse_store(serialized: Serialized, n_labels: int) -> Store:
     arrays = serialized.arrays
     codes, indptr, indices = (arrays[name] for name in ("codes", "indptr", "indices"))
     _check_codes(codes)
@@ -100,32 +135,16 @@ def _check_codes(codes: Codes) -> None:
         raise ValueError("a label is neither present nor absent nor unknown")
 
 
-# §§ packing
-# Fitted descriptors as arrays and metadata for a model file, and back.
-
-
-DESCRIPTOR_KINDS: tuple[type[Any], ...] = (SemanticDescriptor, ConceptSelector, LocalDescriptor)
-"""What may occur among the parameters of a descriptor."""
-
-_PCA_ARRAYS = (
-    "components_",
-    "mean_",
-    "explained_variance_",
-    "explained_variance_ratio_",
-    "singular_values_",
-)
-
-
 def serialize_descriptor(descriptor: SemanticDescriptor) -> Serialized:
-    """Return what describes new items, but for the training items and what is known of them."""
+    """Return a fitted descriptor without the training items and their labels."""
     metadata = {
         "parameters": encoded_parameters(descriptor, DESCRIPTOR_KINDS),
         "n_features": descriptor.n_features_in_,
     }
     concepts, local = descriptor.concepts_, descriptor.local_
     parts = {
-        "concepts": None if concepts is None else _serialized_concepts(concepts),
-        "local": None if local is None else _serialized_local(local),
+        "concepts": None if concepts is None else _serialize_concepts(concepts),
+        "local": None if local is None else _serialize_local(local),
     }
     return joined(parts, Serialized({"scales": descriptor.scales_}, metadata))
 
@@ -133,9 +152,9 @@ def serialize_descriptor(descriptor: SemanticDescriptor) -> Serialized:
 def deserialize_descriptor(
     serialized: Serialized, known: PartialLabels, visual: npt.NDArray[Any]
 ) -> SemanticDescriptor:
-    """Return what `serialize_descriptor` was given, with its training items and labels.
+    """Return a fitted descriptor with its training items and labels.
 
-    `neighbors_` of the local descriptor, which describing needs no more, is None.
+    `neighbors_` of the local descriptor is None: it is not needed to describe new items.
     """
     metadata = serialized.metadata
     parameters = decoded_parameters(metadata["parameters"], DESCRIPTOR_KINDS)
@@ -144,33 +163,33 @@ def deserialize_descriptor(
     descriptor._names = descriptor._read_names(descriptor.n_features_in_ - descriptor.n_visual)
     descriptor.scales_ = serialized.arrays["scales"]
     concepts, local = serialized.optional_part("concepts"), serialized.optional_part("local")
-    descriptor.concepts_ = None if concepts is None else _deserialized_concepts(concepts)
-    descriptor.local_ = None if local is None else _deserialized_local(local, known, visual)
+    descriptor.concepts_ = None if concepts is None else _deserialize_concepts(concepts)
+    descriptor.local_ = None if local is None else _deserialize_local(local, known, visual)
     return descriptor
 
 
 def serialize_reduction(reduction: DescriptorPCA) -> Serialized:
-    """Return what reduces descriptors to features."""
+    """Return a fitted reduction of descriptors to features."""
     own = Serialized({"scales": reduction.scales_}, {"parameters": encoded_parameters(reduction)})
-    return joined({"pca": _serialized_pca(reduction.pca_)}, own)
+    return joined({"pca": _serialize_pca(reduction.pca_)}, own)
 
 
 def deserialize_reduction(serialized: Serialized) -> DescriptorPCA:
     """Return what `serialize_reduction` was given."""
     reduction = DescriptorPCA(**decoded_parameters(serialized.metadata["parameters"]))
     reduction.scales_ = serialized.arrays["scales"]
-    reduction.pca_ = _deserialized_pca(serialized.part("pca"))
+    reduction.pca_ = _deserialize_pca(serialized.part("pca"))
     reduction.n_components_ = int(reduction.pca_.n_components_)
     reduction.n_features_in_ = len(reduction.scales_)
     return reduction
 
 
-def _serialized_concepts(selector: ConceptSelector) -> Serialized:
+def _serialize_concepts(selector: ConceptSelector) -> Serialized:
     arrays = {"relevance": selector.relevance_, "chosen": selector.chosen_}
     return Serialized(arrays, {"parameters": encoded_parameters(selector)})
 
 
-def _deserialized_concepts(serialized: Serialized) -> ConceptSelector:
+def _deserialize_concepts(serialized: Serialized) -> ConceptSelector:
     selector = ConceptSelector(**decoded_parameters(serialized.metadata["parameters"]))
     selector.relevance_ = serialized.arrays["relevance"]
     selector.chosen_ = serialized.arrays["chosen"].astype(np.intp, copy=False)
@@ -178,22 +197,22 @@ def _deserialized_concepts(serialized: Serialized) -> ConceptSelector:
     return selector
 
 
-def _serialized_local(local: LocalDescriptor) -> Serialized:
-    # Without a reduction the rows are the visual descriptors, which are kept elsewhere.
+def _serialize_local(local: LocalDescriptor) -> Serialized:
+    # Without a reduction the rows are the visual features, which the tagger saves.
     arrays = {"rates": local.rates_}
     if local._pca is not None:
         arrays["rows"] = local._rows
     metadata = {"parameters": encoded_parameters(local), "n_features": local.n_features_in_}
-    pca = None if local._pca is None else _serialized_pca(local._pca)
+    pca = None if local._pca is None else _serialize_pca(local._pca)
     return joined({"pca": pca}, Serialized(arrays, metadata))
 
 
-def _deserialized_local(
+def _deserialize_local(
     serialized: Serialized, known: PartialLabels, visual: npt.NDArray[Any]
 ) -> LocalDescriptor:
     local = LocalDescriptor(**decoded_parameters(serialized.metadata["parameters"]))
     pca = serialized.optional_part("pca")
-    local._pca = None if pca is None else _deserialized_pca(pca)
+    local._pca = None if pca is None else _deserialize_pca(pca)
     local._rows = visual if pca is None else serialized.arrays["rows"]
     local._known, local.labels_ = known, known.labels
     local.rates_, local.neighbors_ = serialized.arrays["rates"], None
@@ -201,7 +220,7 @@ def _deserialized_local(
     return local
 
 
-def _serialized_pca(pca: PCA) -> Serialized:
+def _serialize_pca(pca: PCA) -> Serialized:
     metadata = {
         "parameters": encoded_parameters(pca),
         "n_samples": int(pca.n_samples_),
@@ -210,7 +229,7 @@ def _serialized_pca(pca: PCA) -> Serialized:
     return Serialized({name.rstrip("_"): getattr(pca, name) for name in _PCA_ARRAYS}, metadata)
 
 
-def _deserialized_pca(serialized: Serialized) -> PCA:
+def _deserialize_pca(serialized: Serialized) -> PCA:
     pca = PCA(**decoded_parameters(serialized.metadata["parameters"]))
     for name in _PCA_ARRAYS:
         setattr(pca, name, serialized.arrays[name.rstrip("_")])
@@ -220,83 +239,338 @@ def _deserialized_pca(serialized: Serialized) -> PCA:
     return pca
 
 
-# §§ main saving
+def save_learner(learner: PartialLabelLearner, path: str | os.PathLike[str]) -> None:
+    """Write a fitted learner to a file."""
+    write_model(path, type(learner).__name__, *serialize_learner(learner))
 
 
-_LEARNERS: dict[str, type[SavableLearner]] = {
-    kind.__name__: kind for kind in (SemanticDiffusion, APGGraph, LeastSquares)
+def load_learner(kind: type[_Learner], path: str | os.PathLike[str]) -> _Learner:
+    """Read a learner of this kind."""
+    return build_from(path, kind.__name__, partial(deserialize_learner, kind))
+
+
+def serialize_learner(learner: PartialLabelLearner) -> Serialized:
+    """Return what has to be kept of a fitted learner."""
+    return _learner_codec(type(learner)).serialize(learner)
+
+
+def deserialize_learner(kind: type[_Learner], serialized: Serialized) -> _Learner:
+    """Return a learner of this kind from what `serialize_learner` returned."""
+    restored: _Learner = _learner_codec(kind).deserialize(kind, serialized)
+    return restored
+
+
+def _learner_codec(kind: type[PartialLabelLearner]) -> "_Codec":
+    """Return the codec of a kind of learner or of its nearest base class that has one."""
+    for base in kind.__mro__:
+        if base in _LEARNER_CODECS:
+            return _LEARNER_CODECS[base]
+    raise InvalidInputError(
+        f"A {kind.__name__} cannot be saved. Learners that can be saved: {_learner_names()}."
+    )
+
+
+def _learner_names() -> str:
+    return ", ".join(kind.__name__ for kind in _LEARNER_CODECS)
+
+
+def _serialize_common(model: PartialLabelLearner) -> Metadata:
+    """Return what all learners share: parameters, names and sizes."""
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "parameters": encoded_parameters(model),
+        "classes": _serialize_names(model.classes_),
+        "one_dimensional": model.one_dimensional_,
+        "feature_names": None if names is None else names.tolist(),
+        "size": {"labels": len(model.label_names_), "features": model.n_features_in_},
+    }
+
+
+def _deserialize_common(kind: type[Any], metadata: Metadata, n_features: int) -> Any:
+    model = kind(**decoded_parameters(metadata["parameters"]))
+    model.classes_ = _deserialize_names(metadata["classes"])
+    model.one_dimensional_ = metadata["one_dimensional"]
+    model.n_features_in_ = n_features
+    if metadata["feature_names"] is not None:
+        model.feature_names_in_ = np.array(metadata["feature_names"], dtype=object)
+    return model
+
+
+def _serialize_names(names: npt.NDArray[Any]) -> Metadata:
+    values = names.tolist()
+    check_names(values)
+    return {"dtype": names.dtype.str, "values": values}
+
+
+def _deserialize_names(serialized: Metadata) -> npt.NDArray[Any]:
+    return np.array(serialized["values"], dtype=np.dtype(serialized["dtype"]))
+
+
+def _serialize_linear(model: Any) -> Serialized:
+    arrays = {"coef": model.coef_, "intercept": model.intercept_, "learnable": model.learnable_}
+    return Serialized(arrays, _serialize_common(model))
+
+
+def _deserialize_linear(kind: type[Any], serialized: Serialized) -> Any:
+    coef = serialized.arrays["coef"]
+    model = _deserialize_common(kind, serialized.metadata, len(coef))
+    model.coef_, model.intercept_ = coef, serialized.arrays["intercept"]
+    model.learnable_ = serialized.arrays["learnable"]
+    return model
+
+
+def _serialize_solved(model: Any) -> Serialized:
+    """Return a linear learner with the record of its solver."""
+    arrays, metadata = _serialize_linear(model)
+    history = np.array(model.history_, dtype=np.float64)
+    arrays["history"] = history.reshape(-1, len(Iteration._fields))
+    metadata |= {
+        "rank": model.rank_,
+        "objective": model.objective_,
+        "gap": model.gap_ if np.isfinite(model.gap_) else None,
+    }
+    return Serialized(arrays, metadata)
+
+
+def _deserialize_solved(kind: type[Any], serialized: Serialized) -> Any:
+    model = _deserialize_linear(kind, serialized)
+    model.history_ = [_iteration(*numbers) for numbers in serialized.arrays["history"].tolist()]
+    model.rank_, model.n_iter_ = serialized.metadata["rank"], len(model.history_)
+    model.objective_ = serialized.metadata["objective"]
+    gap = serialized.metadata["gap"]
+    model.gap_ = math.nan if gap is None else gap
+    return model
+
+
+def _iteration(
+    k: float, F: float, gap: float, rank: float, step: float, seconds: float
+) -> Iteration:
+    return Iteration(int(k), F, gap, int(rank), step, seconds)
+
+
+def _serialize_diffusion(model: Any) -> Serialized:
+    """Return the state of the learner without what follows from it.
+
+    The features of the graphs are not saved but the training rows: the former are these,
+    normalised, with scores appended.
+    """
+    state: DiffusionState = model.to_state()
+    metadata = _serialize_common(model)
+    metadata["size"]["items"] = len(state.rows)
+    metadata["linear_kind"] = type(state.linear).__name__
+    metadata["last_step"] = encoded_mapping(state.last_step)
+    metadata["n_graphs"] = len(state.passes)
+    arrays = {"rows": state.rows, "learnable": state.learnable, "smoothed": state.smoothed}
+    normalizer = state.row_normalizer
+    parts: dict[str, Serialized | None] = {
+        "linear": serialize_learner(state.linear),
+        "row_normalizer": None
+        if normalizer is None
+        else Serialized({"mean": normalizer.mean}, {"size": normalizer.size}),
+    }
+    parts |= {f"pass{k}": _serialize_pass(one) for k, one in enumerate(state.passes)}
+    parts |= {f"link{k}": _serialize_link(one) for k, one in enumerate(state.links)}
+    return joined(parts, Serialized(arrays, metadata))
+
+
+def _deserialize_diffusion(kind: type[Any], serialized: Serialized) -> Any:
+    arrays, metadata = serialized
+    rows = arrays["rows"]
+    model: SemanticDiffusion = _deserialize_common(kind, metadata, rows.shape[1])
+    part = serialized.optional_part("row_normalizer")
+    normalizer = None
+    if part is not None:
+        normalizer = RowNormalizer(part.arrays["mean"], part.metadata["size"])
+    linear_kind: Any = {"APGGraph": APGGraph, "LeastSquares": LeastSquares}[metadata["linear_kind"]]
+    linear = deserialize_learner(linear_kind, serialized.part("linear"))
+    U = rows if normalizer is None else normalizer(rows)
+    passes, links = _deserialize_passes(serialized, linear, U)
+    last_step = decoded_parameters(metadata["last_step"])
+    return model.from_state(
+        DiffusionState(
+            rows,
+            arrays["learnable"],
+            normalizer,
+            linear,
+            passes,
+            links,
+            arrays["smoothed"],
+            last_step,
+        )
+    )
+
+
+def _deserialize_passes(
+    serialized: Serialized, linear: Any, U: npt.NDArray[Any]
+) -> tuple[list[ResidualDiffusion], list[Link]]:
+    n_graphs = int(serialized.metadata["n_graphs"])
+    passes: list[ResidualDiffusion] = []
+    links: list[Link] = []
+    P = linear_scores(linear, U) if n_graphs else None
+    features = U
+    for k in range(n_graphs):
+        if k > 0:
+            links.append(_deserialize_link(serialized.part(f"link{k - 1}")))
+            features = links[-1].augmenter(U, links[-1].F)
+        passes.append(_deserialize_pass(serialized.part(f"pass{k}"), features, P))
+    return passes, links
+
+
+def _serialize_pass(diffusion: ResidualDiffusion) -> Serialized:
+    graph = diffusion.graph
+    arrays = {
+        "residuals": diffusion.residuals,
+        "weights": diffusion.weights,
+        "scales": graph.scales,
+        "degrees": graph.degrees,
+        "factors": np.asarray(graph.factors),
+    }
+    metadata = {
+        "alpha": diffusion.alpha,
+        "n_neighbors": graph.n_neighbors,
+        "metric": graph.metric,
+        "algorithm": graph.algorithm,
+    }
+    own = Serialized(arrays, encoded_mapping(metadata))
+    return joined({"S": _serialize_sparse(graph.S)}, own)
+
+
+def _deserialize_pass(serialized: Serialized, features: npt.NDArray[Any], P: Any) -> Any:
+    arrays, metadata = serialized
+    graph = AffinityGraph(
+        _deserialize_sparse(serialized.part("S")),
+        features,
+        arrays["scales"],
+        arrays["degrees"],
+        arrays["factors"],
+        metadata["n_neighbors"],
+        metadata["metric"],
+        metadata["algorithm"],
+    )
+    tables = arrays["residuals"], arrays["weights"]
+    return ResidualDiffusion(graph, P, *tables, metadata["alpha"])
+
+
+def _serialize_link(link: Link) -> Serialized:
+    augmenter = link.augmenter
+    return Serialized({"mean": augmenter.mean, "weights": augmenter.weights, "F": link.F}, {})
+
+
+def _deserialize_link(serialized: Serialized) -> Link:
+    arrays = serialized.arrays
+    return Link(arrays["F"], ScoreAugmenter(arrays["mean"], arrays["weights"]))
+
+
+def _serialize_sparse(table: sparse.csr_array) -> Serialized:
+    """Return compressed rows, with positions in four bytes where these suffice."""
+    kind = np.int32 if max(table.nnz, *table.shape) <= np.iinfo(np.int32).max else np.int64
+    arrays = {
+        "data": table.data,
+        "indices": table.indices.astype(kind, copy=False),
+        "indptr": table.indptr.astype(kind, copy=False),
+    }
+    return Serialized(arrays, {"shape": list(table.shape)})
+
+
+def _deserialize_sparse(serialized: Serialized) -> sparse.csr_array:
+    """Return what `_serialize_sparse` was given; positions outside the table are an error."""
+    parts = tuple(serialized.arrays[name] for name in ("data", "indices", "indptr"))
+    table = sparse.csr_array(parts, shape=tuple(serialized.metadata["shape"]))
+    table.check_format(full_check=True)
+    return table
+
+
+class _Codec(NamedTuple):
+    serialize: Callable[[Any], Serialized]
+    deserialize: Callable[[type[Any], Serialized], Any]
+
+
+_LEARNER_CODECS: dict[type[Any], _Codec] = {
+    SemanticDiffusion: _Codec(_serialize_diffusion, _deserialize_diffusion),
+    APGGraph: _Codec(_serialize_solved, _deserialize_solved),
+    LeastSquares: _Codec(_serialize_linear, _deserialize_linear),
 }
-_KINDS = (*_LEARNERS.values(), *DESCRIPTOR_KINDS)
-# Of the place where a tagger works, not of what it has learned.
-_NOT_KEPT = ("encoder", "cache")
+_LEARNERS_BY_NAME = {kind.__name__: kind for kind in _LEARNER_CODECS}
 
-_Tagger = TypeVar("_Tagger")
+
+_TAGGER_KINDS = (*_LEARNER_CODECS, *DESCRIPTOR_KINDS)
+
+
+def save_tagger(tagger: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted tagger to a file."""
+    write_model(path, type(tagger).__name__, *serialize_tagger(tagger))
+
+
+def load_tagger(kind: type[_Tagger], path: str | os.PathLike[str]) -> _Tagger:
+    """Read a tagger of this kind."""
+    return build_from(path, kind.__name__, partial(deserialize_tagger, kind))
 
 
 def serialize_tagger(tagger: Any) -> Serialized:
-    """Return what has to be kept: parameters, lesson, learner and what was tuned."""
-    lesson, learner = tagger.training_set_, tagger.learner_
-    _refuse_unsavable(learner)
+    """Return parameters, training set, learner and search of a fitted tagger."""
+    training_set, learner = tagger.training_set_, tagger.learner_
+    if type(learner) not in _LEARNER_CODECS:
+        raise InvalidInputError(
+            f"A tagger with a {type(learner).__name__} cannot be saved. Learners that can be "
+            f"saved: {_learner_names()}."
+        )
     parameters = tagger.get_params(deep=False)
     metadata = {
         "parameters": encoded_mapping(
-            {name: value for name, value in parameters.items() if name not in _NOT_KEPT}, _KINDS
+            {name: value for name, value in parameters.items() if name not in _NOT_SAVED},
+            _TAGGER_KINDS,
         ),
         "encoder": tagger.encoder_metadata_,
         "learner_kind": type(learner).__name__,
-        "tuning": _serialized_tuning(tagger.tuning_),
-        "size": _sizes(lesson),
+        "tuning": _serialize_tuning(tagger.tuning_),
+        "size": _sizes(training_set),
     }
     return joined(
-        {"lesson": _serialized_lesson(lesson, learner), "learner": learner._serialized()},
+        {
+            "training_set": _serialize_training_set(training_set, learner),
+            "learner": serialize_learner(learner),
+        },
         Serialized({}, metadata),
     )
 
 
 def deserialize_tagger(kind: type[_Tagger], serialized: Serialized) -> _Tagger:
-    """Return the tagger of which `serialize_tagger` told."""
+    """Return a tagger of this kind from what `serialize_tagger` returned."""
     metadata = serialized.metadata
-    tagger: Any = kind(**decoded_parameters(metadata["parameters"], _KINDS))
-    learner = _LEARNERS[metadata["learner_kind"]]._deserialized(serialized.part("learner"))
-    lesson = _deserialized_lesson(serialized.part("lesson"), learner)
+    tagger: Any = kind(**decoded_parameters(metadata["parameters"], _TAGGER_KINDS))
+    learner_kind = _LEARNERS_BY_NAME[metadata["learner_kind"]]
+    learner: Any = deserialize_learner(learner_kind, serialized.part("learner"))
+    training_set = _deserialize_training_set(serialized.part("training_set"), learner)
     restored: _Tagger = tagger.set_fitted(
-        lesson,
+        training_set,
         learner,
-        tuning=_deserialized_tuning(metadata["tuning"], learner),
+        tuning=_deserialize_tuning(metadata["tuning"], learner),
         encoder_metadata=metadata["encoder"],
     )
     return restored
 
 
-def _refuse_unsavable(learner: Any) -> None:
-    if type(learner) not in _LEARNERS.values():
-        raise InvalidInputError(
-            f"A tagger with a {type(learner).__name__} cannot be saved. Learners that can be "
-            f"saved: {', '.join(_LEARNERS)}."
-        )
-
-
-def _sizes(lesson: TrainingSet) -> Facts:
-    features = lesson.features
+def _sizes(training_set: TrainingSet) -> Metadata:
+    features = training_set.features
     return {
         "items": len(features),
-        "labels": lesson.known.n_labels,
-        "features": lesson.descriptors.X.shape[1],
+        "labels": training_set.known.n_labels,
+        "features": training_set.descriptors.X.shape[1],
         "visual": features.visual.shape[1],
         "concepts": len(features.concepts),
     }
 
 
-def _serialized_lesson(lesson: TrainingSet, learner: SavableLearner) -> Serialized:
-    features, alignment = lesson.features, lesson.alignment
-    refuse_strange_names(alignment.without_picture)
+def _serialize_training_set(training_set: TrainingSet, learner: PartialLabelLearner) -> Serialized:
+    features, alignment = training_set.features, training_set.alignment
+    check_names(alignment.without_picture)
     arrays = {
         "visual": features.visual,
         "posteriors": features.posteriors,
-        "S": lesson.descriptors.S,
+        "S": training_set.descriptors.S,
     }
-    if not isinstance(learner, RememberingLearner):
-        arrays["X"] = lesson.descriptors.X
+    if not isinstance(learner, InstanceBasedLearner):
+        arrays["X"] = training_set.descriptors.X
     metadata = {
         "items": features.items,
         "concepts": features.concepts,
@@ -304,30 +578,30 @@ def _serialized_lesson(lesson: TrainingSet, learner: SavableLearner) -> Serializ
         "without_labels": list(alignment.without_labels),
     }
     parts = {
-        "known": _serialized_known(lesson.known, features.items),
-        "descriptor": serialize_descriptor(lesson.pipeline.descriptor),
-        "reduction": serialize_reduction(lesson.pipeline.pca),
+        "known": _serialize_known(training_set.known, features.items),
+        "descriptor": serialize_descriptor(training_set.pipeline.descriptor),
+        "reduction": serialize_reduction(training_set.pipeline.pca),
     }
     return joined(parts, Serialized(arrays, metadata))
 
 
-def _deserialized_lesson(serialized: Serialized, learner: SavableLearner) -> TrainingSet:
+def _deserialize_training_set(serialized: Serialized, learner: PartialLabelLearner) -> TrainingSet:
     arrays, metadata = serialized
     features = Features(
         metadata["items"], arrays["visual"], arrays["posteriors"], metadata["concepts"]
     )
-    known = _deserialized_known(serialized.part("known"), features.items)
+    known = _deserialize_known(serialized.part("known"), features.items)
     descriptor = deserialize_descriptor(serialized.part("descriptor"), known, features.visual)
     pipeline = DescriptorPipeline.from_fitted(
         descriptor, deserialize_reduction(serialized.part("reduction"))
     )
-    X = learner._rows if isinstance(learner, RememberingLearner) else arrays["X"]
+    X = learner.training_rows_ if isinstance(learner, InstanceBasedLearner) else arrays["X"]
     alignment = Alignment(known, metadata["without_picture"], metadata["without_labels"])
     return TrainingSet(features, alignment, pipeline, Descriptors.of(features, arrays["S"], X))
 
 
-def _serialized_known(known: PartialLabels, items: list[str]) -> Serialized:
-    """Return what is known; names that are those of the pictures are written once."""
+def _serialize_known(known: PartialLabels, items: list[str]) -> Serialized:
+    """Return the labels; item names that are those of the pictures are written once."""
     serialized = serialize_labels(known)
     as_pictures = known.items is not None and list(known.items) == items
     own = {"items": None} if as_pictures else {}
@@ -336,31 +610,31 @@ def _serialized_known(known: PartialLabels, items: list[str]) -> Serialized:
     )
 
 
-def _deserialized_known(serialized: Serialized, items: list[str]) -> PartialLabels:
+def _deserialize_known(serialized: Serialized, items: list[str]) -> PartialLabels:
     if serialized.metadata["items_are_pictures"]:
         serialized = serialized._replace(metadata=serialized.metadata | {"items": items})
     return deserialize_labels(serialized)
 
 
-def _serialized_tuning(tuning: Tuning | None) -> Facts | None:
+def _serialize_tuning(tuning: Tuning | None) -> Metadata | None:
     if tuning is None:
         return None
     return {
-        "best": _serialized_trial(tuning.best),
-        "trials": [*map(_serialized_trial, tuning.trials)],
+        "best": _serialize_trial(tuning.best),
+        "trials": [*map(_serialize_trial, tuning.trials)],
     }
 
 
-def _deserialized_tuning(metadata: Facts | None, learner: SavableLearner) -> Tuning | None:
+def _deserialize_tuning(metadata: Metadata | None, learner: PartialLabelLearner) -> Tuning | None:
     if metadata is None:
         return None
-    trials = [_deserialized_trial(trial) for trial in metadata["trials"]]
-    return Tuning(_deserialized_trial(metadata["best"]), trials, learner)
+    trials = [_deserialize_trial(trial) for trial in metadata["trials"]]
+    return Tuning(_deserialize_trial(metadata["best"]), trials, learner)
 
 
-def _serialized_trial(trial: Trial) -> Facts:
+def _serialize_trial(trial: Trial) -> Metadata:
     return {"params": encoded_mapping(trial.params), "scores": encoded(trial.scores)}
 
 
-def _deserialized_trial(metadata: Facts) -> Trial:
+def _deserialize_trial(metadata: Metadata) -> Trial:
     return Trial(decoded_parameters(metadata["params"]), tuple(decoded(metadata["scores"])))

@@ -1,7 +1,8 @@
-"""Model files: numbers in safetensors, everything else in a JSON header. Nothing is ever executed.
+"""The file format of models: arrays in safetensors, everything else in a JSON header.
 
-The header carries a digest of itself and of the numbers, so that a damaged or altered file is
-noticed. It is no signature: who can write the file can write a fitting digest.
+Reading a file never executes anything in it. The header carries a protocol number and a digest of
+itself and of the arrays, so that a damaged or altered file is detected. The digest is no signature:
+whoever can write the file can write a matching digest.
 """
 
 import hashlib
@@ -21,27 +22,27 @@ import scipy
 import sklearn
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
-from scipy import sparse
 
 import tagloom
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.io import atomic_write
 
-# §§ packing
-# Fitted parts as arrays and plain metadata, joined under names: what model files are made of.
-
+PROTOCOL = 1
 
 Arrays = dict[str, npt.NDArray[Any]]
-Facts = dict[str, Any]
+Metadata = dict[str, Any]
 
+_Model = TypeVar("_Model")
+
+# Numbers that JSON cannot hold.
 _SPECIAL = ("inf", "-inf", "nan")
 
 
 class Serialized(NamedTuple):
-    """One fitted part: numbers by name, and all else in what JSON can hold."""
+    """A fitted part: arrays by name, and all else as values that JSON can hold."""
 
     arrays: Arrays
-    metadata: Facts
+    metadata: Metadata
 
     def part(self, name: str) -> "Serialized":
         """Return the part that `joined` put under this name."""
@@ -50,12 +51,12 @@ class Serialized(NamedTuple):
         return Serialized(arrays, self.metadata[name])
 
     def optional_part(self, name: str) -> "Serialized | None":
-        """Return the part under this name, None where there was none."""
+        """Return the part under this name; None where `joined` was given None."""
         return None if self.metadata[name] is None else self.part(name)
 
 
 def joined(parts: Mapping[str, Serialized | None], own: Serialized | None = None) -> Serialized:
-    """Put parts side by side, each under its name, beside what is the whole's own.
+    """Join parts, each under its name, with the arrays and metadata of the whole.
 
     >>> left, right = Serialized({"a": np.ones(1)}, {"size": 1}), Serialized({}, {"size": 2})
     >>> whole = joined({"left": left, "right": right, "none": None})
@@ -73,7 +74,7 @@ def joined(parts: Mapping[str, Serialized | None], own: Serialized | None = None
 def encoded(value: Any, kinds: Collection[type[Any]] = ()) -> Any:
     """Return a parameter as JSON can hold it: infinity by its name, estimators by parameters.
 
-    Estimators must be of one of the `kinds`, for only those can be made again.
+    Estimators must be of one of the `kinds`: only those can be restored.
 
     >>> encoded([np.float32(0.5), float("inf")])
     [0.5, {'number': 'inf'}]
@@ -108,23 +109,23 @@ def decoded(value: Any, kinds: Collection[type[Any]] = ()) -> Any:
     return by_name[value["estimator"]](**decoded_parameters(value["parameters"], kinds))
 
 
-def encoded_parameters(estimator: Any, kinds: Collection[type[Any]] = ()) -> Facts:
+def encoded_parameters(estimator: Any, kinds: Collection[type[Any]] = ()) -> Metadata:
     """Return the constructor parameters of an estimator, encoded."""
     return encoded_mapping(estimator.get_params(deep=False), kinds)
 
 
-def encoded_mapping(values: Mapping[str, Any], kinds: Collection[type[Any]] = ()) -> Facts:
+def encoded_mapping(values: Mapping[str, Any], kinds: Collection[type[Any]] = ()) -> Metadata:
     """Return values by name, encoded."""
     return {name: encoded(value, kinds) for name, value in values.items()}
 
 
-def decoded_parameters(metadata: Facts, kinds: Collection[type[Any]] = ()) -> Facts:
-    """Return values by name as they were before they were encoded."""
+def decoded_parameters(metadata: Metadata, kinds: Collection[type[Any]] = ()) -> Metadata:
+    """Return the values that `encoded_mapping` was given."""
     return {name: decoded(value, kinds) for name, value in metadata.items()}
 
 
-def refuse_strange_names(names: Collection[Any]) -> None:
-    """Refuse names that JSON would change unasked, as it makes a tuple a list."""
+def check_names(names: Collection[Any]) -> None:
+    """Raise where JSON would change a name, as it turns a tuple into a list."""
     strange = [name for name in names if not isinstance(name, str | int | float | bool | None)]
     if strange:
         raise InvalidInputError(
@@ -133,59 +134,20 @@ def refuse_strange_names(names: Collection[Any]) -> None:
         )
 
 
-def serialize_names(names: npt.NDArray[Any]) -> Facts:
-    """Return names and the type of their array."""
-    values = names.tolist()
-    refuse_strange_names(values)
-    return {"dtype": names.dtype.str, "values": values}
-
-
-def deserialize_names(serialized: Facts) -> npt.NDArray[Any]:
-    """Return what `serialize_names` was given."""
-    return np.array(serialized["values"], dtype=np.dtype(serialized["dtype"]))
-
-
-def serialize_rows(table: sparse.csr_array) -> Serialized:
-    """Return compressed rows, with positions in four bytes where these suffice."""
-    kind = np.int32 if max(table.nnz, *table.shape) <= np.iinfo(np.int32).max else np.int64
-    arrays = {
-        "data": table.data,
-        "indices": table.indices.astype(kind, copy=False),
-        "indptr": table.indptr.astype(kind, copy=False),
-    }
-    return Serialized(arrays, {"shape": list(table.shape)})
-
-
-def deserialize_rows(serialized: Serialized) -> sparse.csr_array:
-    """Return what `serialize_rows` was given; positions outside the table are refused."""
-    parts = tuple(serialized.arrays[name] for name in ("data", "indices", "indptr"))
-    table = sparse.csr_array(parts, shape=tuple(serialized.metadata["shape"]))
-    table.check_format(full_check=True)
-    return table
-
-
-# §§ main saving
-
-
-PROTOCOL = 1
-
-_Model = TypeVar("_Model")
-
-
 def write_model(
     path: str | os.PathLike[str], kind: str, arrays: Mapping[str, npt.NDArray[Any]], metadata: Any
 ) -> None:
-    """Write arrays and metadata (whatever JSON can hold) whole or not at all."""
-    turned = sorted(name for name, array in arrays.items() if _is_turned(array))
+    """Write arrays and metadata (whatever JSON can hold); never leaves a partial file."""
+    transposed = sorted(name for name, array in arrays.items() if _is_column_major(array))
     tensors = {
-        name: np.ascontiguousarray(array.T if name in turned else array)
+        name: np.ascontiguousarray(array.T if name in transposed else array)
         for name, array in arrays.items()
     }
     header = {
         "protocol": PROTOCOL,
         "kind": kind,
         "versions": _versions(),
-        "turned": turned,
+        "transposed": transposed,
         "metadata": metadata,
     }
     try:
@@ -195,17 +157,15 @@ def write_model(
             f"The model cannot be saved to {path}: names of labels and features and parameters "
             f"must be strings, finite numbers, booleans or None ({error})."
         ) from None
-    metadata = {"tagloom": text, "sha256": _digest(text, tensors)}
     with atomic_write(path) as part:
-        save_file(tensors, part, metadata=metadata)
+        save_file(tensors, part, metadata={"tagloom": text, "sha256": _digest(text, tensors)})
 
 
 def read_model(path: str | os.PathLike[str], kind: str) -> Serialized:
-    """Read what `write_model` wrote; anything else is refused with the reason."""
-    text, digest = _metadata(Path(path))
+    """Read what `write_model` wrote; anything else is an error that says why."""
+    text, digest = _header_text(Path(path))
     tensors = _tensors(Path(path))
     header = _parsed_header(path, text)
-    _refuse_newer(path, header)
     if digest != _digest(text, tensors):
         raise ModelFileError(
             f"{path} was altered or damaged after it was written: its contents do not match its "
@@ -213,9 +173,9 @@ def read_model(path: str | os.PathLike[str], kind: str) -> Serialized:
         )
     if header["kind"] != kind:
         raise ModelFileError(f"{path} holds a {header['kind']}; expected a {kind}.")
-    turned = header.get("turned", [])
+    transposed = header.get("transposed", [])
     return Serialized(
-        {name: array.T if name in turned else array for name, array in tensors.items()},
+        {name: array.T if name in transposed else array for name, array in tensors.items()},
         header["metadata"],
     )
 
@@ -223,7 +183,7 @@ def read_model(path: str | os.PathLike[str], kind: str) -> Serialized:
 def build_from(
     path: str | os.PathLike[str], kind: str, build: Callable[[Serialized], _Model]
 ) -> _Model:
-    """Read a model file and build what it holds; a part that is missing or wrong is refused."""
+    """Read a model file and build its model; a part that is missing or wrong is an error."""
     serialized = read_model(path, kind)
     try:
         return build(serialized)
@@ -233,7 +193,7 @@ def build_from(
 
 @dataclass(frozen=True)
 class ModelHeader:
-    """What a model file says of itself.
+    """The header of a model file.
 
     Attributes
     ----------
@@ -244,13 +204,13 @@ class ModelHeader:
     versions : mapping of str to str
         Of tagloom, Python and the libraries that wrote the file.
     parameters : mapping
-        The constructor's, as `tagloom.persistence.container.encoded` writes them.
+        Of the constructor, as `tagloom.persistence.container.encoded` writes them.
     n_items, n_labels, n_features : int or None
-        Sizes of the training data; None where the file does not say.
+        Sizes of the training data; None where the file does not have them.
     n_bytes : int
         Size of the file.
     metadata : mapping
-        All that the file says beside its numbers.
+        All of the file but its arrays.
     """
 
     kind: str
@@ -261,18 +221,17 @@ class ModelHeader:
     n_labels: int | None
     n_features: int | None
     n_bytes: int
-    metadata: Facts
+    metadata: Metadata
 
 
 def read_metadata(path: str | os.PathLike[str]) -> ModelHeader:
-    """Return what a model file of any kind says of itself, without reading its numbers.
+    """Return the header of a model file of any kind, without reading its arrays.
 
-    Damage to the header's form and newer protocols are noticed. The digest covers the numbers too
-    and is checked only when the model is loaded.
+    A malformed header or a newer protocol is an error. The digest covers the arrays too and is
+    checked only when the model is loaded.
     """
-    text, _ = _metadata(Path(path))
+    text, _ = _header_text(Path(path))
     header = _parsed_header(path, text)
-    _refuse_newer(path, header)
     metadata = header["metadata"]
     size = _mapping_in(metadata, "size")
     return ModelHeader(
@@ -288,8 +247,8 @@ def read_metadata(path: str | os.PathLike[str]) -> ModelHeader:
     )
 
 
-def _metadata(path: Path) -> tuple[str, str]:
-    """Return header text and digest without trusting them."""
+def _header_text(path: Path) -> tuple[str, str]:
+    """Return the text of the header and the digest, not yet checked."""
     with _opened(path) as file:
         metadata = file.metadata() or {}
     if "tagloom" not in metadata or "sha256" not in metadata:
@@ -327,10 +286,11 @@ def _parsed_header(path: str | os.PathLike[str], text: str) -> dict[str, Any]:
     )
     if not complete:
         raise ModelFileError(f"{path}: the header lacks one of {sorted(wanted)}.")
+    _check_protocol(path, header)
     return dict(header)
 
 
-def _refuse_newer(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
+def _check_protocol(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
     if header["protocol"] <= PROTOCOL:
         return
     written_by = _mapping_in(header, "versions").get("tagloom", "a later version")
@@ -341,13 +301,13 @@ def _refuse_newer(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
     )
 
 
-def _mapping_in(metadata: Facts, name: str) -> dict[str, Any]:
+def _mapping_in(metadata: Metadata, name: str) -> dict[str, Any]:
     value = metadata.get(name)
     return value if isinstance(value, dict) else {}
 
 
-def _is_turned(array: npt.NDArray[Any]) -> bool:
-    """Say whether columns lie side by side: products round otherwise if rows come to do so."""
+def _is_column_major(array: npt.NDArray[Any]) -> bool:
+    """Return whether the array is column-major: products round differently in another layout."""
     return bool(array.ndim == 2 and array.flags.f_contiguous and not array.flags.c_contiguous)
 
 

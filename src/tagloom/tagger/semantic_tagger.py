@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +17,6 @@ from tagloom.graph.knn import WEIGHTS
 from tagloom.labels import PartialLabels
 from tagloom.models import APGGraph, PartialLabelLearner, SemanticDiffusion, Tuning, tune
 from tagloom.models.model_selection import Checkpoint
-from tagloom.persistence.container import build_from, write_model
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.tagger.explanation import Explanation, explain_score
 from tagloom.tagger.inputs import (
@@ -270,10 +268,10 @@ class SemanticTagger(BaseEstimator):
         labels. Of the encoder it has only name, view and fingerprint; `cache` and
         `embedding_summary_` are not saved.
         """
-        from tagloom.persistence.codecs import serialize_tagger
+        from tagloom.persistence.codecs import save_tagger
 
         check_is_fitted(self)
-        write_model(path, type(self).__name__, *serialize_tagger(self))
+        save_tagger(self, path)
 
     @classmethod
     def load(
@@ -288,9 +286,9 @@ class SemanticTagger(BaseEstimator):
         An encoder is needed for folders of pictures only, and must be the one of the training
         pictures; pretrained encoders are loaded without being passed.
         """
-        from tagloom.persistence.codecs import deserialize_tagger
+        from tagloom.persistence.codecs import load_tagger
 
-        tagger = build_from(path, cls.__name__, partial(deserialize_tagger, cls))
+        tagger = load_tagger(cls, path)
         if encoder is not None and tagger.encoder_metadata_ is not None:
             check_same_encoder(encoder, tagger.encoder_metadata_)
         tagger.encoder, tagger.cache = encoder, cache
