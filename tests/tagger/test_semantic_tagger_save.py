@@ -200,7 +200,7 @@ def test_the_header_describes_the_model(content, tmp_path):
     assert (header.n_items, header.n_labels) == (110, TRUTH.shape[1])
     assert header.parameters["learner"]["estimator"] == "APGGraph"
     assert header.metadata["encoder"] is None
-    assert header.metadata["lesson"]["items"] == features_of(TRAIN).items
+    assert header.metadata["training_set"]["items"] == features_of(TRAIN).items
 
 
 class MeanColour(Encoder):
