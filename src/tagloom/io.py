@@ -68,4 +68,6 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
 def user_cache() -> Path:
     """Return tagloom's folder in the user's cache directory; ``TAGLOOM_CACHE`` overrides it."""
     override = os.environ.get("TAGLOOM_CACHE")
-    return Path(override) if override else user_cache_path("tagloom", appauthor=False, opinion=False)
+    if override:
+        return Path(override)
+    return user_cache_path("tagloom", appauthor=False, opinion=False)
