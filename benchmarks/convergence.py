@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib as mpl
 
 from sized_problems import objective_of, sized_problem
-from tagloom.optim import solve
+from tagloom.optim import SOLVERS
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -27,9 +27,9 @@ def main() -> None:
     )
     args = parser.parse_args()
     objective = objective_of(sized_problem(4500, 450, 260, 0.1))
-    best = solve(objective, tol=1e-7, max_iter=5000).objective
-    ours = solve(objective, tol=1e-6, max_iter=5000)
-    paper = solve(objective, "paper", tol=-1.0, max_iter=300)
+    best = SOLVERS["admm"].solve(objective, tol=1e-7, max_iter=5000).objective
+    ours = SOLVERS["admm"].solve(objective, tol=1e-6, max_iter=5000)
+    paper = SOLVERS["paper"].solve(objective, tol=-1.0, max_iter=300)
     figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
     for solution, name, colour in ((paper, "Algorithm 2", "#b5651d"), (ours, "tagloom", "#1f6f8b")):
         looked_at = [line for line in solution.history if line.objective == line.objective]

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sized_problems import PRESENCES, objective_of, sized_problem
-from tagloom.optim import Objective, dual_bound, solve
+from tagloom.optim import SOLVERS, Objective, dual_bound
 from tagloom.optim.sampled import available
 
 SIZES = [(4500, 450, 260), (18689, 700, 268), (100_000, 256, 500)]
@@ -73,7 +73,7 @@ class Certifier:
 
 def run_ours(objective: Objective) -> Run:
     begun = time.perf_counter()
-    solution = solve(objective, tol=TOL, max_iter=100_000)
+    solution = SOLVERS["admm"].solve(objective, tol=TOL, max_iter=100_000)
     assert solution.converged
     return Run(time.perf_counter() - begun, len(solution.history))
 
@@ -81,7 +81,9 @@ def run_ours(objective: Objective) -> Run:
 def run_paper(objective: Objective, limit: float) -> Run:
     """Run Algorithm 2 beyond its own stop, until the certificate is reached."""
     certify = Certifier(objective, limit)
-    solve(objective, "paper", tol=-math.inf, max_iter=100_000, callback=lambda _, M: certify(M))
+    SOLVERS["paper"].solve(
+        objective, tol=-math.inf, max_iter=100_000, callback=lambda _, M: certify(M)
+    )
     return certify.run
 
 
@@ -145,7 +147,7 @@ def two_products(X: np.ndarray, c: int) -> Callable[[], float]:
 
 def seconds_of_iterations(objective: Objective) -> list[float]:
     """Return the seconds of each iteration in single precision."""
-    solution = solve(objective.in_single_precision(), tol=TOL, max_iter=100_000)
+    solution = SOLVERS["admm"].solve(objective.in_single_precision(), tol=TOL, max_iter=100_000)
     return np.diff([line.seconds for line in solution.history]).tolist()
 
 

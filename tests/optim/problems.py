@@ -7,7 +7,14 @@ from scipy import sparse
 
 from tagloom.graph import laplacian
 from tagloom.labels import PartialLabels
-from tagloom.optim import InstanceLaplacian, LabelLaplacian, MaskedSquaredLoss, Objective
+from tagloom.optim import (
+    SOLVERS,
+    InstanceLaplacian,
+    LabelLaplacian,
+    MaskedSquaredLoss,
+    Objective,
+    Solution,
+)
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,10 @@ def random_problem(seed: int) -> Problem:
         0.0 if seed % 10 == 9 and on[2] else rng.uniform(0.05, 0.6) * problem.objective().lam_max()
     )
     return Problem(**{**problem.__dict__, "lam": lam})
+
+
+def solve(objective: Objective, solver: str = "admm", **options) -> Solution:
+    return SOLVERS[solver].solve(objective, **options)
 
 
 def reference_optimum(problem: Problem) -> float:

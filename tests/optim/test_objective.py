@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from problems import numerical_gradient, random_problem, some_M
+from problems import numerical_gradient, random_problem, solve, some_M
 
 from tagloom.graph import laplacian
 from tagloom.linalg import inner
-from tagloom.optim import InstanceLaplacian, LabelLaplacian, Ridge, dual_bound, solve
+from tagloom.optim import InstanceLaplacian, LabelLaplacian, Ridge, dual_bound
 from tagloom.optim.objective import relative_gap
 
 SEEDS = range(48)

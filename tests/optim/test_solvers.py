@@ -4,12 +4,18 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from problems import Problem, random_graph, random_labels, random_problem, reference_optimum
+from problems import (
+    Problem,
+    random_graph,
+    random_labels,
+    random_problem,
+    reference_optimum,
+    solve,
+)
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.linalg import nuclear_norm
-from tagloom.optim import solve
 
 SEEDS = range(48)
 

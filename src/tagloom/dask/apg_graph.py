@@ -24,7 +24,7 @@ from tagloom.dask.objective import (
 from tagloom.dask.parquet import ParquetItems
 from tagloom.errors import InvalidInputError
 from tagloom.models.base import check_learnable
-from tagloom.optim import Callback, InstanceLaplacian, MaskedSquaredLoss, Objective, solve
+from tagloom.optim import SOLVERS, Callback, InstanceLaplacian, MaskedSquaredLoss, Objective
 from tagloom.optim.loss import centre_of
 from tagloom.persistence.codecs import deserialize_learner, serialize_learner
 from tagloom.progress import progress_bar
@@ -97,9 +97,8 @@ class APGGraph(models.APGGraph):
             objective = self._distributed_objective(X, Y, graph, label_graph, client, keep, passes)
             if start is not None and start.shape != objective.shape:
                 start = None
-            solution = solve(
+            solution = SOLVERS[self.solver].solve(
                 objective,
-                self.solver,
                 start=None if start is None else start.astype(objective.dtype),
                 tol=self.tol,
                 max_iter=self.max_iter,

@@ -25,7 +25,6 @@ from tagloom.optim import (
     MaskedSquaredLoss,
     Objective,
     Solution,
-    solve,
 )
 from tagloom.validation import check_choice, check_flag, check_integer, check_number
 
@@ -161,9 +160,8 @@ class APGGraph(SolvedLearner):
         objective = self._objective(rows, known, graph, label_graph)
         if start is not None and start.shape != objective.shape:
             start = None
-        solution = solve(
+        solution = SOLVERS[self.solver].solve(
             objective,
-            self.solver,
             start=None if start is None else start.astype(rows.dtype),
             tol=self.tol,
             max_iter=self.max_iter,
@@ -211,7 +209,7 @@ class APGGraph(SolvedLearner):
         check_integer(*parameter(self, "max_iter"), at_least=1)
         check_flag(*parameter(self, "fit_intercept"))
         check_flag(*parameter(self, "warm_start"))
-        check_choice(*parameter(self, "solver"), SOLVERS)
+        check_choice(*parameter(self, "solver"), tuple(SOLVERS))
         check_on_unlearnable(self)
 
     def _objective(self, X: Array, known: PartialLabels, graph: Any, label_graph: Any) -> Objective:

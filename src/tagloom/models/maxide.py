@@ -17,7 +17,15 @@ from tagloom.models.base import (
     check_on_unlearnable,
     parameter,
 )
-from tagloom.optim import Curvature, Iteration, Loss, MaskedSquaredLoss, Objective, Solution, solve
+from tagloom.optim import (
+    SOLVERS,
+    Curvature,
+    Iteration,
+    Loss,
+    MaskedSquaredLoss,
+    Objective,
+    Solution,
+)
 from tagloom.validation import check_choice, check_flag, check_integer, check_number, some_of
 
 # The default grid, in shares of the exact lam at which M is 0.
@@ -183,7 +191,7 @@ class Maxide(SolvedLearner):
     def _solve(self, objective: Objective, start: Array | None) -> Solution:
         tol, max_iter = self._stop
         if self.solver != "published":
-            return solve(objective, self.solver, start=start, tol=tol, max_iter=max_iter)
+            return SOLVERS[self.solver].solve(objective, start=start, tol=tol, max_iter=max_iter)
         return solve_as_published(objective, start=start, tol=tol, max_iter=max_iter)
 
     def _keep(self, solution: Solution, loss: Loss) -> None:
@@ -212,8 +220,8 @@ def solve_as_published(
         values.append(iteration.objective)
         return len(values) > 1 and abs(values[-1] - values[-2]) < tol * values[-1]
 
-    found = solve(
-        objective, "paper", start=start, tol=-math.inf, max_iter=max_iter, callback=has_stopped
+    found = SOLVERS["paper"].solve(
+        objective, start=start, tol=-math.inf, max_iter=max_iter, callback=has_stopped
     )
     F = found.objective
     stopped = len(values) < max_iter or (len(values) > 1 and abs(F - values[-2]) < tol * F)

@@ -20,8 +20,8 @@ from tagloom.optim.objective import (
     Ridge,
     dual_bound,
 )
-from tagloom.optim.solvers import SOLVERS, solve
-from tagloom.optim.solvers.base import Callback, Iteration, Solution
+from tagloom.optim.solvers import SOLVERS
+from tagloom.optim.solvers.base import Callback, Iteration, Solution, Solver
 
 __all__ = [
     "SOLVERS",
@@ -38,7 +38,7 @@ __all__ = [
     "ProductSums",
     "Ridge",
     "Solution",
+    "Solver",
     "SummableRows",
     "dual_bound",
-    "solve",
 ]

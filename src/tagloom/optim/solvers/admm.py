@@ -20,6 +20,7 @@ from tagloom.linalg import (
 from tagloom.optim.objective import Objective, dual_bound, nearest_subgradient, relative_gap
 from tagloom.optim.solvers.apg import run_apg
 from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule, WarmStart
+from tagloom.optim.solvers.cg import run_cg
 
 # Over-relaxation: it saves about a third of the iterations.
 _RELAXATION = 1.6
@@ -72,6 +73,8 @@ def run_admm(
     Where labels differ so much in weight, or features in scale, that no single sigma fits them all,
     ADMM converges slowly; then accelerated proximal gradients continue from the best point.
     """
+    if objective.lam == 0:
+        return run_cg(objective, start, rule, recorder)
     preconditioner = Preconditioner(objective)
     state = _State(objective, start, warm_start or WarmStart(preconditioner.typical_curvature))
     monitor, k = ConvergenceMonitor(objective, rule, len(recorder.history)), 0

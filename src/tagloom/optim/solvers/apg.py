@@ -8,6 +8,7 @@ import numpy as np
 from tagloom.linalg import Matrix, inner, threshold_singular_values
 from tagloom.optim.objective import Objective, dual_bound, relative_gap
 from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule, WarmStart
+from tagloom.optim.solvers.cg import run_cg
 
 # After an accepted step the Lipschitz estimate is multiplied by this factor, so that steps follow
 # the local curvature, at the price of an occasional rejected step (one gradient).
@@ -60,6 +61,8 @@ def run_apg(
       higher F than the previous one returns to that one, so that F falls from restart to restart.
     - mu may decrease.
     """
+    if objective.lam == 0:
+        return run_cg(objective, start, rule, recorder)
     mu = _first_lipschitz_estimate(objective) if warm_start is None else warm_start.scale
     previous = point = anchor = _Point(start, objective.gradient(start), math.inf, 0)
     bound, gap, F_checked, next_check = -math.inf, math.inf, math.inf, 1

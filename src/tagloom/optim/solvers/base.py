@@ -1,4 +1,4 @@
-"""What all solvers share: their result, their history, and the start in single precision."""
+"""What all solvers share: their results, their history, and the start in single precision."""
 
 import math
 import time
@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tagloom.errors import InvalidInputError
 from tagloom.linalg import Matrix
 from tagloom.optim.objective import Objective
 
@@ -100,40 +101,87 @@ class RunResult(NamedTuple):
     rank: int
     gap: float
     warm_start: WarmStart | None = None
+    converged: bool = False
+    """Whether a rule of the solver's own was met, apart from the gap."""
 
 
 Run = Callable[[Objective, Matrix, WarmStart | None, StoppingRule, Recorder], RunResult]
 """(objective, starting point, warm start, stopping rule, recorder) -> where it ended."""
 
 
-def solve_in_mixed_precision(
-    run: Run,
-    objective: Objective,
-    *,
-    start: Matrix | None,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None,
-) -> Solution:
-    """Run a large problem in single precision until it stagnates, at half the cost, then in double.
+@dataclass(frozen=True)
+class Solver:
+    """A way to minimise an objective."""
 
-    The last iterations, and with them the certificate, are in the precision of X.
-    """
-    M, warm_start = objective.zero() if start is None else start, None
-    recorder = Recorder(callback)
-    if objective.dtype == np.float64 and max_iter > 1 and _single_pays_off(objective):
-        rule = StoppingRule(max(0.9 * tol, _SINGLE_TOL), max_iter - 1, True)
-        single = run(objective.in_single_precision(), M.astype(np.float32), None, rule, recorder)
-        if math.isfinite(single.F):
-            M, warm_start = single.M.astype(np.float64), single.warm_start
-    if recorder.stopped:
-        return Solution(M, single.F, math.inf, single.rank, False, recorder.history)
-    end = run(objective, M, warm_start, StoppingRule(tol, max_iter, False), recorder)
-    return Solution(end.M, end.F, end.gap, end.rank, end.gap <= tol, recorder.history)
+    run: Run
+    mixed_precision: bool = True
+    """Whether large problems in double precision are first solved in single precision."""
+
+    def solve(
+        self,
+        objective: Objective,
+        *,
+        start: Matrix | None = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Minimise the objective.
+
+        Single precision costs half as much and is used until it stagnates. The last iterations, and
+        with them the certificate, are in the precision of X.
+        """
+        _refuse_out_of_range(objective)
+        M, warm_start = _starting_point(objective, start), None
+        recorder = Recorder(callback)
+        if self.mixed_precision and max_iter > 1 and _single_pays_off(objective):
+            rule = StoppingRule(max(0.9 * tol, _SINGLE_TOL), max_iter - 1, True)
+            in_single = objective.in_single_precision()
+            single = self.run(in_single, M.astype(np.float32), None, rule, recorder)
+            if math.isfinite(single.F):
+                M, warm_start = single.M.astype(np.float64), single.warm_start
+            if recorder.stopped:
+                return Solution(M, single.F, math.inf, single.rank, False, recorder.history)
+        end = self.run(objective, M, warm_start, StoppingRule(tol, max_iter, False), recorder)
+        converged = end.converged or end.gap <= tol
+        return Solution(end.M, end.F, end.gap, end.rank, converged, recorder.history)
+
+
+def _refuse_out_of_range(objective: Objective) -> None:
+    """Refuse features whose products overflow or underflow in the precision of the objective."""
+    G_0 = objective.gradient_at_zero
+    curvature, dtype = objective.loss.curvature, objective.dtype
+    largest = curvature.largest
+    with np.errstate(over="ignore"):
+        square = dtype.type(largest) ** 2 * dtype.type(curvature.n_items)
+    if not (np.isfinite(G_0).all() and np.isfinite(square)):
+        raise InvalidInputError(
+            f"The features are too large for {dtype}: the largest is {largest:.3g}, and sums of "
+            "squares overflow. Scale them, for example by sklearn.preprocessing.StandardScaler."
+        )
+    if largest > 0 and square < np.finfo(dtype).tiny:
+        raise InvalidInputError(
+            f"The features are too small for {dtype}: the largest is {largest:.3g}, and sums of "
+            "squares vanish. Scale them, for example by sklearn.preprocessing.StandardScaler."
+        )
+
+
+def _starting_point(objective: Objective, start: Matrix | None) -> Matrix:
+    if start is None:
+        return objective.zero()
+    if objective.couples_labels:
+        return start
+    # Nothing would lead a label without known entries back to 0.
+    return np.where(objective.loss.curvature.weight > 0, start, start.dtype.type(0))
 
 
 def _single_pays_off(objective: Objective) -> bool:
-    """Say whether products are large, and their squares within the range of single precision."""
+    """Say whether products are large, and their squares within the range of single precision.
+
+    Conjugate gradients, for lambda = 0, stay in double precision.
+    """
+    if objective.dtype != np.float64 or objective.lam == 0:
+        return False
     curvature = objective.loss.curvature
     square = curvature.largest**2 * curvature.n_items
     large = math.prod((curvature.n_items, *objective.shape)) > _LARGE

@@ -6,17 +6,15 @@ import numpy as np
 
 from tagloom.linalg import Matrix, conjugate_gradients, inner
 from tagloom.optim.objective import Objective, curvature_bound, relative_gap
-from tagloom.optim.solvers.base import Callback, Recorder, Solution
+from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule
 
 
-def solve_cg(
+def run_cg(
     objective: Objective,
-    *,
-    start: Matrix | None = None,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
-) -> Solution:
+    start: Matrix,
+    rule: StoppingRule,
+    recorder: Recorder,
+) -> RunResult:
     """Minimise f (lambda = 0) by conjugate gradients on HM = -G_0, all labels side by side.
 
     Every label is a system of its own with its own step lengths, unless a label graph couples them;
@@ -26,13 +24,12 @@ def solve_cg(
     With ridge or graph the duality gap certifies the result; without them there is no useful bound,
     and the stopping rule is ||G||_F <= tol ||G_0||_F.
     """
-    M = objective.zero() if start is None else start
+    M = start
     G = objective.gradient(M)
-    recorder = Recorder(callback)
     F, gap = objective.smooth_value_from(M, G), _gap(objective, M, G)
     residual = -G
     steps = conjugate_gradients(objective.hessian_product, residual, dots=objective.dots)
-    while not (gap <= tol or recorder.stopped) and len(recorder.history) < max_iter:
+    while not (gap <= rule.tol or recorder.stopped) and len(recorder.history) < rule.max_iter:
         step = next(steps)
         M = M + step.length * step.direction
         # Recomputed rather than updated: a recurrence would drift away from the true gradient.
@@ -41,8 +38,7 @@ def solve_cg(
         F, gap = objective.smooth_value_from(M, G), _gap(objective, M, G)
         # Nothing keeps the rank low here, and computing it would cost more than the iteration.
         recorder.add(M, objective=F, gap=gap, rank=-1, step=float(np.mean(step.length)))
-    rank = int(np.linalg.matrix_rank(M))
-    return Solution(M, F, gap, rank, gap <= tol, recorder.history)
+    return RunResult(M, F, int(np.linalg.matrix_rank(M)), gap)
 
 
 def _gap(objective: Objective, M: Matrix, G: Matrix) -> float:

@@ -4,20 +4,19 @@ import math
 
 from tagloom.linalg import Matrix, Thresholded, inner, threshold_by_svd
 from tagloom.optim.objective import Objective
-from tagloom.optim.solvers.base import Callback, Recorder, Solution
+from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule, WarmStart
 
 _A = 1.0  # the initial mu
 _RHO = 2.0  # the factor by which it grows
 
 
-def solve_paper(
+def run_paper(
     objective: Objective,
-    *,
-    start: Matrix | None = None,
-    tol: float,
-    max_iter: int,
-    callback: Callback | None = None,
-) -> Solution:
+    start: Matrix,
+    warm_start: WarmStart | None,
+    rule: StoppingRule,
+    recorder: Recorder,
+) -> RunResult:
     """Minimise F as Algorithm 2 does, with mu read as the Lipschitz estimate.
 
     The paper calls mu the step size and lets it grow in the line search. A search that lengthens
@@ -25,13 +24,12 @@ def solve_paper(
     step size. Comments give the paper's line numbers. It stops when F decreases by less than the
     factor (1 - epsilon), which proves nothing about the distance to the optimum: `gap` is NaN.
     """
-    M = M_before = objective.zero() if start is None else start  # 1: M_1 = M_2
+    M = M_before = start  # 1: M_1 = M_2
     theta = theta_before = 1.0
     mu = _A
     F = math.inf
-    recorder = Recorder(callback)
     converged = False
-    while not (converged or recorder.stopped) and len(recorder.history) < max_iter:  # 3
+    while not (converged or recorder.stopped) and len(recorder.history) < rule.max_iter:  # 3
         V = M + theta * (1 / theta_before - 1) * (M - M_before)  # 4
         G_V = objective.gradient(V)
         f_V = objective.smooth_value_from(V, G_V)
@@ -45,9 +43,9 @@ def solve_paper(
         theta, theta_before = (math.sqrt(theta**4 + 4 * theta**2) - theta**2) / 2, theta  # 10
         F, F_before = f_new + objective.lam * float(sigma.sum()), F
         recorder.add(M, objective=F, rank=len(sigma), step=1 / mu)
-        converged = (1 - tol) * F_before < F  # 3
+        converged = (1 - rule.tol) * F_before < F  # 3
     rank = recorder.history[-1].rank if recorder.history else 0
-    return Solution(M, F, math.nan, rank, converged, recorder.history)
+    return RunResult(M, F, rank, math.nan, converged=converged)
 
 
 def _argmin_Q(objective: Objective, V: Matrix, G_V: Matrix, mu: float) -> Thresholded:
