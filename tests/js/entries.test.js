@@ -57,8 +57,9 @@ test("an entry is pending until every verdict sent for it was answered", () => {
   entries.settle(1, 2);
   assert.equal(entries.look(1, 2).pending, true);
   entries.settle(1, 2);
-  entries.settle(1, 2);
   assert.deepEqual(entries.look(1, 2, "suggested"), { state: "suggested", pending: false });
+  entries.settle(1, 2);
+  assert.equal(entries.look(1, 2).pending, false, "nothing is left to settle");
 });
 
 test("entries kept by name survive another numbering of pictures and tags", () => {

@@ -185,6 +185,8 @@ class TestSuspectedErrors:
             i, t = first["i"], first["t"]
             page.go("#/suspected-errors")
             page.until(lambda: page.all(".suspect"))
+            percent = min(99, round(100 * first["error_probability"]))
+            assert f"error probability {percent} %" in page.text(".suspect")
             # The first letter only shows which card is meant.
             page.press("r")
             assert state_of(page, i, t) == "suspected"

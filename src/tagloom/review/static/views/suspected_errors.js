@@ -15,14 +15,14 @@ import { store } from "../store.js";
 // What accept and reject mean depends on the annotation.
 const ANNOTATIONS = {
   present: {
-    accept: "Keep it",
-    reject: "Remove it",
+    accept: "Keep",
+    reject: "Remove",
     text: "tagged",
     reason: (p) => `tagged, but only ${p} likely`,
   },
   absent: {
-    accept: "Add it",
-    reject: "Leave it out",
+    accept: "Add",
+    reject: "Leave out",
     text: "marked as absent",
     reason: (p) => `marked as absent, but ${p} likely`,
   },
@@ -79,7 +79,7 @@ class SuspectedErrorsView {
 
   card(index) {
     const row = this.source.get(index);
-    const { i, t, annotation, p } = row;
+    const { i, t, annotation, p, error_probability: errorP } = row;
     const words = ANNOTATIONS[annotation] ?? ANNOTATIONS.present;
     const answer = (verdict, picture, style) =>
       button({
@@ -102,6 +102,7 @@ class SuspectedErrorsView {
         "div",
         { class: "suspect-text" },
         h("span", { class: "tag-name" }, store.tagName(t)),
+        h("span", { class: "quiet-text" }, `error probability ${percent(errorP)}`),
         h("span", { class: "quiet-text" }, words.reason(percent(p))),
         h("span", { class: "name", title: store.imageName(i) }, shortName(store.imageName(i))),
         h(

@@ -167,7 +167,7 @@ class WallView {
       left.map((n) => Math.max(0, n)),
       Math.max(0, unscored),
     );
-    const here = decided ? `, ${number(decided)} decided now` : "";
+    const here = decided ? `, ${number(decided)} just decided` : "";
     this.details.textContent = `${many(atLeast(left, 0) + unscored, "picture")} undecided${here}`;
     if (this.grid.count !== this.length) this.grid.setCount(this.length);
     this.drawBar();
