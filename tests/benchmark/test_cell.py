@@ -43,7 +43,7 @@ def test_labels_without_test_presence_are_left_out_and_counted():
     assert np.isnan(rows[2]["ap"])
 
 
-def test_examples_are_picked_by_the_seed_and_best_first():
+def test_examples_depend_on_the_seed_with_the_best_labels_first():
     found = examples(TRUTH, SCORES, seed=0)
     assert [one["item"] for one in found] == ["x", "y", "z"]
     assert found[0]["top"] == [["a", 0.9], ["never", 0.5], ["b", 0.1]]

@@ -74,7 +74,7 @@ def test_pictures_without_features_have_no_neighbors(dataset, tmp_path):
     assert "examples-maxide.png" in names(written)
 
 
-def test_suggestions_are_marked_right_wrong_unknown_and_what_is_missed(dataset):
+def test_labels_are_marked_right_wrong_unknown_and_missed(dataset):
     lines = _captions(dataset, 0, EXAMPLES["maxide"][0]["top"])
     assert [(sign, label) for sign, label, _ in lines] == [
         ("✓", "sky"),
@@ -102,14 +102,14 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
         write_figures(tmp_path, results_table())
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_of_ours(tmp_path):
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(TagloomError, match="cannot be made"):
         write_figures(tmp_path / "file" / "figures", results_table())
 
 
 @given(st.lists(st.floats(0, 100), max_size=12), st.floats(0.1, 20))
-def test_labels_are_a_gap_apart_in_their_order_and_not_moved_as_a_whole(wanted, gap):
+def test_labels_keep_their_order_mean_and_a_gap(wanted, gap):
     places = spread_out(wanted, gap)
     order = sorted(range(len(wanted)), key=lambda number: (wanted[number], number))
     between = np.diff([places[number] for number in order])

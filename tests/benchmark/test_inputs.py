@@ -129,7 +129,7 @@ def test_unlabelled_items_do_not_change_the_folds_and_are_never_evaluated(
             assert (large_part.states()[12:] == int(State.UNKNOWN)).all()
 
 
-def test_few_numbers_are_all_kept_and_only_moved_and_scale():
+def test_few_columns_are_all_kept_centred_and_scaled():
     training, test = split_features(make_dataset(n_concepts=0))
     X = visual_features(training, test, 0.5)
     assert X.training.dtype == np.float64

@@ -59,7 +59,7 @@ def read(path):
     return Page(path.read_text(encoding="utf-8"))
 
 
-def test_the_page_holds_everything_and_asks_for_nothing(dataset, tmp_path):
+def test_the_page_is_complete_and_loads_nothing(dataset, tmp_path):
     results = results_table()
     figures = write_figures(tmp_path / "figures", results)
     path = tmp_path / "report.html"
@@ -84,7 +84,7 @@ def test_the_page_holds_everything_and_asks_for_nothing(dataset, tmp_path):
         assert expected in text
 
 
-def test_everything_from_outside_is_escaped(dataset, tmp_path):
+def test_all_input_is_escaped(dataset, tmp_path):
     results = results_table(dataset=EVIL)
     results["method"] = results["method"].replace("fasttag", EVIL)
     results["parameters"] = EVIL
@@ -114,7 +114,7 @@ def test_a_bare_table_makes_a_page(tmp_path):
     assert "30.0" in " ".join(read(path).text)
 
 
-def test_pictures_lie_in_the_page_as_modest_files(tmp_path):
+def test_pictures_are_embedded_at_a_moderate_size(tmp_path):
     from PIL import Image
 
     noise = np.random.default_rng(0).integers(0, 255, (900, 2400, 3), dtype=np.uint8)

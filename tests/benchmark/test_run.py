@@ -79,7 +79,7 @@ def test_results_equal_those_of_the_learner_tuned_by_hand(tmp_path):
     assert tables.results["n_trials"].item() == 3
 
 
-def test_same_seed_same_numbers_and_processes_change_nothing(tmp_path):
+def test_results_are_reproducible_and_do_not_depend_on_processes(tmp_path):
     config = small(tmp_path / "alone")
     alone, _ = run(config, [RIDGE, GRAPH])
     together, failures = run(replace(config, out=tmp_path / "together", n_jobs=2), [RIDGE, GRAPH])
@@ -111,7 +111,7 @@ def test_finished_cells_are_not_run_again(tmp_path):
         {"protocols": ("uniform",)},
     ],
 )
-def test_cells_of_another_configuration_are_not_taken_for_these(tmp_path, change):
+def test_cells_of_another_configuration_are_not_used(tmp_path, change):
     config = small(tmp_path / "mixed", rates=(0.6,))
     run(config, [RIDGE])
     mixed, _ = run(replace(config, **change), [RIDGE])
@@ -120,7 +120,7 @@ def test_cells_of_another_configuration_are_not_taken_for_these(tmp_path, change
     assert len(list((tmp_path / "mixed" / "cells").iterdir())) == 4
 
 
-def test_cells_of_another_set_or_learner_are_not_taken_for_these(tmp_path):
+def test_cells_of_another_set_or_learner_are_not_used(tmp_path):
     config = small(tmp_path / "mixed", rates=(0.6,), repeats=1)
     first, _ = run(config, [RIDGE])
     fixed = replace(RIDGE, parameters={"ridge": 1e6}, fixed=("ridge",))
@@ -158,7 +158,7 @@ def test_a_failure_is_reported_stops_no_other_cell_and_is_tried_again(tmp_path, 
     assert not list((tmp_path / "out" / "failed").iterdir())
 
 
-def test_inputs_that_cannot_be_made_fail_only_those_that_need_them(tmp_path, monkeypatch):
+def test_failed_inputs_affect_only_the_methods_that_need_them(tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise ValueError("no graph today")
 
@@ -216,7 +216,7 @@ def _wait_for_cells(out, number, process):
         time.sleep(0.02)
 
 
-def test_all_learners_see_the_same_and_never_a_label_of_a_test_item(tmp_path):
+def test_all_learners_see_the_same_inputs_and_no_label_of_a_test_item(tmp_path):
     seen = {}
     for flip in (False, True):
         methods = []
@@ -278,7 +278,7 @@ def test_the_paper_searches_no_ridge(tmp_path):
     assert tables.results["n_trials"].item() == 12
 
 
-def test_descriptor_parts_are_what_the_learner_sees(tmp_path):
+def test_learners_see_the_parts_of_the_descriptor(tmp_path):
     widths = {}
     for part in ("global", "local", "both"):
         folder = tmp_path / part
@@ -309,7 +309,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path, name):
     assert [path for path in (tmp_path / "theirs").rglob("*") if path.is_file()] == [theirs]
 
 
-def test_a_file_is_no_folder(tmp_path):
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "out").write_text("")
     with pytest.raises(TagloomError, match="out"):
         run_plan(plan_benchmark(small(tmp_path / "out"), make_dataset(), [RIDGE]))

@@ -30,7 +30,7 @@ def test_summary_gives_mean_spread_and_number_of_seeds():
     assert row["n"] == 3
 
 
-def test_methods_stand_in_the_order_of_the_tables_whatever_order_they_came_in():
+def test_methods_are_sorted_for_tables():
     shuffled = results_table().sample(frac=1.0, random_state=0)
     methods = list(dict.fromkeys(summarise(shuffled)["method"]))
     assert methods == ["maxide", "fasttag", "apg-graph", "semantic-diffusion", "descriptor-both"]
@@ -75,7 +75,7 @@ def test_one_seed_gives_a_difference_without_an_interval():
     assert "±" not in printed(results_table(n_seeds=1)).split("mAP in points")[0]
 
 
-def test_what_is_not_named_as_ours_is_a_baseline():
+def test_methods_that_are_not_ours_are_baselines():
     row = of_ours(paired_differences(results_table(rates=[0.1]), ours=["semantic-diffusion"]))
     assert row["baseline"] == "apg-graph"
 
@@ -87,7 +87,7 @@ def test_without_a_baseline_there_is_no_difference():
     assert "33.1 ± 1.8" in printed(results)
 
 
-def test_a_result_against_us_is_printed_like_any_other():
+def test_negative_differences_are_printed_like_positive_ones():
     results = results_table()
     results.loc[results["method"] == "semantic-diffusion", "map"] -= 0.1
     text = printed(results)
@@ -101,7 +101,7 @@ def test_the_summary_fits_a_terminal_of_80_columns_whole():
     assert "APG-Graph" in text
 
 
-def test_names_from_files_are_not_taken_for_markup():
+def test_names_from_files_are_not_read_as_markup():
     assert "[bold]x[/]" in printed(results_table(dataset="[bold]x[/]"))
 
 

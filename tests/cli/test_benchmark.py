@@ -35,18 +35,18 @@ def _toy_is_the_only_set(monkeypatch):
     monkeypatch.setattr("tagloom.datasets.registry.open_dataset", lambda spec: toy_dataset())
 
 
-def test_json_is_all_that_stands_on_standard_output(tmp_path):
+def test_standard_output_holds_json_only(tmp_path):
     out = tmp_path / "out"
     command = ["benchmark", *QUICK, "--out", str(out), "--no-figures", "--json"]
     answer = runner.invoke(app, command)
     assert answer.exit_code == 0, answer.output
-    account = json.loads(answer.stdout)
-    assert account["cells"] == 1
-    assert account["finished_before"] == 0
-    assert account["failed"] == []
-    assert account["map"][0]["method"] == "apg-graph"
-    assert 0 < account["map"][0]["mean"] <= 1
-    assert all(Path(path).is_file() for path in account["files"])
+    summary = json.loads(answer.stdout)
+    assert summary["cells"] == 1
+    assert summary["finished_before"] == 0
+    assert summary["failed"] == []
+    assert summary["map"][0]["method"] == "apg-graph"
+    assert 0 < summary["map"][0]["mean"] <= 1
+    assert all(Path(path).is_file() for path in summary["files"])
     assert "30 training and 10 test items, 3 labels" in answer.stderr
     assert "note: Made of numbers." in answer.stderr
     again = runner.invoke(app, command)
@@ -54,7 +54,7 @@ def test_json_is_all_that_stands_on_standard_output(tmp_path):
     assert "1 finished already" in again.stderr
 
 
-def test_people_are_told_what_was_done_and_where_it_lies(tmp_path):
+def test_cells_and_files_are_printed(tmp_path):
     command = ["benchmark", *QUICK, "--out", str(tmp_path / "out"), "--no-figures"]
     answer = runner.invoke(app, command)
     assert answer.exit_code == 0, answer.output
@@ -71,7 +71,7 @@ def test_figures_and_report_are_written(tmp_path):
     assert list((out / "figures").iterdir())
 
 
-def test_failed_cells_are_told_and_end_in_exit_code_1(tmp_path, monkeypatch):
+def test_failed_cells_are_reported_with_exit_code_1(tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise RuntimeError("no luck")
 
@@ -96,7 +96,7 @@ def test_flags_win_over_the_file(tmp_path):
     assert json.loads((out / "config.json").read_text())["rates"] == [0.5, 0.7]
 
 
-def test_rates_that_are_no_numbers_are_wrong_usage():
+def test_rates_that_are_not_numbers_are_wrong_usage():
     answer = runner.invoke(app, ["benchmark", "--rates", "0.1,many"])
     assert answer.exit_code == 2
     assert "must be numbers such as" in answer.stderr
@@ -110,7 +110,7 @@ def test_rates_that_are_no_numbers_are_wrong_usage():
         ({"pyarrow", "matplotlib"}, 'pip install "tagloom[pandas,figures]"'),
     ],
 )
-def test_a_missing_extra_is_told_before_anything_runs(tmp_path, monkeypatch, missing, remedy):
+def test_a_missing_extra_is_reported_before_anything_runs(tmp_path, monkeypatch, missing, remedy):
     monkeypatch.setattr(
         "tagloom.benchmark.summary.find_spec", lambda name: name not in missing or None
     )
@@ -147,7 +147,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_an_interrupt_keeps_what_is_finished_and_says_so(tmp_path, jobs):
+def test_an_interrupt_keeps_finished_cells_and_reports_it(tmp_path, jobs):
     out, script = tmp_path / "out", tmp_path / "script.py"
     here = Path(__file__).parent
     toys = here.parent / "benchmark"
@@ -162,8 +162,8 @@ def test_an_interrupt_keeps_what_is_finished_and_says_so(tmp_path, jobs):
         time.sleep(0.02)
     # A terminal sends Ctrl-C to the program and to its workers alike.
     os.killpg(started.pid, signal.SIGINT)
-    _, told = started.communicate(timeout=60)
-    assert started.returncode == 130, told
-    assert "of 45 cells are finished and kept" in told
-    assert "Traceback" not in told
+    _, output = started.communicate(timeout=60)
+    assert started.returncode == 130, output
+    assert "of 45 cells are finished and kept" in output
+    assert "Traceback" not in output
     assert len(list((out / "cells").glob("*.json"))) >= 2

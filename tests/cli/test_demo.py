@@ -6,14 +6,12 @@ import pytest
 from typer.testing import CliRunner
 
 from tagloom import errors as extras
-from tagloom.cli import app as front_door
+from tagloom.cli import app as cli
 from tagloom.datasets.scenes.dataset import read_tags
 
 
 def run(*arguments):
-    return CliRunner().invoke(
-        front_door.app, ["demo", *map(str, arguments)], catch_exceptions=False
-    )
+    return CliRunner().invoke(cli.app, ["demo", *map(str, arguments)], catch_exceptions=False)
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +22,7 @@ def shown(tmp_path_factory):
     return out, answer.output
 
 
-def test_learners_are_compared_and_the_results_are_where_it_says(shown):
+def test_learners_are_compared_and_the_named_files_exist(shown):
     out, text = shown
     for learner in ("tagloom", "ridge", "nearest neighbours"):
         assert f"│ {learner} " in text
@@ -33,7 +31,7 @@ def test_learners_are_compared_and_the_results_are_where_it_says(shown):
         assert (out / "result" / name).is_file()
 
 
-def test_known_tags_are_a_share_of_what_is_true(shown):
+def test_known_tags_are_a_share_of_the_true_tags(shown):
     out, text = shown
     truth = read_tags(out / "pictures-60-of-series-0")
     with (out / "tags.csv").open(encoding="utf-8", newline="") as opened:
@@ -44,43 +42,43 @@ def test_known_tags_are_a_share_of_what_is_true(shown):
     assert f"These pictures have {n_true:,} true tags; {len(kept):,} were kept" in text
 
 
-def test_a_second_run_keeps_pictures_and_gives_the_same_figures(shown):
+def test_a_second_run_keeps_pictures_and_gives_the_same_results(shown):
     out, text = shown
     picture = out / "pictures-60-of-series-0" / "scene-00000.jpg"
     drawn = picture.stat().st_mtime_ns
-    metadata = json.loads(run("--pictures", 60, "--keep", 0.4, "--out", out, "--json").output)
+    summary = json.loads(run("--pictures", 60, "--keep", 0.4, "--out", out, "--json").output)
     assert picture.stat().st_mtime_ns == drawn
-    for learner in metadata["learners"].values():
+    for learner in summary["learners"].values():
         assert f"{learner['mAP of hidden tags']:.3f}" in text
 
 
-def test_figures_are_those_of_the_suggestions_on_disk(shown):
+def test_results_agree_with_the_suggestions_on_disk(shown):
     out, _ = shown
-    metadata = json.loads(run("--pictures", 60, "--keep", 0.4, "--out", out, "--json").output)
+    summary = json.loads(run("--pictures", 60, "--keep", 0.4, "--out", out, "--json").output)
     truth = read_tags(out / "pictures-60-of-series-0")
     with (out / "result" / "suggestions.csv").open(encoding="utf-8", newline="") as opened:
         made = [row for row in csv.DictReader(opened) if row["state"] == "suggested"]
     right = [row["tag"] in truth[row["image"]] for row in made]
-    ours = metadata["learners"]["tagloom"]
+    ours = summary["learners"]["tagloom"]
     assert ours["suggestions"] == len(made)
     np.testing.assert_allclose(ours["precision of suggestions"], np.mean(right))
 
 
 @pytest.mark.parametrize("keep", ["0", "1", "3"])
-def test_a_share_that_is_none_is_refused(keep, tmp_path):
+def test_a_share_outside_0_to_1_is_refused(keep, tmp_path):
     answer = run("--keep", keep, "--out", tmp_path)
     assert answer.exit_code == 2
     assert "must lie between 0 and 1" in answer.output
 
 
-def test_who_lacks_the_extra_is_told_what_to_install(tmp_path, monkeypatch, capsys):
+def test_a_missing_extra_is_reported_with_what_to_install(tmp_path, monkeypatch, capsys):
     def missing(name):
         raise ModuleNotFoundError(name=name)
 
     monkeypatch.setattr(extras, "import_module", missing)
     monkeypatch.setattr("sys.argv", ["tagloom", "demo", "--out", str(tmp_path / "new")])
     with pytest.raises(SystemExit) as stop:
-        front_door.main()
+        cli.main()
     assert stop.value.code == 1
     assert "pip install 'tagloom[vision]'" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, FAINT, GRID = "#1d2730", "#66727c", "#e3e7ea"
-# Told apart by sign and by brightness, too.
+# Distinguishable by sign and by brightness, too.
 RIGHT, WRONG, MISSED, UNKNOWN = "#00694b", "#c1440e", "#0a5f9e", "#66727c"
 _DPI = 160
 _RC: dict[str, Any] = {

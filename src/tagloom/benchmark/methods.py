@@ -124,7 +124,7 @@ def build_learner(method: Method, seed: int) -> "PartialLabelLearner":
     """Construct the learner of a method.
 
     Labels without a known presence must not stop the comparison: a learner that would refuse them
-    is told to ignore them. They count in the result all the same.
+    ignores them instead. They count in the result all the same.
     """
     learner: PartialLabelLearner = learner_class(method)(**method.parameters)
     common = {"random_state": seed, "on_unlearnable": "ignore"}

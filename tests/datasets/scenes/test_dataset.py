@@ -27,7 +27,7 @@ def dataset(folder):
     return generated_scenes(30, folder=folder)
 
 
-def test_truth_is_complete_and_what_was_drawn(dataset):
+def test_labels_are_complete_and_agree_with_the_drawings(dataset):
     Y = dataset.truth.to_array()
     assert Y.shape == (30, len(LABELS))
     assert not np.isnan(Y).any()
@@ -55,15 +55,15 @@ def test_split_does_not_follow_the_kinds_of_scene():
     from tagloom.datasets.scenes.dataset import _split_draw
     from tagloom.datasets.scenes.drawing import KINDS, compose
 
-    kinds, lots = [], []
+    kinds, draws = [], []
     for number in range(150):
         kind, _ = compose(np.random.default_rng((0, number)), 320.0)
         kinds.append(list(KINDS).index(kind))
-        lots.append(_split_draw(0, number))
-    assert abs(np.corrcoef(kinds, lots)[0, 1]) < 0.3
+        draws.append(_split_draw(0, number))
+    assert abs(np.corrcoef(kinds, draws)[0, 1]) < 0.3
 
 
-def test_share_of_test_rows_follows_what_was_asked(folder):
+def test_share_of_test_rows_is_as_requested(folder):
     assert len(generated_scenes(30, folder=folder, test_share=0.0).test) == 0
     assert len(generated_scenes(30, folder=folder, test_share=1.0).training) == 0
 
@@ -135,7 +135,7 @@ def test_fewer_scenes_take_nothing_away(tmp_path):
     assert contents(folder) == before
 
 
-def test_interrupted_run_is_resumed_without_drawing_anew(tmp_path, monkeypatch):
+def test_interrupted_run_is_resumed_without_drawing_again(tmp_path, monkeypatch):
     drawn = []
 
     def interrupted(number, random_state):

@@ -100,7 +100,7 @@ def test_labels_are_sorted_and_unique():
     assert list(LABELS) == sorted(set(LABELS))
 
 
-def test_some_labels_attract_and_some_exclude_each_other(many):
+def test_labels_are_positively_and_negatively_correlated(many):
     Y = np.array([[label in scene.labels for label in LABELS] for scene in many], dtype=float)
     together = np.corrcoef(Y.T)
     place = {label: column for column, label in enumerate(LABELS)}
@@ -125,7 +125,7 @@ def test_picture_changes_if_the_parts_of_a_label_are_left_out(number):
         assert np.abs(pixels(bare.finished()) - whole).max() > 0, label
 
 
-def test_part_behind_another_is_neither_named_nor_drawn():
+def test_part_behind_another_is_neither_labelled_nor_drawn():
     hidden = ("cat", square(50, 50, 80, 80))
     before = ("house", square(40, 40, 100, 100))
     assert shown(hidden, before)[0] == {"house"}
@@ -141,7 +141,7 @@ def test_part_of_which_a_sliver_shows_leaves_no_trace():
     np.testing.assert_array_equal(picture, shown(before)[1])
 
 
-def test_part_outside_the_picture_is_not_named():
+def test_part_outside_the_picture_is_not_labelled():
     assert shown(("cat", square(-90, 50, -10, 80)))[0] == set()
     assert shown(("cat", square(-90, 50, 2, 56)))[0] == set()
     assert shown(("cat", square(-90, 50, 60, 80)))[0] == {"cat"}

@@ -153,7 +153,7 @@ class Plan:
         self._standing.append((spot.y, self._part(label, partial(thing, spot=spot, **options))))
 
     def raise_(self) -> None:
-        """Draw what stands so far; what is added later comes in front."""
+        """Add the things on the ground; parts that are added later are in front of them."""
         self._parts += [part for _, part in sorted(self._standing, key=lambda pair: pair[0])]
         self._standing = []
 
