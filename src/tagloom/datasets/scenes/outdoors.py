@@ -10,10 +10,10 @@ from tagloom.datasets.scenes.plan import Plan, Thing
 def highlands(plan: Plan) -> None:
     """Plan ranges over a lake or a meadow."""
     plan.horizon = plan.between(112, 138)
-    open_sky(plan, clouds=0.5, sun=0.35, rainbow=0.35)
+    _open_sky(plan, clouds=0.5, sun=0.35, rainbow=0.35)
     _range(plan, 60, 96, 0.5)
-    birds(plan, 0.25)
-    balloons(plan, 0.12)
+    _birds(plan, 0.25)
+    _balloons(plan, 0.12)
     lake = plan.chance(0.5)
     plan.add("grass", land.meadow, horizon=plan.horizon + 1, wave=5)
     if lake:
@@ -32,13 +32,13 @@ def highlands(plan: Plan) -> None:
         _flock(plan)
     if plan.chance(0.25):
         plan.stand("person", creatures.person, tall=84, near=near)
-    rainfall(plan, 0.4)
+    _rainfall(plan, 0.4)
 
 
 def meadow(plan: Plan) -> None:
     """Plan rolling hills with flowers, sheep, balloons."""
     plan.horizon = plan.between(104, 136)
-    open_sky(plan, clouds=0.6, sun=0.4, rainbow=0.4)
+    _open_sky(plan, clouds=0.6, sun=0.4, rainbow=0.4)
     for base in (plan.horizon - 4, plan.horizon + 6):
         plan.add(
             None,
@@ -48,8 +48,8 @@ def meadow(plan: Plan) -> None:
             colour=(112, 150, 92),
             far=plan.between(0.35, 0.6),
         )
-    balloons(plan, 0.4)
-    birds(plan, 0.2)
+    _balloons(plan, 0.4)
+    _birds(plan, 0.2)
     plan.add("grass", land.meadow, horizon=plan.horizon + 4, wave=14)
     if plan.chance(0.25):
         _country_road(plan)
@@ -64,10 +64,8 @@ def meadow(plan: Plan) -> None:
         for _ in plan.some(2, 5):
             plan.stand("flower", plants.flowers, tall=36, near=(0.7, 0.98))
     if plan.chance(0.25):
-        plan.stand("person", creatures.person, tall=92, near=(0.5, 0.9))
-        if plan.chance(0.5):
-            plan.stand("dog", creatures.dog, tall=48, near=(0.6, 0.9))
-    rainfall(plan, 0.45)
+        _walker(plan, 92, (0.5, 0.9), 48, (0.6, 0.9))
+    _rainfall(plan, 0.45)
 
 
 def _flock(plan: Plan) -> None:
@@ -85,7 +83,7 @@ def _country_road(plan: Plan) -> None:
 def winter(plan: Plan) -> None:
     """Plan snow over a village, spruces, sometimes falling snow."""
     plan.horizon = plan.between(104, 130)
-    open_sky(plan, clouds=0.4, sun=0.2)
+    _open_sky(plan, clouds=0.4, sun=0.2)
     if plan.chance(0.6):
         _range(plan, 46, 84, 1.0)
     plan.add("snow", land.snowfield, horizon=plan.horizon, wave=14)
@@ -99,9 +97,7 @@ def winter(plan: Plan) -> None:
         for _ in plan.some(2, 6):
             plan.stand("tree", plants.conifer, tall=130, near=(0.2, 0.9), snowy=True)
     if plan.chance(0.35):
-        plan.stand("person", creatures.person, tall=92, near=(0.55, 0.93))
-        if plan.chance(0.5):
-            plan.stand("dog", creatures.dog, tall=48, near=(0.6, 0.93))
+        _walker(plan, 92, (0.55, 0.93), 48, (0.6, 0.93))
     if plan.hour != "evening" and plan.chance(0.35):
         plan.raise_()
         plan.add("snow", sky.snowflakes)
@@ -110,11 +106,11 @@ def winter(plan: Plan) -> None:
 def desert(plan: Plan) -> None:
     """Plan dunes, cactuses, red mountains, perhaps a road."""
     plan.horizon = plan.between(100, 130)
-    open_sky(plan, clouds=0.2, sun=0.65)
+    _open_sky(plan, clouds=0.2, sun=0.65)
     if plan.chance(0.45):
         rock = plan.one_of((170, 96, 72), (150, 100, 92), (186, 120, 84))
         _mountain(plan, 30, 62, rock=rock)
-    birds(plan, 0.15)
+    _birds(plan, 0.15)
     plan.add("sand", land.dunes, horizon=plan.horizon)
     if plan.chance(0.3):
         plan.add("street", land.road, horizon=plan.horizon + 8, to=plan.between(0.3, 0.7))
@@ -142,9 +138,7 @@ def forest(plan: Plan) -> None:
         for _ in plan.some(1, 4):
             plan.stand("flower", plants.flowers, tall=36, near=(0.5, 0.97))
     if plan.chance(0.3):
-        plan.stand("person", creatures.person, tall=104, near=(0.5, 0.92))
-        if plan.chance(0.5):
-            plan.stand("dog", creatures.dog, tall=54, near=(0.6, 0.93))
+        _walker(plan, 104, (0.5, 0.92), 54, (0.6, 0.93))
     if plan.chance(0.35):
         for _ in plan.some(1, 2):
             plan.stand("bird", sky.perched_bird, tall=34, near=(0.6, 0.97))
@@ -163,8 +157,8 @@ def city(plan: Plan) -> None:
 def _town(plan: Plan, *, towers: float, houses: float, traffic: float) -> None:
     plan.horizon = plan.between(140, 152)
     foot = plan.horizon
-    open_sky(plan, clouds=0.4, sun=0.2)
-    birds(plan, 0.12)
+    _open_sky(plan, clouds=0.4, sun=0.2)
+    _birds(plan, 0.12)
     green = (104, 132, 98)
     plan.add(None, land.hills, base=foot, high=plan.between(20, 44), colour=green, far=0.5)
     if plan.chance(towers):
@@ -291,7 +285,7 @@ def garden(plan: Plan) -> None:
             plan.stand(label, animal, tall=tall, near=(0.4, 0.95))
     if plan.chance(0.3):
         plan.stand("person", creatures.person, tall=124, near=(0.35, 0.85))
-    rainfall(plan, 0.3)
+    _rainfall(plan, 0.3)
 
 
 def _terrace(plan: Plan) -> None:
@@ -308,12 +302,12 @@ def beach(plan: Plan) -> None:
     """Plan sea and sand, palms, parasols, boats."""
     plan.horizon = plan.between(90, 118)
     shore = plan.between(150, 176)
-    open_sky(plan, clouds=0.55, sun=0.5)
+    _open_sky(plan, clouds=0.55, sun=0.5)
     if plan.chance(0.3):
         _island(plan)
     plan.add("water", land.sea, horizon=plan.horizon, shore=shore + 8)
     _boats(plan, 0.45, (0.1, 0.45), buildings.sailing_boat, 95)
-    birds(plan, 0.35)
+    _birds(plan, 0.35)
     plan.add("sand", land.beach_sand, horizon=shore, wave=7)
     plan.add(None, land.surf, shore=shore - 4)
     sunny = plan.hour != "grey"
@@ -335,7 +329,7 @@ def beach(plan: Plan) -> None:
                 plan.put("chair", furniture.chair, place)
     if plan.chance(0.5):
         _strollers(plan, near, 100, 0.3)
-    rainfall(plan, 0.3)
+    _rainfall(plan, 0.3)
 
 
 def _island(plan: Plan) -> None:
@@ -370,7 +364,7 @@ def _strollers(
 def harbour(plan: Plan) -> None:
     """Plan a row of gabled houses behind boats on the water."""
     plan.horizon = plan.between(104, 126)
-    open_sky(plan, clouds=0.5, sun=0.3)
+    _open_sky(plan, clouds=0.5, sun=0.3)
     if plan.chance(0.4):
         _mountain(plan, 30, 60)
     if plan.chance(0.5):
@@ -382,8 +376,8 @@ def harbour(plan: Plan) -> None:
         boat, tall = plan.one_of((buildings.sailing_boat, 130), (buildings.fishing_boat, 74))
         plan.stand("boat", boat, tall=tall, near=(0.2, 0.85))
     plan.raise_()
-    birds(plan, 0.5)
-    rainfall(plan, 0.35)
+    _birds(plan, 0.5)
+    _rainfall(plan, 0.35)
 
 
 def _quay(plan: Plan) -> None:
@@ -406,8 +400,8 @@ def _quay(plan: Plan) -> None:
 def river(plan: Plan) -> None:
     """Plan a river through meadows, perhaps under a bridge."""
     plan.horizon = plan.between(86, 108)
-    open_sky(plan, clouds=0.5, sun=0.4, rainbow=0.35)
-    balloons(plan, 0.12)
+    _open_sky(plan, clouds=0.5, sun=0.4, rainbow=0.35)
+    _balloons(plan, 0.12)
     if plan.chance(0.4):
         _mountain(plan, 34, 64)
     plan.add("grass", land.meadow, horizon=plan.horizon)
@@ -425,8 +419,8 @@ def river(plan: Plan) -> None:
         y = plan.horizon + (HEIGHT - plan.horizon) * share
         plan.put("boat", buildings.fishing_boat, Spot(x, y, 56 * share))
     _banks(plan)
-    birds(plan, 0.3)
-    rainfall(plan, 0.45)
+    _birds(plan, 0.3)
+    _rainfall(plan, 0.45)
 
 
 def _bridge(plan: Plan, course: dict[str, float]) -> None:
@@ -505,6 +499,19 @@ def _range(plan: Plan, low: float, high: float, snow: float) -> None:
             plan.add("snow", land.snow_caps, seed=seed, horizon=plan.horizon, high=tall)
 
 
+def _walker(
+    plan: Plan,
+    tall: float,
+    near: tuple[float, float],
+    dog_tall: float,
+    dog_near: tuple[float, float],
+) -> None:
+    """Add a person, perhaps with a dog."""
+    plan.stand("person", creatures.person, tall=tall, near=near)
+    if plan.chance(0.5):
+        plan.stand("dog", creatures.dog, tall=dog_tall, near=dog_near)
+
+
 def _mountain(plan: Plan, low: float, high: float, **options: Any) -> None:
     """Add one range of mountains."""
     plan.add(
@@ -517,7 +524,7 @@ def _mountain(plan: Plan, low: float, high: float, **options: Any) -> None:
     )
 
 
-def open_sky(plan: Plan, *, clouds: float = 0.5, sun: float = 0.45, rainbow: float = 0.0) -> None:
+def _open_sky(plan: Plan, *, clouds: float = 0.5, sun: float = 0.45, rainbow: float = 0.0) -> None:
     """Add the sky and, at random, things in it that the hour allows."""
     plan.add("sky", sky.sky, horizon=plan.horizon)
     if plan.hour == "night":
@@ -551,16 +558,14 @@ def _clouds(plan: Plan) -> None:
         plan.add("cloud", sky.cumulus, x=x, y=y, wide=plan.between(70, 150))
 
 
-def rainfall(plan: Plan, odds: float) -> bool:
+def _rainfall(plan: Plan, odds: float) -> None:
     """Add rain, perhaps, on a grey day; call it last, because rain is in front of everything."""
-    raining = plan.hour == "grey" and plan.chance(odds)
-    if raining:
+    if plan.hour == "grey" and plan.chance(odds):
         plan.raise_()
         plan.add("rain", sky.rain)
-    return raining
 
 
-def birds(plan: Plan, odds: float) -> None:
+def _birds(plan: Plan, odds: float) -> None:
     """Add, perhaps, one to four birds in a loose flock."""
     if not plan.chance(odds):
         return
@@ -577,7 +582,7 @@ def birds(plan: Plan, odds: float) -> None:
         plan.add("bird", sky.flying_bird, spot=place)
 
 
-def balloons(plan: Plan, odds: float) -> None:
+def _balloons(plan: Plan, odds: float) -> None:
     """Add, perhaps, one or two balloons in front of the sky."""
     if not plan.chance(odds):
         return
