@@ -36,11 +36,11 @@ def dense_scores(known, new, *, k, a, m):
     W, Y = known.weights(), known.states() == 1
     rates = (W * Y).sum(axis=0) / W.sum(axis=0)
     spread = (1 - a) * np.linalg.inv(np.eye(60) - a * graph.S.toarray())
-    votes, heard = spread @ (W * Y), spread @ W
+    votes, weights = spread @ (W * Y), spread @ W
     s_x = graph.out_of_sample(new).toarray()
     return [
         (given + m * rates) / (total + m)
-        for given, total in ((votes, heard), (a * s_x @ votes, a * s_x @ heard))
+        for given, total in ((votes, weights), (a * s_x @ votes, a * s_x @ weights))
     ]
 
 
@@ -89,22 +89,22 @@ def test_what_is_unknown_spreads_nothing():
     Y[:, 1:] = np.where(np.isnan(Y[:, 1:]), 1.0, Y[:, 1:])
     beside = LabelPropagation(8).fit(TOY.X, Y).training_scores(TOY.X)
     np.testing.assert_allclose(beside[:, :1], alone, atol=1e-3)
-    # Nor is it an absence: where only presences are known, nobody is told otherwise.
+    # Nor is it an absence: where only presences are known, the score is 1 everywhere.
     only = np.where(TOY.truth == 1, 1.0, np.nan)
     model = LabelPropagation(8, on_unlearnable="ignore").fit(TOY.X, only)
     np.testing.assert_allclose(model.training_scores(TOY.X), 1, atol=1e-3)
 
 
-def test_labels_travel_through_items_of_which_nothing_is_known():
+def test_labels_diffuse_through_unlabelled_items():
     X = np.linspace(0, 1, 41)[:, None]
-    X[21:] += 0.1  # a gap parts the chain
+    X[21:] += 0.1  # a gap in the line
     Y = np.full((41, 1), np.nan)
     Y[0], Y[40] = 0, 1
     model = LabelPropagation(2, alpha=0.99, shrinkage=1e-6).fit(X, Y)
     np.testing.assert_array_equal(model.training_scores(X)[:, 0] > 0.5, np.arange(41) > 20)
 
 
-def test_a_label_of_which_nothing_is_known_scores_nothing():
+def test_a_label_without_known_entries_scores_nothing():
     Y = TOY.known.to_array()
     Y[:, 1] = np.nan
     model = LabelPropagation(8, on_unlearnable="ignore").fit(TOY.X, Y)
@@ -133,7 +133,7 @@ def test_a_warm_start_gives_the_same_bits_whatever_changes():
     assert_as_if_cold(warm.fit(X, TRUTH), X, TRUTH)
 
 
-def test_a_warm_start_notices_rows_that_were_changed_where_they_lie():
+def test_a_warm_start_notices_rows_changed_in_place():
     X = TOY.X.copy()
     warm = LabelPropagation(8, warm_start=True).fit(X, TOY.known)
     X[:30] = X[:30][::-1].copy()
@@ -148,7 +148,7 @@ def test_a_warm_start_notices_another_precision():
     assert_as_if_cold(warm.fit(double, TOY.known), double, TOY.known)
 
 
-def test_a_warm_start_looks_for_no_neighbors_twice(monkeypatch):
+def test_a_warm_start_searches_neighbors_once(monkeypatch):
     made = []
 
     def counted(*args, **kwargs):
@@ -168,7 +168,7 @@ def test_training_scores_of_other_rows_are_refused():
         model.training_scores(NEW)
 
 
-def test_a_pickled_model_gives_the_same_answers():
+def test_a_pickled_model_gives_the_same_scores():
     model = LabelPropagation(8).fit(TOY.X, TOY.known)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.scores(NEW), model.scores(NEW))
@@ -183,6 +183,6 @@ def test_a_pickled_model_gives_the_same_answers():
         ({"n_neighbors": 0}, "'n_neighbors' parameter"),
     ],
 )
-def test_parameters_that_cannot_be_meant_are_refused(changes, message):
+def test_invalid_parameters_are_refused(changes, message):
     with pytest.raises(InvalidInputError, match=message):
         LabelPropagation(**changes).fit(TOY.X, TOY.known)

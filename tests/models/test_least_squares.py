@@ -46,7 +46,7 @@ KNOWN = {
     "few entries": hide_per_class(TRUTH, 0.05, 0),
     "all entries": TRUTH,
     "tag lists": keep_presences(TRUTH, 0.5, unlisted="absent", random_state=0),
-    "tag lists, doubted": keep_presences(TRUTH, 0.5, unlisted=0.2, random_state=0),
+    "weighted tag lists": keep_presences(TRUTH, 0.5, unlisted=0.2, random_state=0),
     "tag lists with gaps, weighted": weighted(
         keep_presences(TRUTH, 0.5, unlisted=0.2, random_state=0).with_hidden(
             np.repeat(np.arange(20), 3), np.tile([0, 3, 5], 20)
@@ -94,7 +94,7 @@ def test_without_ridge_the_smallest_solution():
 
 
 def test_without_ridge_columns_that_are_nearly_alike_are_told_apart_in_tag_lists():
-    known = KNOWN["tag lists, doubted"]
+    known = KNOWN["weighted tag lists"]
     X, Z = TOY.X[:, :5], TOY.X[:, 5:]
     alike = np.hstack([X, X + 1e-8 * Z])  # in sums of squares the difference would be lost
     scores = LeastSquares(ridge=0.0).fit(alike, known).scores(alike)
@@ -119,7 +119,7 @@ def test_same_bits_whatever_the_number_of_threads(name):
 
 
 # Strengths in no order, one twice, none, and one that rounding swallows.
-CHAIN = [{"ridge": ridge} for ridge in (0.7, 20.0, 0.0, 1e-300, 0.7, 3)]
+PATH = [{"ridge": ridge} for ridge in (0.7, 20.0, 0.0, 1e-300, 0.7, 3)]
 
 
 def assert_same_fit(ours, alone):
@@ -133,64 +133,62 @@ def assert_same_fit(ours, alone):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("n_features", [10, 200], ids=["few features", "more features than rows"])
 @pytest.mark.parametrize("name", KNOWN)
-def test_ridges_solved_together_have_the_bits_of_fits_alone(
-    name, n_features, fit_intercept, n_jobs
-):
+def test_ridges_solved_jointly_have_the_bits_of_fits_alone(name, n_features, fit_intercept, n_jobs):
     rng = np.random.default_rng(0)
     # Every column twice: a ridge that is swallowed leaves nothing that Cholesky could factorise.
     X = np.tile(rng.normal(size=(120, n_features // 2)) + 5.0, 2)
     model = LeastSquares(fit_intercept=fit_intercept, n_jobs=n_jobs, on_unlearnable="ignore")
-    steps = model._fit_path(CHAIN, X, KNOWN[name], {})
-    for params, fitted in zip(CHAIN, steps, strict=True):
+    steps = model._fit_path(PATH, X, KNOWN[name], {})
+    for params, fitted in zip(PATH, steps, strict=True):
         assert_same_fit(fitted, clone(model).set_params(**params).fit(X, KNOWN[name]))
 
 
-def test_ridges_solved_together_keep_single_precision_and_an_unknown_label():
+def test_ridges_solved_jointly_keep_single_precision_and_an_unknown_label():
     X, Y = TOY.X.astype(np.float32), TOY.known.to_array()
     Y[:, 2] = np.nan
     model = LeastSquares(on_unlearnable="ignore")
-    for params, fitted in zip(CHAIN, model._fit_path(CHAIN, X, Y, {}), strict=True):
+    for params, fitted in zip(PATH, model._fit_path(PATH, X, Y, {}), strict=True):
         assert_same_fit(fitted, clone(model).set_params(**params).fit(X, Y))
         assert not fitted.coef_[:, 2].any()
 
 
 @pytest.mark.parametrize(
-    ("name", "made"), [("some entries", "WrittenOut"), ("tag lists, doubted", "NormalEquations")]
+    ("name", "made"), [("some entries", "RowSystem"), ("weighted tag lists", "NormalEquations")]
 )
-def test_the_sums_of_a_label_are_taken_once_for_all_ridges(name, made, monkeypatch):
+def test_the_sums_of_a_label_are_computed_once_for_all_ridges(name, made, monkeypatch):
     count = []
     kind = getattr(weight_patterns, made)
     monkeypatch.setattr(weight_patterns, made, lambda *sums: count.append(sums) or kind(*sums))
-    chain = [{"ridge": ridge} for ridge in (0.1, 1.0, 10.0)]
-    assert len(list(LeastSquares()._fit_path(chain, TOY.X, KNOWN[name], {}))) == 3
+    path = [{"ridge": ridge} for ridge in (0.1, 1.0, 10.0)]
+    assert len(list(LeastSquares()._fit_path(path, TOY.X, KNOWN[name], {}))) == 3
     assert len(count) == TOY.truth.shape[1]
 
 
-def test_chains_that_differ_in_more_than_ridge_are_fitted_one_by_one():
-    chain = [{"ridge": 1.0, "fit_intercept": True}, {"ridge": 2.0, "fit_intercept": False}]
+def test_paths_that_differ_in_more_than_ridge_are_fitted_one_by_one():
+    path = [{"ridge": 1.0, "fit_intercept": True}, {"ridge": 2.0, "fit_intercept": False}]
     model = LeastSquares()
-    for params, fitted in zip(chain, model._fit_path(chain, TOY.X, TOY.known, {}), strict=True):
+    for params, fitted in zip(path, model._fit_path(path, TOY.X, TOY.known, {}), strict=True):
         assert_same_fit(fitted, LeastSquares(**params).fit(TOY.X, TOY.known))
 
 
-def test_a_fit_of_its_own_is_not_passed_over():
+def test_a_fit_of_a_subclass_is_called():
     class Doubled(LeastSquares):
         def fit(self, X, Y):
             super().fit(X, Y)
             self.coef_ = 2 * self.coef_
             return self
 
-    for fitted in Doubled()._fit_path(CHAIN, TOY.X, TOY.known, {}):
+    for fitted in Doubled()._fit_path(PATH, TOY.X, TOY.known, {}):
         alone = LeastSquares(fitted.ridge).fit(TOY.X, TOY.known)
         np.testing.assert_array_equal(fitted.coef_, 2 * alone.coef_)
 
 
-def test_a_ridge_that_cannot_be_meant_is_refused_in_a_chain():
-    chain = [{"ridge": 1.0}, {"ridge": -1.0}]
+def test_an_invalid_ridge_is_refused_in_a_path():
+    path = [{"ridge": 1.0}, {"ridge": -1.0}]
     with pytest.raises(InvalidInputError, match="'ridge' parameter of LeastSquares"):
-        list(LeastSquares()._fit_path(chain, TOY.X, TOY.known, {}))
+        list(LeastSquares()._fit_path(path, TOY.X, TOY.known, {}))
 
 
 def test_a_graph_in_a_chain_is_refused_as_by_fit():
     with pytest.raises(TypeError, match="graph"):
-        list(LeastSquares()._fit_path(CHAIN, TOY.X, TOY.known, {"graph": TOY.graph}))
+        list(LeastSquares()._fit_path(PATH, TOY.X, TOY.known, {"graph": TOY.graph}))

@@ -21,7 +21,7 @@ def objective(X, known, lam, M, B, b):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_published_reaches_the_optimum_if_it_is_let_and_stops_short_if_not(seed):
+def test_published_reaches_the_optimum_given_enough_iterations(seed):
     toy = low_rank_toy(n=80, d=12, c=9, rank=3, seed=seed)
     lam = 0.03 * Maxide(fit_intercept=False).lam_max(toy.X, toy.known)
     best = APGGraph(lam=lam, fit_intercept=False, tol=1e-8).fit(toy.X, toy.known).objective_
@@ -121,7 +121,7 @@ def test_the_identity_as_side_information_changes_nothing():
     np.testing.assert_allclose(given.coef_, plain.coef_, atol=1e-6)
 
 
-def test_side_information_of_related_labels_teaches_a_label_of_which_nothing_is_known():
+def test_side_information_of_related_labels_helps_a_label_without_known_entries():
     Y = TOY.known.to_array()
     Y[:, 1] = np.nan
     B = np.eye(8)

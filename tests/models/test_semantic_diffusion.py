@@ -29,7 +29,7 @@ WEIGHTED = PartialLabels.from_entries(
 FIRST = {"m": 0.1, "s": 0.5}
 
 
-def evened(X, rows):
+def normalized(X, rows):
     """Return rows seen from the mean of X, each nearly of length 1."""
     apart, usual = rows - X.mean(axis=0), ((X - X.mean(axis=0)) ** 2).sum(axis=1).mean()
     return apart / np.sqrt((apart**2).sum(axis=1) + usual / 4)[:, None]
@@ -46,7 +46,7 @@ def stretched(F, scores, q):
 def dense_scores(X, known, new, *, ridge, m, s, a, k, n_passes, q=0.0):
     """Return F of the training items and of new ones, by dense solves of the equations."""
     n = len(X)
-    U, new = evened(X, X), evened(X, new)
+    U, new = normalized(X, X), normalized(X, new)
     linear = LeastSquares(ridge, on_unlearnable="ignore").fit(U, known)
     P, p = linear.scores(U), linear.scores(new)
     entries = known.entries()
@@ -59,10 +59,10 @@ def dense_scores(X, known, new, *, ridge, m, s, a, k, n_passes, q=0.0):
         graph = affinity_graph(rows, k)
         S, s_x = graph.S.toarray(), graph.out_of_sample(queries).toarray()
         spread = (1 - a) * np.linalg.inv(np.eye(n) - a * S)
-        told, heard = spread @ (W * (Y - P)), spread @ W
+        residuals, weights = spread @ (W * (Y - P)), spread @ W
         smoothed = (1 - smooth) * np.linalg.inv(np.eye(n) - smooth * S)
-        F = smoothed @ (P + told / (heard + shrinkage))
-        g = a * (s_x @ told) / (a * (s_x @ heard) + shrinkage)
+        F = smoothed @ (P + residuals / (weights + shrinkage))
+        g = a * (s_x @ residuals) / (a * (s_x @ weights) + shrinkage)
         f = smooth * (s_x @ F) + (1 - smooth) * (p + g)
         parts = [(scores - F.mean(axis=0)) / np.sqrt(F.std(axis=0)) for scores in (F, f)]
         size = np.sqrt(U.var(axis=0).sum() / parts[0].var(axis=0).sum())
@@ -90,7 +90,7 @@ def test_scores_solve_the_equations(known, n_passes, q, monkeypatch):
 
 
 def test_the_usual_tolerance_is_close_to_the_equations():
-    # In a second pass the last digit may decide who is the eighth neighbour.
+    # In a second pass the last digit may decide which item is the eighth neighbour.
     model = SemanticDiffusion(n_neighbors=8, n_passes=1).fit(TOY.X, TOY.known)
     given = {"ridge": 1.0, "m": 0.1, "s": 0.5, "a": 0.8, "k": 8, "n_passes": 1}
     F, f = dense_scores(TOY.X, TOY.known, NEW, **given)
@@ -99,7 +99,7 @@ def test_the_usual_tolerance_is_close_to_the_equations():
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.3])
-def test_with_nothing_believed_or_smoothed_it_is_the_linear_model_to_the_last_bit(lam):
+def test_without_correction_and_smoothing_it_is_the_linear_model_to_the_last_bit(lam):
     model = SemanticDiffusion(lam, ridge=0.7, shrinkage=np.inf, smoothing=0.0, normalize_rows=False)
     model.fit(TOY.X, TOY.known)
     linear = APGGraph(lam, ridge=0.7, tol=model.tol) if lam else LeastSquares(0.7)
@@ -112,7 +112,7 @@ def test_with_nothing_believed_or_smoothed_it_is_the_linear_model_to_the_last_bi
     assert model.n_iter_ == getattr(linear, "n_iter_", 1)
 
 
-def test_infinite_doubt_smooths_the_linear_scores_alone():
+def test_infinite_shrinkage_smooths_the_linear_scores_alone():
     settings = {"n_passes": 1, "n_neighbors": 8, "normalize_rows": False}
     model = SemanticDiffusion(shrinkage=np.inf, smoothing=0.4, **settings)
     F = model.fit(TOY.X, TOY.known).training_scores(TOY.X)
@@ -121,7 +121,7 @@ def test_infinite_doubt_smooths_the_linear_scores_alone():
     np.testing.assert_allclose(F, 0.6 * np.linalg.solve(np.eye(60) - 0.4 * S, P), atol=1e-3)
 
 
-def test_a_lam_teaches_the_linear_part_as_apg_graph_does():
+def test_with_lam_the_linear_part_is_that_of_apg_graph():
     model = SemanticDiffusion(0.5, ridge=0.2, normalize_rows=False).fit(TOY.X, TOY.known)
     linear = APGGraph(0.5, ridge=0.2, tol=model.tol)
     linear.fit(TOY.X[INFORMED], TOY.known.take(INFORMED))
@@ -129,14 +129,14 @@ def test_a_lam_teaches_the_linear_part_as_apg_graph_does():
     assert model.n_iter_ == linear.n_iter_ > 1
 
 
-def test_a_new_item_is_scored_the_same_whoever_else_is_asked_for():
+def test_a_new_item_is_scored_the_same_whatever_other_items_are_scored():
     model = SemanticDiffusion().fit(TOY.X, TOY.known)
     together = model.scores(NEW)
     for i in range(len(NEW)):
         np.testing.assert_allclose(model.scores(NEW[i : i + 1])[0], together[i], atol=1e-12)
 
 
-def test_training_scores_know_the_rows_again_and_scores_take_them_for_new():
+def test_training_scores_recognise_the_rows_and_scores_treat_them_as_new():
     model = SemanticDiffusion().fit(TOY.X, TOY.known)
     own = model.training_scores(TOY.X.copy())
     np.testing.assert_array_equal(own, model.training_scores_)
@@ -158,25 +158,25 @@ def moons(n=120, seed=0):
     return X + 0.05 * rng.normal(size=X.shape), upper.astype(float)
 
 
-def test_labels_travel_through_items_of_which_nothing_is_known():
+def test_labels_diffuse_through_unlabelled_items():
     X, upper = moons()
     Y = np.full((120, 1), np.nan)
     # One end of each half circle is known: those that a line parts wrongly for the rest.
-    taught = np.concatenate([np.argsort(X[:, 0] + 100 * (upper != side))[:4] for side in (0, 1)])
-    Y[taught, 0] = upper[taught]
-    rest = np.setdiff1d(np.arange(120), taught)
+    labelled = np.concatenate([np.argsort(X[:, 0] + 100 * (upper != side))[:4] for side in (0, 1)])
+    Y[labelled, 0] = upper[labelled]
+    rest = np.setdiff1d(np.arange(120), labelled)
     settings = {"shrinkage": 1e-3, "smoothing": 0.0, "alpha": 0.99, "n_neighbors": 6, "n_passes": 1}
     whole = SemanticDiffusion(ridge=1e3, **settings).fit(X, Y)
     truth = upper[rest, None]
     found = mean_average_precision(truth, whole.training_scores(X)[rest])
-    linear = LeastSquares(1e-2).fit(X[taught], Y[taught])
-    alone = SemanticDiffusion(ridge=1e3, **settings).fit(X[taught], Y[taught])
+    linear = LeastSquares(1e-2).fit(X[labelled], Y[labelled])
+    alone = SemanticDiffusion(ridge=1e3, **settings).fit(X[labelled], Y[labelled])
     assert found > 0.98
     assert mean_average_precision(truth, linear.scores(X[rest])) < found - 0.1
     assert mean_average_precision(truth, alone.scores(X[rest])) < found - 0.1
 
 
-def test_what_is_only_presumed_absent_is_not_spread():
+def test_assumed_absences_are_not_diffused():
     truth = PartialLabels.from_array(TOY.truth)
     listed = keep_presences(truth, 0.5, unlisted=0.3, random_state=0)
     settings = {"smoothing": 0.0, "n_passes": 1, "normalize_rows": False}
@@ -190,7 +190,7 @@ def test_what_is_only_presumed_absent_is_not_spread():
     np.testing.assert_allclose(model.training_scores(TOY.X), expected, atol=1e-3)
 
 
-def test_hidden_items_among_presumed_absences_teach_the_linear_part_nothing():
+def test_hidden_items_among_assumed_absences_do_not_train_the_linear_part():
     listed = keep_presences(PartialLabels.from_array(TOY.truth), 0.5, unlisted=0.3, random_state=0)
     rows, columns = np.divmod(np.arange(10 * 3), 3)
     hidden = listed.with_hidden(50 + rows, columns)
@@ -202,7 +202,7 @@ def test_hidden_items_among_presumed_absences_teach_the_linear_part_nothing():
 
 @pytest.mark.parametrize("lam", [0.0, 0.3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_label_of_which_nothing_is_known_stays_finite_beside_the_others(dtype, lam):
+def test_a_label_without_known_entries_stays_finite_beside_the_others(dtype, lam):
     X, Y = TOY.X.astype(dtype), TOY.known.to_array()
     Y[:, 1] = np.nan
     model = SemanticDiffusion(lam, on_unlearnable="ignore").fit(X, Y)
@@ -211,7 +211,7 @@ def test_a_label_of_which_nothing_is_known_stays_finite_beside_the_others(dtype,
     assert np.isfinite(model.training_scores(X)).all()
 
 
-def test_features_that_say_nothing_leave_finite_scores():
+def test_constant_features_give_finite_scores():
     model = SemanticDiffusion(on_unlearnable="ignore").fit(
         np.ones((10, 2)), np.arange(10)[:, None] % 2
     )
@@ -244,7 +244,7 @@ def test_features_that_say_nothing_leave_finite_scores():
         ({"on_unlearnable": "hope"}, "'on_unlearnable' parameter"),
     ],
 )
-def test_parameters_that_cannot_be_meant_are_refused(changes, message):
+def test_invalid_parameters_are_refused(changes, message):
     with pytest.raises(InvalidInputError, match=message):
         SemanticDiffusion(**changes).fit(TOY.X, TOY.known)
 
@@ -255,7 +255,7 @@ def test_the_only_item_has_no_neighbor():
 
 
 @pytest.mark.parametrize("fitted", [{}, {"shrinkage": np.inf, "smoothing": 0.0}])
-def test_parameters_count_from_the_next_fit_on(fitted):
+def test_parameters_take_effect_at_the_next_fit(fitted):
     model = SemanticDiffusion(**fitted).fit(TOY.X, TOY.known)
     before = model.scores(NEW)
     linear = {"shrinkage": np.inf, "smoothing": 0.0}
@@ -263,7 +263,7 @@ def test_parameters_count_from_the_next_fit_on(fitted):
         np.testing.assert_array_equal(model.set_params(**changes).scores(NEW), before)
 
 
-def test_a_pickled_model_gives_the_same_answers():
+def test_a_pickled_model_gives_the_same_scores():
     model = SemanticDiffusion().fit(TOY.X, TOY.known)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.scores(NEW), model.scores(NEW))

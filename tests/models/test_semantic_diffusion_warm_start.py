@@ -1,4 +1,4 @@
-"""A warm start is sooner there, and there alone lies the difference."""
+"""A warm start saves time and changes no bit."""
 
 import copy
 import pickle
@@ -52,7 +52,7 @@ def test_a_warm_start_gives_the_same_bits_whatever_changes():
 
 
 @pytest.mark.parametrize("as_given", [lambda known: known, lambda known: known.to_array()])
-def test_a_warm_start_looks_for_no_neighbors_twice(monkeypatch, as_given):
+def test_a_warm_start_searches_neighbors_once(monkeypatch, as_given):
     made = []
 
     def counted(*args, **kwargs):
@@ -67,15 +67,15 @@ def test_a_warm_start_looks_for_no_neighbors_twice(monkeypatch, as_given):
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
-def test_a_copy_does_not_mistake_new_labels_for_those_it_was_taught(copied, monkeypatch):
-    # Labels that are gone leave their place in memory to others: where they lay tells nothing.
+def test_a_copy_does_not_mistake_new_labels_for_its_training_labels(copied, monkeypatch):
+    # Freed labels leave their address to others: an address is no identity.
     monkeypatch.setattr("tagloom.models.semantic_diffusion.id", lambda _: 0, raising=False)
     other = hide_per_class(PartialLabels.from_array(TOY.truth), 0.4, 5)
     model = copied(SemanticDiffusion(warm_start=True).fit(TOY.X, TOY.known))
     assert_as_if_cold(model.fit(TOY.X, other), TOY.X, other)
 
 
-def test_a_fit_that_was_broken_off_is_not_taken_over(monkeypatch):
+def test_an_interrupted_fit_is_no_warm_start(monkeypatch):
     calls = []
 
     def second_fails(*args, **kwargs):
@@ -97,15 +97,15 @@ RIDGES = (3.0, 0.3, 0.3, 30.0)
 @pytest.mark.parametrize("lam", [0.0, 0.2])
 @pytest.mark.parametrize("warm_start", [True, False])
 @pytest.mark.parametrize("smooth", [{"shrinkage": np.inf, "smoothing": 0.0}, {"shrinkage": 0.1}])
-def test_a_chain_of_ridges_is_as_if_each_were_fitted_cold(smooth, warm_start, lam):
-    chain = [{"ridge": ridge, **smooth} for ridge in RIDGES]
+def test_a_path_of_ridges_gives_the_fits_of_cold_starts(smooth, warm_start, lam):
+    path = [{"ridge": ridge, **smooth} for ridge in RIDGES]
     model = SemanticDiffusion(lam, warm_start=warm_start)
-    for params, fitted in zip(chain, model._fit_path(chain, TOY.X, TOY.known, {}), strict=True):
+    for params, fitted in zip(path, model._fit_path(path, TOY.X, TOY.known, {}), strict=True):
         assert fitted.ridge == fitted.linear_.ridge == params["ridge"]
         assert_as_if_cold(fitted, TOY.X, TOY.known)
 
 
-def test_a_chain_of_ridges_solves_once_and_its_last_fit_is_known_again(monkeypatch):
+def test_a_path_of_ridges_solves_once_and_its_last_fit_is_a_warm_start(monkeypatch):
     solved = []
     solutions = LeastSquares._solutions
 
@@ -115,8 +115,8 @@ def test_a_chain_of_ridges_solves_once_and_its_last_fit_is_known_again(monkeypat
 
     monkeypatch.setattr(LeastSquares, "_solutions", counted)
     model = SemanticDiffusion(warm_start=True, shrinkage=np.inf, smoothing=0.0)
-    chain = [{"ridge": ridge} for ridge in RIDGES]
-    list(model._fit_path(chain, TOY.X, TOY.known, {}))
+    path = [{"ridge": ridge} for ridge in RIDGES]
+    list(model._fit_path(path, TOY.X, TOY.known, {}))
     model.set_params(shrinkage=1.0).fit(TOY.X, TOY.known)
     assert solved == [list(RIDGES)]
     model.set_params(ridge=3.0).fit(TOY.X, TOY.known)
@@ -124,24 +124,24 @@ def test_a_chain_of_ridges_solves_once_and_its_last_fit_is_known_again(monkeypat
     assert_as_if_cold(model, TOY.X, TOY.known)
 
 
-def test_after_a_chain_that_was_left_no_wrong_model_is_taken_over():
+def test_an_abandoned_path_leaves_no_wrong_warm_start():
     other = hide_per_class(PartialLabels.from_array(TOY.truth), 0.4, 5)
-    chain = [{"ridge": ridge} for ridge in RIDGES]
+    path = [{"ridge": ridge} for ridge in RIDGES]
     model = SemanticDiffusion(warm_start=True)
     for ridge, known in ((3.0, other), (0.3, TOY.known), (30.0, TOY.known)):
-        steps = model._fit_path(chain, TOY.X, TOY.known, {})
+        steps = model._fit_path(path, TOY.X, TOY.known, {})
         next(steps), next(steps)
         assert_as_if_cold(model.set_params(ridge=ridge).fit(TOY.X, known), TOY.X, known)
-        # The chain goes on as if nobody had come between.
+        # The path continues as if nothing had happened in between.
         assert_as_if_cold(next(steps), TOY.X, TOY.known)
         model.fit(5 * TOY.X[::-1] + 3, TOY.known)
         assert_as_if_cold(next(steps), TOY.X, TOY.known)
 
 
 def test_what_was_found_in_a_chain_stays_as_it_was_found():
-    chain = [{"ridge": ridge} for ridge in RIDGES]
+    path = [{"ridge": ridge} for ridge in RIDGES]
     model = SemanticDiffusion(warm_start=True)
-    found = [one.linear_ for one in model._fit_path(chain, TOY.X, TOY.known, {})]
+    found = [one.linear_ for one in model._fit_path(path, TOY.X, TOY.known, {})]
     assert [linear.ridge for linear in found] == list(RIDGES)
     norms = [np.linalg.norm(linear.coef_) for linear in found]
     assert norms[1] == norms[2] > norms[0] > norms[3]

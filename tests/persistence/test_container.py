@@ -62,7 +62,7 @@ def test_truncated_file_is_refused(path, share):
         APGGraph.load(path)
 
 
-def test_flipped_bit_in_the_numbers_is_noticed(path):
+def test_flipped_bit_in_the_arrays_is_detected(path):
     content = bytearray(path.read_bytes())
     content[-5] ^= 1
     path.write_bytes(content)
@@ -82,7 +82,7 @@ def edit_header(path, edit):
     path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
 
 
-def test_altered_label_name_is_noticed(path):
+def test_altered_label_name_is_detected(path):
     edit_header(path, lambda h: h["metadata"]["classes"]["values"].__setitem__(0, "lake"))
     with pytest.raises(ModelFileError, match="altered or damaged"):
         APGGraph.load(path)
@@ -112,7 +112,7 @@ def test_model_with_missing_parts_is_refused(tmp_path):
         APGGraph.load(tmp_path / "m")
 
 
-def test_files_that_say_nothing_of_their_sizes_are_read(model, path):
+def test_files_without_sizes_are_read(model, path):
     arrays, metadata = saving.read_model(path, "APGGraph")
     del metadata["size"]
     saving.write_model(path, "APGGraph", arrays, metadata)
@@ -133,7 +133,7 @@ def test_foreign_safetensors_and_missing_files_are_refused(tmp_path):
         APGGraph.load(tmp_path)
 
 
-def test_failed_save_leaves_the_old_file_and_no_litter(model, path, monkeypatch):
+def test_failed_save_leaves_the_old_file_and_no_temporary_one(model, path, monkeypatch):
     before = path.read_bytes()
 
     def fail(*args, **kwargs):
@@ -154,7 +154,7 @@ def test_names_that_json_would_change_are_refused(tmp_path):
     assert not os.listdir(tmp_path)
 
 
-def test_header_tells_protocol_and_versions(path):
+def test_header_has_protocol_and_versions(path):
     content = path.read_bytes()
     (size,) = struct.unpack("<Q", content[:8])
     header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["tagloom"])

@@ -7,7 +7,7 @@ from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.labels import PartialLabels
-from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion
+from tagloom.models import APGGraph, LeastSquares, Maxide, SemanticDiffusion
 from tagloom.persistence import container as saving
 from tagloom.persistence import read_metadata
 
@@ -174,7 +174,13 @@ def test_arrays_keep_their_order_in_memory(tmp_path):
     assert not back["columns"].flags.c_contiguous
 
 
-def test_parameters_that_no_file_can_hold_are_refused(tmp_path):
+def test_parameters_that_json_cannot_hold_are_refused(tmp_path):
     model = SemanticDiffusion().fit(TOY.X, TOY.known).set_params(algorithm={1, 2})
     with pytest.raises(InvalidInputError, match="cannot be saved"):
         model.save(tmp_path / "m")
+
+
+def test_learners_that_cannot_be_saved_name_those_that_can(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"A Maxide cannot be saved\. .*SemanticDiffusion"):
+        Maxide().fit(TOY.X, TOY.known).save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()

@@ -1,4 +1,4 @@
-"""What `SemanticDiffusion` does with rows and scores of unlike length."""
+"""Row and score normalisation in `SemanticDiffusion`."""
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,13 @@ NEW = np.random.default_rng(9).normal(size=(7, 4))
 LINEAR = {"shrinkage": np.inf, "smoothing": 0.0}
 
 
-@pytest.mark.parametrize("asked", [{}, LINEAR], ids=["graph", "linear"])
-@pytest.mark.parametrize("even", [{}, {"score_normalization": 0.6}, {"normalize_rows": False}])
-def test_the_linear_part_of_each_score_is_weights_and_a_base(asked, even):
-    """Score = x'M_x + b_x + what the graph adds, all stretched alike from the mean."""
-    model = SemanticDiffusion(**asked, **even).fit(TOY.X, TOY.known)
+@pytest.mark.parametrize("step", [{}, LINEAR], ids=["graph", "linear"])
+@pytest.mark.parametrize(
+    "normalization", [{}, {"score_normalization": 0.6}, {"normalize_rows": False}]
+)
+def test_the_linear_part_of_each_score_has_weights_and_a_base(step, normalization):
+    """Score = x'M_x + b_x + what the graph adds, all scaled by one factor around the mean."""
+    model = SemanticDiffusion(**step, **normalization).fit(TOY.X, TOY.known)
     mean = model._score_normalizer.mean
     for X, rows, F, scores in (
         (NEW, [None] * len(NEW), model._new_scores(NEW), model.scores(NEW)),
@@ -28,27 +30,27 @@ def test_the_linear_part_of_each_score_is_weights_and_a_base(asked, even):
         P = linear_scores(model.linear_, model._normalized(X))
         for i, row in list(enumerate(rows))[:7]:
             M_x, b_x = model.linear_at(X[[i]], row)
-            stretch = (scores[i] - mean) / (F[i] - mean)
-            np.testing.assert_allclose(X[i] @ M_x + b_x, mean + stretch * (P[i] - mean), atol=1e-9)
-            if asked:
+            factor = (scores[i] - mean) / (F[i] - mean)
+            np.testing.assert_allclose(X[i] @ M_x + b_x, mean + factor * (P[i] - mean), atol=1e-9)
+            if step:
                 np.testing.assert_allclose(X[i] @ M_x + b_x, scores[i], atol=1e-9)
 
 
-def test_rows_of_any_length_are_scored_alike_if_evened():
-    """Twice the contrast is no more label: directions decide, and lengths hardly."""
+def test_rows_of_any_norm_are_scored_alike_with_row_normalization():
+    """The direction of a row decides, and its norm hardly."""
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(400, 6))
     truth = (directions @ rng.normal(size=(6, 3)) > 0).astype(float)
     X = directions * rng.lognormal(sigma=1.0, size=(400, 1))
     found = {}
-    for even in (True, False):
-        model = SemanticDiffusion(normalize_rows=even, **LINEAR).fit(X[:100], truth[:100])
-        found[even] = mean_average_precision(truth[100:], model.scores(X[100:]))
+    for normalization in (True, False):
+        model = SemanticDiffusion(normalize_rows=normalization, **LINEAR).fit(X[:100], truth[:100])
+        found[normalization] = mean_average_precision(truth[100:], model.scores(X[100:]))
     assert found[True] > found[False] + 0.02
 
 
 @pytest.mark.parametrize("outlier", [1e4, 1e8])
-def test_one_row_far_outside_spoils_nothing(outlier):
+def test_an_outlier_spoils_nothing(outlier):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 6))
     truth = (X @ rng.normal(size=(6, 3)) > 0).astype(float)
@@ -61,29 +63,29 @@ def test_one_row_far_outside_spoils_nothing(outlier):
     assert mean_average_precision(truth[100:], after.scores(X[100:])) > best - 0.03
 
 
-def as_whole_numbers(X):
+def as_integers(X):
     return np.clip(np.round(X * 40 + 128), 0, 255).astype(np.uint8)
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        as_whole_numbers(TOY.X),
-        as_whole_numbers(TOY.X).astype(int),
-        as_whole_numbers(TOY.X).tolist(),
+        as_integers(TOY.X),
+        as_integers(TOY.X).astype(int),
+        as_integers(TOY.X).tolist(),
         TOY.X > 0,
         pd.DataFrame(TOY.X > 0).add_prefix("f"),
     ],
     ids=["uint8", "int", "list", "bool", "frame"],
 )
-def test_a_search_looks_where_it_would_for_numbers(given):
+def test_the_grid_is_that_of_the_same_numbers_as_floats(given):
     numbers = np.asarray(given, dtype=np.float64)
     expected = SemanticDiffusion().default_param_grid(numbers, TOY.known)
     assert SemanticDiffusion().default_param_grid(given, TOY.known) == expected
     assert tune(SemanticDiffusion(), given, TOY.known, cv=2).best.params["ridge"] > 0
 
 
-def test_features_that_no_sum_can_hold_are_refused():
+def test_features_whose_squares_overflow_are_refused():
     with pytest.raises(InvalidInputError, match="The features are too large"):
         SemanticDiffusion().fit(TOY.X * 1e160, TOY.known)
     single = (TOY.X * 1e20).astype(np.float32)
@@ -94,14 +96,14 @@ def test_features_that_no_sum_can_hold_are_refused():
 
 @pytest.mark.parametrize("seconds", [None, 0])
 def test_scores_of_one_label_are_left_alone(seconds):
-    """Stretched from the mean they rank as before, and no longer mean what they meant."""
+    """Score normalisation would not change their order, only their meaning."""
     one = tune(SemanticDiffusion(), TOY.X, TOY.known.to_array()[:, :1], cv=2, max_seconds=seconds)
     assert one.best.params["score_normalization"] == 0
     both = [trial.params["score_normalization"] for trial in one.trials[-2:]]
     assert both == [0.0, 0.5]
 
 
-def test_a_saved_model_is_that_which_was_fitted_whatever_became_of_the_rows(tmp_path):
+def test_a_saved_model_does_not_depend_on_later_changes_of_the_rows(tmp_path):
     X = TOY.X.copy()
     model = SemanticDiffusion(score_normalization=0.5).fit(X, TOY.known)
     before = model.scores(NEW)
@@ -110,7 +112,7 @@ def test_a_saved_model_is_that_which_was_fitted_whatever_became_of_the_rows(tmp_
     np.testing.assert_array_equal(SemanticDiffusion.load(tmp_path / "m").scores(NEW), before)
 
 
-def test_a_fit_that_is_broken_off_leaves_the_one_before(monkeypatch):
+def test_an_interrupted_fit_leaves_the_previous_model(monkeypatch):
     def broken(*args, **kwargs):
         raise KeyboardInterrupt
 

@@ -13,7 +13,7 @@ from toys import low_rank_toy
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
 from tagloom.labels import PartialLabels, keep_presences
 from tagloom.metrics import mean_average_precision
-from tagloom.models import FastTag, tune
+from tagloom.models import BinaryRelevance, FastTag, LeastSquares, tune
 
 TOY = low_rank_toy()
 HIDDEN = np.where(TOY.known.states() == -1, TOY.truth, np.nan)
@@ -55,14 +55,14 @@ def test_learns_from_tag_lists(learner):
 
 
 @every_learner
-def test_nan_array_frame_and_partial_labels_teach_the_same(learner):
+def test_nan_array_frame_and_partial_labels_give_the_same_model(learner):
     array = TOY.known.to_array()
-    taught = [
+    labelled = [
         clone(learner).fit(TOY.X, Y).scores(TOY.X)
         for Y in (array, pd.DataFrame(array), TOY.known, array.astype(object))
     ]
-    for scores in taught[1:]:
-        np.testing.assert_array_equal(taught[0], scores)
+    for scores in labelled[1:]:
+        np.testing.assert_array_equal(labelled[0], scores)
 
 
 @every_learner
@@ -77,7 +77,7 @@ def test_unknown_is_not_absent(learner):
 
 
 @every_learner
-def test_rows_of_which_nothing_is_known_are_welcome(learner):
+def test_unlabelled_rows_are_allowed(learner):
     X = np.vstack([TOY.X, TOY.X[:40] + 0.01])
     Y = np.vstack([TOY.known.to_array(), np.full((40, 8), np.nan)])
     model = clone(learner).fit(X, Y)
@@ -158,13 +158,13 @@ def test_complete_fills_only_what_is_unknown(learner):
 
 
 @every_learner
-def test_decision_function_is_positive_where_predict_says_present(learner):
+def test_decision_function_is_positive_where_predict_predicts_presence(learner):
     model = clone(learner).fit(TOY.X, TOY.known)
     np.testing.assert_array_equal(model.decision_function(TOY.X) > 0, model.predict(TOY.X) == 1)
 
 
 @every_learner
-def test_its_own_search_space_is_small_and_can_be_tuned(learner):
+def test_its_default_param_grid_is_small_and_can_be_tuned(learner):
     stages = learner.default_param_grid(TOY.X, TOY.known)
     assert 2 <= sum(int(np.prod([len(v) for v in stage.values()])) for stage in stages) <= 16
     tuning = tune(learner, TOY.X, TOY.known, cv=2)
@@ -173,7 +173,7 @@ def test_its_own_search_space_is_small_and_can_be_tuned(learner):
 
 
 @every_learner
-def test_its_search_space_follows_the_scale_of_the_features(learner):
+def test_its_default_param_grid_follows_the_scale_of_the_features(learner):
     expected = tune(learner, TOY.X, TOY.known, cv=2)
     scaled = tune(learner, 100 * TOY.X, TOY.known, cv=2)
     assert scaled.best.mean == pytest.approx(expected.best.mean, abs=0.02)
@@ -215,8 +215,8 @@ def test_bad_training_data_is_refused_with_a_clear_message(learner, X, Y, messag
 
 
 @every_learner
-def test_a_label_of_which_nothing_is_known_is_refused(learner):
-    # To FastTag such a label is one that nobody has.
+def test_a_label_without_known_entries_is_refused(learner):
+    # To FastTag such a label is one that no item has.
     what = "known only to be absent" if takes_unknown_as_absent(learner) else "no known entry"
     with pytest.raises(InvalidInputError, match=rf"1 of 8 labels .*{what}.*They are: 3\."):
         clone(learner).fit(TOY.X, NOTHING_KNOWN)
@@ -254,6 +254,19 @@ def test_clone_keeps_parameters_and_fit_changes_none(learner):
 
 
 @every_learner
-def test_not_fitted_is_said(learner):
+def test_unfitted_learners_raise(learner):
     with pytest.raises(NotFittedError):
         clone(learner).scores(TOY.X)
+
+
+@pytest.mark.parametrize("kind", [LeastSquares, BinaryRelevance, FastTag])
+def test_features_whose_squares_overflow_are_refused(kind):
+    with pytest.raises(InvalidInputError, match="features are too large: the largest is"):
+        kind().fit(TOY.X * 1e200, TOY.known)
+
+
+@pytest.mark.parametrize("kind", [LeastSquares, BinaryRelevance])
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True])
+def test_an_invalid_n_jobs_is_refused(kind, n_jobs):
+    with pytest.raises(InvalidInputError, match=r"'n_jobs' parameter of .* other than 0"):
+        kind(n_jobs=n_jobs).fit(TOY.X, TOY.known)

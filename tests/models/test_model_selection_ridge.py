@@ -17,7 +17,7 @@ TOY = low_rank_toy()
     "learner", [LeastSquares(), SemanticDiffusion(shrinkage=np.inf, smoothing=0.0)]
 )
 @pytest.mark.parametrize("listed", [False, True])
-def test_ridges_are_tried_in_their_order_and_judged_as_if_fitted_alone(learner, listed, n_jobs):
+def test_ridges_are_tried_in_their_order_and_scored_as_if_fitted_alone(learner, listed, n_jobs):
     truth = PartialLabels.from_array(TOY.truth)
     known = keep_presences(truth, 0.7, unlisted=0.3, random_state=0) if listed else TOY.known
     ridges = [1.0, 0.1, 300.0, 0.0, 30.0, 1e-3]
@@ -44,12 +44,12 @@ def test_of_ridges_that_are_equally_good_the_first_is_chosen():
     assert tuning.best.params == {"ridge": 2.0}
 
 
-def test_a_search_for_ridge_that_was_broken_off_goes_on_with_the_folds_that_are_left():
-    grid, checkpoint, judged = {"ridge": [0.1, 1.0, 10.0]}, {}, []
+def test_an_interrupted_search_for_ridge_resumes_with_the_remaining_folds():
+    grid, checkpoint, scored = {"ridge": [0.1, 1.0, 10.0]}, {}, []
 
     def breaking(held_out, scores):
-        judged.append(held_out)
-        if len(judged) == 5:
+        scored.append(held_out)
+        if len(scored) == 5:
             raise KeyboardInterrupt
         return mean_average_precision(held_out, scores)
 
@@ -57,11 +57,11 @@ def test_a_search_for_ridge_that_was_broken_off_goes_on_with_the_folds_that_are_
     with pytest.raises(KeyboardInterrupt):
         tune(LeastSquares(), TOY.X, TOY.known, checkpoint=checkpoint, **options)
     resumed = tune(LeastSquares(), TOY.X, TOY.known, checkpoint=checkpoint, **options)
-    assert len(judged) == 5 + 2 * 3
+    assert len(scored) == 5 + 2 * 3
     assert resumed.trials == tune(LeastSquares(), TOY.X, TOY.known, param_grid=grid).trials
 
 
-def test_ridge_beside_parameters_of_the_graph_is_judged_as_if_fitted_alone():
+def test_ridge_beside_parameters_of_the_graph_is_scored_as_if_fitted_alone():
     grid = {"ridge": [0.1, 10.0], "shrinkage": [0.1, 1.0]}
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, param_grid=grid, cv=2)
     assert len(tuning.trials) == 4

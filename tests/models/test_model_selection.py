@@ -49,7 +49,7 @@ def test_every_candidate_sees_the_same_hidden_entries():
     assert seen[0] != seen[2]
 
 
-def test_tag_lists_are_tuned_by_forgetting_presences():
+def test_tag_lists_are_tuned_by_hiding_presences():
     listed = keep_presences(PartialLabels.from_array(TOY.truth), 0.7, unlisted=0.3, random_state=0)
     tuning = tune(APGGraph(), TOY.X, listed, param_grid={"lam": [1000.0, 0.3]})
     assert tuning.best.params == {"lam": 0.3}
@@ -63,7 +63,7 @@ def test_squared_error_is_smaller_for_the_better():
 
 
 class Marked(LeastSquares):
-    """Scores by its parameters, to tell in the judge which candidate is judged."""
+    """Scores by its parameters, to tell in the scorer which candidate is scored."""
 
     def __init__(self, ridge=1.0, *, power=0.0, on_unlearnable="raise"):
         super().__init__(ridge, on_unlearnable=on_unlearnable)
@@ -73,20 +73,20 @@ class Marked(LeastSquares):
         return np.full((len(X), 8), 100 * self.power + self.ridge)
 
 
-def judged_by(values):
-    """Judge a candidate by what the table says of (ridge, power)."""
+def scored_by(values):
+    """Score a candidate by its entry in the table for (ridge, power)."""
 
-    def judge(held_out, scores):
+    def score(held_out, scores):
         power, ridge = divmod(scores[0, 0], 100)
         return values[ridge, power]
 
-    return judge
+    return score
 
 
 def test_a_stage_keeps_what_the_stage_before_found():
     values = {(1, 0): 0.2, (2, 0): 0.5, (3, 0): 0.3, (2, 1): 0.6, (2, 2): 0.7}
     stages = [{"ridge": [1, 2, 3]}, {"power": [1, 2]}]
-    tuning = tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=judged_by(values))
+    tuning = tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=scored_by(values))
     assert tuning.best.params == {"ridge": 2, "power": 2}
     assert (tuning.model.ridge, tuning.model.power) == (2, 2)
     assert [trial.params for trial in tuning.trials] == [
@@ -101,7 +101,7 @@ def test_a_stage_keeps_what_the_stage_before_found():
 def test_the_best_of_the_last_stage_is_chosen_even_if_an_earlier_one_was_better():
     values = {(1, 0): 0.9, (2, 0): 0.5, (1, 1): 0.3, (1, 2): 0.4}
     stages = [{"ridge": [1, 2]}, {"power": [1, 2]}]
-    tuning = tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=judged_by(values))
+    tuning = tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=scored_by(values))
     assert tuning.best.params == {"ridge": 1, "power": 2}
     assert tuning.best.mean == pytest.approx(0.4)
     assert tuning.to_frame()["mean"].iloc[0] == pytest.approx(0.9)
@@ -110,7 +110,7 @@ def test_the_best_of_the_last_stage_is_chosen_even_if_an_earlier_one_was_better(
 def test_a_later_stage_may_search_a_parameter_again():
     values = {(1, 0): 0.1, (5, 0): 0.2, (4, 0): 0.3, (6, 0): 0.1}
     stages = [{"ridge": [1, 5]}, {"ridge": [4, 6]}]
-    tuning = tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=judged_by(values))
+    tuning = tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=scored_by(values))
     assert tuning.best.params == {"ridge": 4}
 
 
@@ -126,8 +126,8 @@ def test_every_stage_sees_the_same_hidden_entries():
     assert seen[0] == seen[2] != seen[1] == seen[3]
 
 
-def test_stages_of_a_warm_learner_are_judged_as_candidates_fitted_alone():
-    """Each trial of a chain has the score of that candidate fitted by itself on the fold."""
+def test_stages_of_a_warm_learner_are_scored_as_candidates_fitted_alone():
+    """Each trial of a path has the score of that candidate fitted by itself on the fold."""
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2)
     folds = list(split_known(TOY.known, 2, 0))
     assert len(tuning.trials) == 4 + 9 + 2
@@ -138,16 +138,16 @@ def test_stages_of_a_warm_learner_are_judged_as_candidates_fitted_alone():
             assert mean_average_precision(fold.held_out, scores) == score
 
 
-def test_a_candidate_that_cannot_be_judged_is_not_the_best():
+def test_a_candidate_that_cannot_be_scored_is_not_the_best():
     values = {(1, 0): np.nan, (2, 0): 0.2, (3, 0): np.nan}
     for order in ([1, 2, 3], [2, 1, 3], [3, 1, 2]):
         grid = {"ridge": order}
-        tuning = tune(Marked(), TOY.X, TOY.known, param_grid=grid, scoring=judged_by(values))
+        tuning = tune(Marked(), TOY.X, TOY.known, param_grid=grid, scoring=scored_by(values))
         assert tuning.best.params == {"ridge": 2}
 
 
 @pytest.mark.parametrize("grid", [[], [{"ridge": [1.0]}, "power"], "ridge"])
-def test_stages_that_are_none_are_refused(grid):
+def test_malformed_stages_are_refused(grid):
     with pytest.raises(InvalidInputError, match="param_grid must be a mapping"):
         tune(LeastSquares(), TOY.X, TOY.known, param_grid=grid)
 
@@ -191,7 +191,7 @@ def test_path_takes_given_values():
         list(regularization_path(APGGraph(), TOY.X, TOY.known, eps=2.0))
 
 
-def test_a_fold_that_cannot_judge_does_not_decide():
+def test_a_fold_without_a_score_does_not_decide():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 6))
     Y = np.zeros((40, 1))
@@ -201,21 +201,21 @@ def test_a_fold_that_cannot_judge_does_not_decide():
     assert tuning.best.params == {"lam": 1.0}
 
 
-def test_nothing_to_judge_by_is_said():
+def test_no_score_in_any_fold_is_an_error():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(20, 3)), np.zeros((20, 1))
     with pytest.raises(InvalidInputError, match="No candidate could be scored"):
         tune(APGGraph(on_unlearnable="ignore"), X, Y, param_grid={"lam": [1.0]})
 
 
-def test_what_cannot_be_learned_is_said_before_the_work():
+def test_unlearnable_labels_are_an_error_before_the_search():
     Y = TOY.known.to_array()
     Y[:, 2] = 0
     with pytest.raises(InvalidInputError, match="known only to be absent"):
         tune(APGGraph(), TOY.X, Y, param_grid={"lam": [1.0]}, scoring=lambda truth, scores: 1 / 0)
 
 
-def test_presences_alone_choose_nothing_and_the_user_is_told():
+def test_a_search_with_presences_alone_warns():
     toy = low_rank_toy()
     truth = PartialLabels.from_array(toy.truth)
     known = keep_presences(truth, 0.8, unlisted="unknown", random_state=0)
@@ -223,7 +223,7 @@ def test_presences_alone_choose_nothing_and_the_user_is_told():
         tune(LeastSquares(on_unlearnable="ignore"), toy.X, known, cv=2)
 
 
-def test_a_search_that_was_broken_off_goes_on_where_it_was():
+def test_an_interrupted_search_resumes():
     fitted = []
 
     class Counting(SemanticDiffusion):
@@ -242,8 +242,8 @@ def test_a_search_that_was_broken_off_goes_on_where_it_was():
     assert 1 < len(fitted) < wanted
 
 
-def test_without_time_the_first_candidate_of_every_chain_is_judged():
+def test_without_time_the_first_candidate_of_every_path_is_scored():
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2, max_seconds=0)
-    # The ridges are solved for at once; shrinkage and smoothing are a chain, and evened scores one.
+    # The ridges are solved jointly; shrinkage and smoothing form a path, score normalisation another.
     assert len(tuning.trials) == 4 + 1 + 2
     assert tuning.best in tuning.trials[-2:]

@@ -1,0 +1,6 @@
+"""The toy problem of the learners serves here too."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
