@@ -1,7 +1,7 @@
 """Partial labels: each (item, label) is present, absent or unknown."""
 
 from tagloom.labels.merge import add_known
-from tagloom.labels.names import is_missing
+from tagloom.labels.parsing import is_missing
 from tagloom.labels.partial import PartialLabels, as_partial_labels
 from tagloom.labels.splits import (
     hide_per_class,

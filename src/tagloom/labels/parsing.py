@@ -1,19 +1,19 @@
-"""Parse arrays, data frames, sparse matrices, entries and lists of tags into partial labels.
+"""Parse arrays, data frames, sparse matrices and entries into partial labels, with their names.
 
 Each `read_*` function checks its input and returns what is stored and its names, or raises an error
 with the place of the first wrong value.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels.names import Names, as_array, checked_names, is_hashable, is_missing
 from tagloom.labels.storage import (
     ABSENT,
     PRESENT,
@@ -44,6 +44,46 @@ _HINTS: dict[Hashable, str] = {
     "if they are class numbers, use one column for each class.",
 }
 _CONTRADICTIONS_SHOWN = 3
+_NUMPY_SCALARS = (np.integer, np.floating, np.str_, np.bool_)
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of the labels and, if given, of the items."""
+
+    labels: tuple[Hashable, ...]
+    items: tuple[Hashable, ...] | None
+
+    @classmethod
+    def checked(
+        cls,
+        shape: tuple[int, int],
+        labels: Iterable[Hashable] | None,
+        items: Iterable[Hashable] | None,
+    ) -> "Names":
+        """Check the names against `shape`; unnamed labels are numbered."""
+        n_items, n_labels = shape
+        return cls(
+            tuple(range(n_labels)) if labels is None else checked_names(labels, "label", n_labels),
+            None if items is None else checked_names(items, "item", n_items),
+        )
+
+    def row(self, row: int) -> str:
+        """Return the place of a row for a message, with the name of its item."""
+        return f"row {row}" if self.items is None else f"row {row} (item {self.items[row]!r})"
+
+    def cell(self, row: int, column: int) -> str:
+        """Return the place of a cell for a message."""
+        return f"{self.row(row)}, column {column} (label {self.labels[column]!r})"
+
+    def same_as(self, other: "Names") -> bool:
+        """Return whether the names are equal; unnamed items are named by their positions."""
+        if self.labels != other.labels:
+            return False
+        if self.items is None or other.items is None:
+            given = other.items if self.items is None else self.items
+            return given is None or given == tuple(range(len(given)))
+        return self.items == other.items
 
 
 class Parsed(NamedTuple):
@@ -274,7 +314,7 @@ def read_entries(
 
 
 def _checked_background(weight: float) -> float:
-    if _is_weight(weight) or (weight == 0 and weight is not False):
+    if is_weight(weight) or (weight == 0 and weight is not False):
         return float(weight)
     raise InvalidInputError(
         "`unlisted_weight` must be 0 (what is not listed is unknown) or a weight in (0, 1] "
@@ -377,7 +417,7 @@ def _check_contradictions(at: Positions, keys: Positions, cells: Cells, names: N
     )
 
 
-def _is_weight(value: object) -> bool:
+def is_weight(value: object) -> bool:
     """Return whether `value` is a number in (0, 1]; True is not."""
     if isinstance(value, bool | np.bool_) or not isinstance(
         value, int | float | np.integer | np.floating
@@ -463,120 +503,105 @@ def _coordinates(matrix: Any, shape: tuple[int, int], what: str) -> Any:
     return given.tocoo() if is_sparse else sparse.coo_array(given)
 
 
-def read_tags(tags: Any, unlisted: object, labels: Iterable[Hashable] | None) -> Parsed:
-    """Read lists of tags; a mapping names the items."""
-    background = unlisted_weight(unlisted)
-    given = _TagLists.of(tags)
-    label_names = given.sorted_names() if labels is None else checked_names(labels, "label", None)
-    shape = (len(given.lengths), len(label_names))
-    names = Names.checked(shape, label_names, given.items)
-    rows = np.repeat(np.arange(shape[0]), np.asarray(given.lengths, dtype=np.int64))
-    keys = np.unique(cell_keys(rows, given.columns(names), shape[1]))
-    codes = np.full(len(keys), PRESENT, dtype=np.int8)
-    cells = Cells(*cell_positions(keys, shape[1]), codes, None)
-    return Parsed(store_cells(cells, shape, background), names)
+def checked_names(
+    names: Iterable[Hashable], kind: str, expected: int | None
+) -> tuple[Hashable, ...]:
+    """Return the names as a tuple of plain Python values, after checking them."""
+    if isinstance(names, str | bytes):
+        raise InvalidInputError(
+            f"The {kind} names must be a list of names, found the single string {names!r}. "
+            f"Write [{names!r}] for one name."
+        )
+    plain = tuple(name.item() if isinstance(name, _NUMPY_SCALARS) else name for name in names)
+    if expected is not None and len(plain) != expected:
+        raise InvalidInputError(
+            f"Expected {expected:,} {kind} names, one for each {kind}, found {len(plain):,}."
+        )
+    _refuse_missing(plain, kind)
+    _refuse_repeated(plain, kind)
+    return plain
 
 
-def unlisted_weight(unlisted: object) -> float:
-    """Return the weight with which an unlisted tag is absent; 0 where it is unknown."""
-    if isinstance(unlisted, str) and unlisted in {"unknown", "absent"}:
-        return 1.0 if unlisted == "absent" else 0.0
-    if _is_weight(unlisted):
-        return float(cast(float, unlisted))
-    found = "It was not given." if unlisted is None else f"Got {unlisted!r} instead."
+def _refuse_missing(names: tuple[Hashable, ...], kind: str) -> None:
+    for position, name in enumerate(names):
+        if is_missing(name):
+            raise InvalidInputError(
+                f"The {kind} name at position {position} is missing ({name!r}). "
+                f"Every {kind} needs a name, or leave all of them out."
+            )
+
+
+def _refuse_repeated(names: tuple[Hashable, ...], kind: str) -> None:
+    try:
+        if len(set(names)) == len(names):
+            return
+    except TypeError as error:
+        raise InvalidInputError(f"The {kind} names must be hashable: {error}.") from None
+    repeated = [name for name, times in Counter(names).items() if times > 1]
     raise InvalidInputError(
-        '`unlisted` is the meaning of a tag that is not listed: "unknown" (not annotated), '
-        '"absent" (the lists are complete), or a weight in (0, 1] (absent with that weight). '
-        f"{found}"
+        f"The {kind} names must differ, but {len(repeated):,} occur more than once: "
+        f"{some_of(repeated)}. Rename or merge them."
     )
 
 
-@dataclass(frozen=True)
-class _TagLists:
-    """All tags in one list, and the number of tags of each item."""
+def is_missing(value: object) -> bool:
+    """Return whether `value` is None, NaN, NaT or pandas' NA."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
-    items: Sequence[Hashable] | None
-    flat: list[Hashable]
-    lengths: list[int]
 
-    @classmethod
-    def of(cls, tags: Any) -> "_TagLists":
-        if isinstance(tags, str | bytes) or not isinstance(tags, Iterable):
+def is_hashable(value: object) -> bool:
+    """Return whether `value` can be a name; a tuple that holds a list cannot."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def row_positions(rows: ArrayLike | slice, n_items: int) -> Positions:
+    """Return the positions that an integer array, a slice or a mask of rows chooses."""
+    if isinstance(rows, slice):
+        return np.arange(n_items)[rows]
+    given = as_array(rows, "The rows")
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iub"):
+        raise InvalidInputError(
+            "Rows are chosen by a list of positions, a slice or a mask; found type "
+            f"{given.dtype} and shape {given.shape}."
+        )
+    if given.dtype.kind == "b":
+        if len(given) != n_items:
             raise InvalidInputError(
-                f"Expected a list of tags for each item, or a mapping from items to their tags; "
-                f"found {tags!r}."
+                f"A mask of rows needs {n_items:,} values, one for each item; found {len(given):,}."
             )
-        if is_frame(tags):
-            raise InvalidInputError(
-                "Expected lists of tags, found a whole data frame: pass the column that holds "
-                'them, such as frame["tags"].'
-            )
-        items, lists = _split(tags)
-        flat: list[Hashable] = []
-        lengths = []
-        for position, given in enumerate(lists):
-            own = _tag_list(given, position if items is None else items[position])
-            flat.extend(own)
-            lengths.append(len(own))
-        return cls(items, flat, lengths)
+        return np.flatnonzero(given)
+    outside = given[(given < -n_items) | (given >= n_items)]
+    if outside.size:
+        raise InvalidInputError(f"There is no row {outside[0]} among {n_items:,} items.")
+    positions = given.astype(np.int64)
+    return np.where(positions < 0, positions + n_items, positions)
 
-    def sorted_names(self) -> list[Hashable]:
-        try:
-            names = set(self.flat)
-        except TypeError:
-            self._raise_for_first(lambda tag: not is_hashable(tag))
-            raise
-        if any(map(is_missing, names)):
-            self._raise_for_first(is_missing)
-        try:
-            return sorted(names)  # type: ignore[type-var]
-        except TypeError:
-            raise InvalidInputError(
-                "The tags are of different types and have no common order: give `labels`."
-            ) from None
 
-    def columns(self, names: Names) -> Positions:
-        column = {label: position for position, label in enumerate(names.labels)}
-        try:
-            return np.fromiter((column[tag] for tag in self.flat), np.int64, len(self.flat))
-        except (KeyError, TypeError):
-            known = frozenset(column)
-            self._raise_for_first(lambda tag: not is_hashable(tag) or tag not in known, names)
-            raise
-
-    def _raise_for_first(self, wrong: Callable[[object], bool], names: Names | None = None) -> None:
-        places = [place for place, tag in enumerate(self.flat) if wrong(tag)]
-        row = int(np.searchsorted(np.cumsum(self.lengths), places[0], side="right"))
-        item = f"item {row}" if self.items is None else f"item {self.items[row]!r}"
-        expected = (
-            "a tag must be a name"
-            if names is None
-            else f"it is not among the given labels: {some_of(names.labels)}"
-        )
+def label_positions(wanted: Iterable[Hashable], labels: tuple[Hashable, ...]) -> Positions:
+    """Return the positions of the named labels, in the order in which they are named."""
+    names = checked_names(wanted, "label", None)
+    column = {label: position for position, label in enumerate(labels)}
+    unknown = [name for name in names if name not in column]
+    if unknown:
         raise InvalidInputError(
-            f"The tag {self.flat[places[0]]!r} of {item} cannot be used: {expected}. "
-            f"{len(places):,} tags are concerned. Correct them or add them to `labels`."
+            f"There is no label {some_of(unknown)}. Available labels are: {some_of(labels, 10)}."
         )
+    return np.array([column[name] for name in names], dtype=np.int64)
 
 
-def _split(tags: Any) -> tuple[Sequence[Hashable] | None, list[Any]]:
-    if isinstance(tags, Mapping):
-        return list(tags.keys()), list(tags.values())
-    if hasattr(tags, "index") and hasattr(tags, "to_numpy"):
-        # A pandas Series: iterating over it would lose the names of the items.
-        return list(tags.index), list(tags)
-    return None, list(tags)
-
-
-def _tag_list(given: Any, item: Hashable) -> list[Hashable]:
-    if isinstance(given, str | bytes):
+def as_array(values: TableLike, what: str) -> NDArray[Any]:
+    """Return `values` as an array, masked or not."""
+    if isinstance(values, np.ma.MaskedArray):
+        return values
+    try:
+        return np.asarray(values)
+    except ValueError:
         raise InvalidInputError(
-            f"Item {item!r} has the single string {given!r} where a list of tags is expected. "
-            f"Write [{given!r}] for one tag, or split the string."
-        )
-    if not isinstance(given, Iterable):
-        raise InvalidInputError(
-            f"Item {item!r} has {given!r} where a list of tags is expected. "
-            "Write [] for an item without tags."
-        )
-    return list(given)
+            f"{what} must be a table whose rows all have the same length; these rows differ."
+        ) from None

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.labels import parsing
-from tagloom.labels.names import Names, checked_names, label_positions, row_positions
+from tagloom.labels.parsing import Names, checked_names, label_positions, row_positions
 from tagloom.labels.storage import (
     PRESENT,
     UNKNOWN,
@@ -24,6 +24,7 @@ from tagloom.labels.storage import (
     is_frame,
     same_content,
 )
+from tagloom.labels.tags import read_tags
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,7 +161,7 @@ class PartialLabels:
         >>> PartialLabels.from_tags(tags, unlisted="unknown")
         PartialLabels(2 items x 2 labels: 3 present, 0 absent, 1 unknown)
         """
-        return cls(*parsing.read_tags(tags, unlisted, labels))
+        return cls(*read_tags(tags, unlisted, labels))
 
     @classmethod
     def from_entries(

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels.parsing import unlisted_weight
 from tagloom.labels.partial import PartialLabels
 from tagloom.labels.storage import UNKNOWN, Entries
+from tagloom.labels.tags import unlisted_weight
 from tagloom.validation import check_integer
 
 Seed = int | np.random.Generator | None

@@ -18,7 +18,7 @@ from sklearn.decomposition import PCA
 
 from tagloom.errors import InvalidInputError
 from tagloom.graph import AffinityGraph
-from tagloom.labels.names import Names
+from tagloom.labels.parsing import Names
 from tagloom.labels.partial import PartialLabels
 from tagloom.labels.storage import PRESENT, UNKNOWN, Codes, Dense, Sparse, Store
 from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion, Trial, Tuning
