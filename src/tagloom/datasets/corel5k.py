@@ -21,7 +21,7 @@ _LAYOUT = Layout(
     "Corel5k",
     "a folder with images/<folder>/<id>.jpeg, words (one a line), and training_label and "
     "test_label (an id and the numbers of its words, counted from 1, on each line)",
-    "where papers on image annotation point to; its makers no longer distribute it",
+    "where papers on image annotation point to; it is no longer distributed by its publishers",
 )
 _SIZE = Size(4500, 499, 260)
 _Words = dict[str, tuple[int, ...]]

@@ -121,7 +121,7 @@ class _Files:
             f"{self.name}_train_annot.hvecs, {self.name}_test_list.txt and "
             f"{self.name}_test_annot.hvecs, and the pictures in a folder images beside them",
             "on the data page of Matthieu Guillaumin at the LEAR group of INRIA; the pictures come "
-            "from the makers of the set",
+            "from the publishers of the data set",
         )
 
     def file(self, rest: str) -> Path:
@@ -179,8 +179,8 @@ def _descriptor(files: _Files, name: str, sizes: Sequence[int]) -> NDArray[np.fl
     sides = []
     for side, size in zip(_SIDES, sizes, strict=True):
         stem = f"{files.name}_{side}_{name}"
-        there = [files.folder / f"{stem}.{ending}" for ending in _EXTENSIONS]
-        found = next((path for path in there if path.is_file()), None)
+        candidates = [files.folder / f"{stem}.{extension}" for extension in _EXTENSIONS]
+        found = next((path for path in candidates if path.is_file()), None)
         if found is None:
             raise files.layout.missing(
                 f"The file {files.folder / stem} with one of the extensions "
@@ -280,8 +280,8 @@ def read_vectors(path: Path, n_rows: int) -> NDArray[Any]:
 
 
 def _layouts_of(path: Path) -> tuple[_VectorLayout, ...]:
-    ending = re.fullmatch(r"\.(\w*vec)s?(32)?", path.suffix.lower())
-    layouts = _LAYOUTS.get(ending[1] + (ending[2] or "")) if ending else None
+    found = re.fullmatch(r"\.(\w*vec)s?(32)?", path.suffix.lower())
+    layouts = _LAYOUTS.get(found[1] + (found[2] or "")) if found else None
     if layouts is None:
         raise InvalidInputError(
             f"{path} is not a vector file: expected a name that ends in one of "

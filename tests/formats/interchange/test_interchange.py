@@ -3,7 +3,7 @@
 import pytest
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats import Annotation, Annotations
+from tagloom.formats import Annotation, Annotations, read_tags
 from tagloom.formats.interchange.coco import is_coco, read_coco, write_coco
 from tagloom.formats.interchange.fiftyone import is_fiftyone, read_fiftyone, write_fiftyone
 from tagloom.formats.interchange.label_studio import (
@@ -12,6 +12,7 @@ from tagloom.formats.interchange.label_studio import (
     write_label_studio,
 )
 from tagloom.formats.interchange.voc import is_voc, read_voc, write_voc
+from tagloom.formats.registry import detect_format
 
 FORMATS = {
     "coco": (is_coco, read_coco, write_coco),
@@ -35,6 +36,13 @@ def test_each_format_is_detected_by_its_own_reader_alone(tmp_path, name, origina
     seen = [other for other, (detect, *_) in FORMATS.items() if detect(path)]
     # Label Studio's file of no tasks is an empty list, which anything may write.
     assert seen == ([name] if original.images or name != "label studio" else [])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_registry_reads_each_format_under_its_title(tmp_path, name):
+    path = tmp_path if name == "voc" else tmp_path / "out.json"
+    FORMATS[name][2](ORIGINAL, path)
+    assert read_tags(path).format == detect_format(path).title
 
 
 @pytest.mark.parametrize("name", FORMATS)

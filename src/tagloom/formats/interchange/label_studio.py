@@ -17,6 +17,7 @@ from tagloom.formats.xml import illegal_character, read_xml
 from tagloom.io import atomic_write
 from tagloom.validation import some_of
 
+TITLE = "Label Studio"
 _START = re.compile(r"\s*\[\s*\{")
 _FULL = re.compile(r'"(?:annotations|predictions|completions)"\s*:\s*\[')
 _TASK = re.compile(r'"data"\s*:\s*\{')
@@ -83,7 +84,7 @@ def read_label_studio(
     reader.counter.add_to(reader.builder)
     return reader.builder.finish(
         path,
-        "Label Studio",
+        TITLE,
         lists_absences=reader.lists_absences,
         form=" and ".join(sorted(forms)) or "no tasks",
         controls=", ".join(sorted(reader.found)),
@@ -92,7 +93,7 @@ def read_label_studio(
 
 FORMAT = Format(
     "label-studio",
-    "Label Studio export",
+    TITLE,
     'a list of tasks with "data" and "annotations" or "predictions"',
     is_label_studio,
     read_label_studio,
