@@ -42,6 +42,8 @@ _OWN_STATES: dict[str, CellState] = {
 }
 _OWN_COLUMNS = {"image", "tag", "probability", "state"}
 _ONLY_OURS = {"rank", "worth"}
+# Looking up a member of an enumeration is slow, and this happens for every row.
+_PRESENT, _ABSENT, _UNKNOWN = State.PRESENT, State.ABSENT, State.UNKNOWN
 
 
 def read_long_csv(path: str | Path) -> Reading:
@@ -120,9 +122,9 @@ def add_long(
     for where, one, state in _rows(table, columns, names):
         if not one.image or not one.tag:
             _add_name(builder, one, state, counter, where)
-        elif state in {State.UNKNOWN, UNCERTAIN}:
+        elif state is _UNKNOWN or state is UNCERTAIN:
             builder.leave_undecided(one.image, one.tag)
-            if state == UNCERTAIN:
+            if state is UNCERTAIN:
                 counter.add(where, UNCERTAIN_CELL)
         else:
             builder.add(one, where)
@@ -140,7 +142,7 @@ def _rows(
     for row, (cells, line) in enumerate(zip(table.rows, table.lines, strict=True)):
         state, confidence = state_in(table, row, columns)
         image, tag = normalize_picture(cells[columns.picture]), names.normalize(cells[columns.tag])
-        one = Annotation(image, tag, state == State.PRESENT, confidence)
+        one = Annotation(image, tag, state is _PRESENT, confidence)
         yield f"{path}, line {line}", one, state
 
 
@@ -148,7 +150,7 @@ def _state(table: Table, row: int, columns: LongColumns) -> tuple[CellState, flo
     """Return the state of a row and a machine's confidence in it."""
     cells = table.rows[row]
     probability = "" if columns.probability is None else cells[columns.probability].strip()
-    state = State.PRESENT if columns.state is None else state_of(cells[columns.state])
+    state = _PRESENT if columns.state is None else state_of(cells[columns.state])
     if probability:
         confidence = probability_of(probability)
         if confidence is None:
@@ -158,13 +160,13 @@ def _state(table: Table, row: int, columns: LongColumns) -> tuple[CellState, flo
                 "cell or leave it blank."
             )
         # A probability without a state is that of a presence.
-        state = State.PRESENT if state == State.UNKNOWN else state
+        state = _PRESENT if state is _UNKNOWN else state
         return _checked(table, row, columns, state), confidence
     if state is None and columns.state is not None:
         confidence = probability_of(cells[columns.state])
         if confidence is not None:
             certain = confidence in {0.0, 1.0}
-            present = State.PRESENT if confidence > 0 else State.ABSENT
+            present = _PRESENT if confidence > 0 else _ABSENT
             return present, None if certain else confidence
     return _checked(table, row, columns, state), None
 
@@ -174,7 +176,7 @@ def _checked(table: Table, row: int, columns: LongColumns, state: CellState | No
         place = columns.state
         also = ", or a machine's probability between 0 and 1"
         raise bad_state(table.where(row, place), table.rows[row][place], also)
-    return State.UNKNOWN if state is None else state
+    return _UNKNOWN if state is None else state
 
 
 def _add_name(
@@ -189,7 +191,7 @@ def _add_name(
         builder.images.setdefault(one.image)
     if one.tag:
         builder.tags.setdefault(one.tag)
-    if state != State.UNKNOWN:
+    if state is not _UNKNOWN:
         counter.add(where, NO_TAG if one.image else NO_PICTURE)
 
 
@@ -231,9 +233,9 @@ def answer_of(state: str, probability: str, where: str) -> tuple[CellState, floa
     """
     word = state.strip().lower()
     answer = _OWN_STATES.get(word, state_of(word))
-    if word == _SUGGESTED or answer == State.UNKNOWN:
+    if word == _SUGGESTED or answer is _UNKNOWN:
         confidence = probability_of(probability)
-        return (State.UNKNOWN, None) if confidence is None else (State.PRESENT, confidence)
+        return (_UNKNOWN, None) if confidence is None else (_PRESENT, confidence)
     if answer is None:
         raise InvalidInputError(
             f"{where}: expected known (or present, yes, 1) where the tag is right, absent (or no, "

@@ -22,6 +22,8 @@ from tagloom.formats.tables.forms import has_form, table_format
 from tagloom.labels import State
 
 TITLE = "wide CSV"
+# Looking up a member of an enumeration is slow, and this happens for every cell.
+_PRESENT, _UNKNOWN = State.PRESENT, State.UNKNOWN
 
 
 def read_wide_csv(path: str | Path) -> Reading:
@@ -87,8 +89,8 @@ def _add_row(
         if state is UNCERTAIN:
             builder.leave_undecided(image, tag)
             counter.add(where, UNCERTAIN_CELL)
-        elif state is not State.UNKNOWN:
-            builder.add(Annotation(image, tag, state is State.PRESENT), where)
+        elif state is not _UNKNOWN:
+            builder.add(Annotation(image, tag, state is _PRESENT), where)
 
 
 def _tag_columns(table: Table, excluded: set[int]) -> tuple[list[int], list[int]]:
@@ -120,7 +122,7 @@ def _holds_states(table: Table, place: int) -> bool:
     blank = True
     for cells in table.rows:
         state = state_of(cells[place])
-        if state is not None and state != State.UNKNOWN:
+        if state is not None and state is not _UNKNOWN:
             return True
         blank = blank and state is not None
     return blank
