@@ -49,8 +49,8 @@ def test_pictures_are_turned_upright(page, home, names):
     exif[0x0112] = TURNED
     picture.save(home / "photos" / names[4], exif=exif)
     assert opened(page.get("/picture/4")).size == (100, 300)
-    told = page.get("/api/pictures/4").json
-    assert (told["width"], told["height"]) == (100, 300)
+    picture_json = page.get("/api/pictures/4").json
+    assert (picture_json["width"], picture_json["height"]) == (100, 300)
 
 
 def test_large_pictures_are_scaled_to_the_size_of_a_screen(page, home, names):

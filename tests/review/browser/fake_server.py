@@ -59,14 +59,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
-        asked = {key: values[0] for key, values in parse_qs(url.query).items()}
+        query = {key: values[0] for key, values in parse_qs(url.query).items()}
         parts = url.path.strip("/").split("/")
         if parts[0] in {"thumb", "picture"}:
-            width = int(asked.get("size", 1200))
+            width = int(query.get("size", 1200))
             self._send(200, "image/jpeg", drawn(int(parts[1]) % self.data.n_scenes, width))
         elif parts[0] == "api":
             with LOCK:
-                self._json(self._read(parts[1:], asked))
+                self._json(self._read(parts[1:], query))
         else:
             self._file(Path(*parts[1:]) if parts[0] == "static" else Path("index.html"))
 
@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
         Handler.learning.since = time.monotonic()
         return {"started": True}
 
-    def _read(self, parts: list[str], asked: dict[str, str]) -> dict:
+    def _read(self, parts: list[str], query: dict[str, str]) -> dict:
         data = self.data
         match parts:
             case ["collection"]:
@@ -100,38 +100,38 @@ class Handler(BaseHTTPRequestHandler):
                     "completeness": 0.5,
                 }
             case ["pictures"]:
-                wanted = [asked.get(key, "") for key in ("q", "state", "sort", "tag")]
+                wanted = [query.get(key, "") for key in ("q", "state", "sort", "tag")]
                 found = data.pictures(wanted[0], wanted[1] or "all", wanted[2] or "name", wanted[3])
-                return self._page(found, asked, 60, data.picture)
+                return self._page(found, query, 60, data.picture)
             case ["pictures", i]:
                 return data.one_picture(int(i))
             case ["tags"]:
-                return {"rows": self._sorted_tags(asked)}
+                return {"rows": self._sorted_tags(query)}
             case ["tags", t]:
-                least, state = float(asked.get("least", 0)), asked.get("state", "open")
+                least, state = float(query.get("least", 0)), query.get("state", "open")
                 histogram, rows = data.wall(int(t), least, state)
-                return {"histogram": histogram, **self._page(rows, asked, 120)}
+                return {"histogram": histogram, **self._page(rows, query, 120)}
             case ["suspected-errors"]:
-                return self._page(data.suspected_errors(), asked, 60)
+                return self._page(data.suspected_errors(), query, 60)
             case ["to-annotate"]:
-                return self._page(data.to_annotate(), asked, 60)
+                return self._page(data.to_annotate(), query, 60)
             case ["why"]:
-                return data.why(int(asked["i"]), int(asked["t"]))
+                return data.why(int(query["i"]), int(query["t"]))
             case ["changes"]:
-                return data.changes(int(asked["since"]))
+                return data.changes(int(query["since"]))
             case _:
                 return self.learning.progress(data)
 
-    def _sorted_tags(self, asked: dict[str, str]) -> list[dict]:
+    def _sorted_tags(self, query: dict[str, str]) -> list[dict]:
         names = self.data.tags
-        wanted = asked.get("q", "").casefold()
+        wanted = query.get("q", "").casefold()
         rows = [row for row in self.data.tag_rows() if wanted in names[row["t"]].casefold()]
         by = {"open": lambda row: -row["suggested"], "known": lambda row: -row["known"]}
-        return sorted(rows, key=by.get(asked.get("sort", ""), lambda row: names[row["t"]]))
+        return sorted(rows, key=by.get(query.get("sort", ""), lambda row: names[row["t"]]))
 
-    def _page(self, rows: list, asked: dict[str, str], limit: int, shown=lambda row: row) -> dict:
-        start = int(asked.get("offset", 0))
-        some = rows[start : start + int(asked.get("limit", limit))]
+    def _page(self, rows: list, query: dict[str, str], limit: int, shown=lambda row: row) -> dict:
+        start = int(query.get("offset", 0))
+        some = rows[start : start + int(query.get("limit", limit))]
         page = [shown(row) for row in some]
         return {"total": len(rows), "version": self.data.version, "rows": page}
 

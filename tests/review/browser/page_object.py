@@ -23,7 +23,7 @@ class Page:
         self.driver, self.server = driver, server
 
     def go(self, address):
-        """Show a view, read anew from the server, and wait until it is there."""
+        """Reload the page with a view, and wait until it is there."""
         if not self.driver.current_url.startswith(self.server.origin + "/"):
             self.enter()
         self.run("history.replaceState(null, '', arguments[0])", address)
@@ -35,7 +35,7 @@ class Page:
         self.loaded()
 
     def move(self, address):
-        """Show a view without reading the page anew, as a click on a link does."""
+        """Show a view without reloading the page, as a click on a link does."""
         self.run("location.hash = arguments[0]", address)
         self.until(lambda: self.run("return location.hash") == address)
         self.loaded()
@@ -92,8 +92,8 @@ class Page:
         script = "return [...document.querySelectorAll(arguments[0])].map(e => e.dataset.state)"
         return self.run(script, css)
 
-    def asked(self, path):
-        """What the server answers to a question of the page itself."""
+    def fetch(self, path):
+        """The answer of the server to a request of the page itself."""
         script = "return fetch(arguments[0]).then((answer) => answer.json())"
         return self.run(script, path)
 

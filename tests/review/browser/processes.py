@@ -97,8 +97,8 @@ def real_server(out):
 
     def command(port=0):
         program = "from tagloom.cli import main; main()"
-        asked = ["review", str(out), "--no-open", "--json", "--port", str(port)]
-        return [sys.executable, "-c", program, *asked]
+        arguments = ["review", str(out), "--no-open", "--json", "--port", str(port)]
+        return [sys.executable, "-c", program, *arguments]
 
     return ended(Server(command(), again=command))
 
@@ -107,7 +107,7 @@ def fake_server(pictures=300, scenes=12):
     """Made-up data: for what the page does by itself, and for large collections."""
 
     def command(port=0):
-        asked = ["--pictures", str(pictures), "--scenes", str(scenes), "--port", str(port)]
-        return [sys.executable, str(HERE / "fake_server.py"), *asked]
+        arguments = ["--pictures", str(pictures), "--scenes", str(scenes), "--port", str(port)]
+        return [sys.executable, str(HERE / "fake_server.py"), *arguments]
 
     return ended(Server(command(), again=command))

@@ -12,7 +12,7 @@ def is_real():
 
 
 def picture_with_suggestions(page, least=2):
-    rows = page.asked("/api/pictures?state=suggested&limit=60")["rows"]
+    rows = page.fetch("/api/pictures?state=suggested&limit=60")["rows"]
     for row in rows:
         n = sum(tag["state"] == "suggested" for tag in row["tags"])
         if n >= least:
@@ -21,14 +21,14 @@ def picture_with_suggestions(page, least=2):
 
 
 def busiest_tag(page):
-    return page.asked("/api/tags?sort=open")["rows"][0]["t"]
+    return page.fetch("/api/tags?sort=open")["rows"][0]["t"]
 
 
 def state_of(page, i, t):
-    tags = page.asked(f"/api/pictures/{i}")["tags"]
+    tags = page.fetch(f"/api/pictures/{i}")["tags"]
     return next((tag["state"] for tag in tags if tag["t"] == t), "open")
 
 
 def open_suggestions(page, i):
-    tags = page.asked(f"/api/pictures/{i}")["tags"]
+    tags = page.fetch(f"/api/pictures/{i}")["tags"]
     return [tag["t"] for tag in tags if tag["state"] == "suggested"]

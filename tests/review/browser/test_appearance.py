@@ -44,9 +44,9 @@ class TestLooks:
 
     def test_the_list_of_tags_shows_their_roc_auc_and_what_that_means(self, page):
         page.move("#/tags")
-        told = page.one(".details [title]")
-        assert re.fullmatch(r"ROC AUC [01]\.\d\d", told.text)
-        assert "0.5 is chance" in told.get_attribute("title")
+        shown = page.one(".details [title]")
+        assert re.fullmatch(r"ROC AUC [01]\.\d\d", shown.text)
+        assert "0.5 is chance" in shown.get_attribute("title")
 
     def test_every_control_has_a_name(self, page):
         script = """

@@ -36,7 +36,7 @@ class TestOnePicture:
         page.press(Keys.ENTER)
         page.until(lambda: "zeppelin" in page.text(".known"))
         page.saved()
-        assert "zeppelin" in page.asked("/api/collection")["tags"]
+        assert "zeppelin" in page.fetch("/api/collection")["tags"]
         page.go("#/picture/2")
         page.press("t")
         page.press(*"ZEPP")
@@ -58,7 +58,7 @@ class TestWall:
     def test_a_range_is_accepted_at_once_and_undone_at_once(self, page):
         t = busiest_tag(page)
         page.go(f"#/tag/{t}?least=0.00")
-        before = page.asked(f"/api/tags/{t}")["total"]
+        before = page.fetch(f"/api/tags/{t}")["total"]
         cards = page.until(lambda: page.all(".wall-card:not(.bare)"))
         cards[0].click()
         ActionChains(page.driver).key_down(Keys.SHIFT).click(cards[3]).key_up(Keys.SHIFT).perform()
@@ -67,10 +67,10 @@ class TestWall:
         page.says("#toast", "Accepted 4 ×")
         page.saved()
         assert page.states(".wall-card")[:4] == ["yes"] * 4
-        assert page.asked(f"/api/tags/{t}")["total"] == before - 4
+        assert page.fetch(f"/api/tags/{t}")["total"] == before - 4
         assert "accepted 4 ×" in page.text("#history")
         page.click("#toast button")
-        page.until(lambda: page.asked(f"/api/tags/{t}")["total"] == before)
+        page.until(lambda: page.fetch(f"/api/tags/{t}")["total"] == before)
         page.until(lambda: "yes" not in page.states(".wall-card"))
 
     def test_dragging_over_cards_selects_them(self, page):
@@ -90,7 +90,7 @@ class TestWall:
                 "slider.value = arguments[0]; slider.dispatchEvent(new Event('input'))",
                 bin_number,
             )
-            truth = page.asked(f"/api/tags/{t}?least={bin_number / 50}")["total"]
+            truth = page.fetch(f"/api/tags/{t}?least={bin_number / 50}")["total"]
             assert page.text(".threshold-words").startswith(f"{truth} open")
             page.until(lambda n=truth: len(page.all(".wall-card")) == min(n, 40) or n > 40)
 
@@ -181,7 +181,7 @@ class TestSuspectedErrors:
         with processes.fake_server(pictures=900, scenes=4) as server:
             page = Page(driver, server)
             page.enter()
-            first = page.asked("/api/suspected-errors")["rows"][0]
+            first = page.fetch("/api/suspected-errors")["rows"][0]
             i, t = first["i"], first["t"]
             page.go("#/suspected-errors")
             page.until(lambda: page.all(".suspect"))

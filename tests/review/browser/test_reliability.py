@@ -44,7 +44,7 @@ class TestTrust:
         page.says("h1", HOSTILE_TAG)
         assert page.all("main script, [onerror]") == []
         i = next(
-            i for i, name in enumerate(page.asked("/api/collection")["images"]) if "onerror" in name
+            i for i, name in enumerate(page.fetch("/api/collection")["images"]) if "onerror" in name
         )
         page.go(f"#/picture/{i}")
         page.says("h1", "<img src=x")
@@ -86,12 +86,12 @@ class TestTrust:
         page.go(f"#/picture/{i}")
         page.click(f".suggestion:has([href='#/tag/{t}']) .yes")
         page.saved()
-        run = page.asked("/api/collection")["run"]
+        run = page.fetch("/api/collection")["run"]
         page.click("#learn")
         page.click("dialog.learn .button.main")
         page.until(lambda: page.all("dialog.learn progress"))
         page.until(lambda: "now." in page.text("dialog.learn"), seconds=90)
-        assert page.asked("/api/collection")["run"] != run
+        assert page.fetch("/api/collection")["run"] != run
         page.press(Keys.ESCAPE)
         page.loaded()
         assert state_of(page, i, t) in {"accepted", "known"}
