@@ -6,11 +6,10 @@ from itertools import product
 from typing import Any
 
 from tagloom import __version__
-from tagloom.benchmark.cell import Task
+from tagloom.benchmark.cell import RESULTS_VERSION, Cell, CellStore, Task, digest_of, fingerprint
 from tagloom.benchmark.config import Benchmark
 from tagloom.benchmark.inputs import split_features
 from tagloom.benchmark.methods import DESCRIPTORS, Method, learner_class, select_methods
-from tagloom.benchmark.store import RESULTS_VERSION, Cell, CellStore, digest_of, fingerprint
 from tagloom.datasets.base import Dataset
 from tagloom.errors import InvalidInputError
 

@@ -17,7 +17,7 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tagloom import __version__
-from tagloom.benchmark.cell import Task, run_cell
+from tagloom.benchmark.cell import Cell, Task, run_cell
 from tagloom.benchmark.inputs import (
     Required,
     hide_labels,
@@ -27,7 +27,6 @@ from tagloom.benchmark.inputs import (
     split_features,
 )
 from tagloom.benchmark.plan import INPUTS_FOLDER, PATTERNS_FOLDER, Plan
-from tagloom.benchmark.store import Cell
 from tagloom.errors import TagloomError, UnwritableFileError
 from tagloom.progress import progress_bar
 from tagloom.vision import Features

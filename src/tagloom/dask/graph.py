@@ -25,7 +25,7 @@ from tagloom.dask.blocks import (
 )
 from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights
-from tagloom.graph.knn import SYMMETRIES, WEIGHTS, symmetrized
+from tagloom.graph.semantic import SYMMETRIES, WEIGHTS, symmetrized
 from tagloom.neighbors import ALGORITHMS, METRICS, Neighbors, neighbor_table
 from tagloom.validation import check_choice, check_integer, is_integer
 

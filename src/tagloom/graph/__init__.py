@@ -1,9 +1,8 @@
 """Graphs of items and of labels, their Laplacians, and diffusion over them."""
 
 from tagloom.graph.diffusion import AffinityGraph, affinity_graph, diffuse
-from tagloom.graph.knn import semantic_graph
 from tagloom.graph.label_graph import label_graph_from_cooccurrence, label_graph_from_edges
-from tagloom.graph.laplacian import check_weights, laplacian
+from tagloom.graph.semantic import check_weights, laplacian, semantic_graph
 
 __all__ = [
     "AffinityGraph",

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagloom.errors import InvalidInputError
 from tagloom.graph import semantic_graph
-from tagloom.graph.knn import WEIGHTS
+from tagloom.graph.semantic import WEIGHTS
 from tagloom.labels import PartialLabels
 from tagloom.models import APGGraph, PartialLabelLearner, SemanticDiffusion, Tuning, tune
 from tagloom.models.model_selection import Checkpoint

@@ -3,10 +3,9 @@
 from tagloom.errors import MissingExtraError
 from tagloom.vision.cache import FeatureCache, FeatureCacheError
 from tagloom.vision.encoders.base import Encoder, Framing, imagenet_classes
-from tagloom.vision.encoders.combined import CombinedEncoders
 from tagloom.vision.encoders.efficientnet import EfficientNetLite
 from tagloom.vision.encoders.onnx import OnnxConfig, OnnxEncoder
-from tagloom.vision.encoders.registry import load_encoder
+from tagloom.vision.encoders.registry import CombinedEncoders, load_encoder
 from tagloom.vision.features import Features, join_features, load_features
 from tagloom.vision.pictures import Found, PictureError, Skipped, decode, find_pictures
 from tagloom.vision.pipeline import Embedding, EmbeddingSummary, embed

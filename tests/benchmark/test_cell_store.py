@@ -3,7 +3,7 @@ import json
 import numpy as np
 from toy_sets import make_dataset
 
-from tagloom.benchmark.store import digest_of, fingerprint, to_json
+from tagloom.benchmark.cell import digest_of, fingerprint, to_json
 from tagloom.datasets.base import Dataset
 from tagloom.labels import PartialLabels
 
