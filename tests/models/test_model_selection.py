@@ -244,6 +244,6 @@ def test_an_interrupted_search_resumes():
 
 def test_without_time_the_first_candidate_of_every_path_is_scored():
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2, max_seconds=0)
-    # The ridges are solved jointly; shrinkage and smoothing form a path, score normalisation another.
+    # Ridges are solved jointly; shrinkage and smoothing form a path, score normalisation another.
     assert len(tuning.trials) == 4 + 1 + 2
     assert tuning.best in tuning.trials[-2:]
