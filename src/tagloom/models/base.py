@@ -24,8 +24,17 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, validat
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
 from tagloom.labels import PartialLabels, State, as_partial_labels, is_frame, is_missing
 from tagloom.metrics import mean_average_precision
+from tagloom.neighbors import ALGORITHMS, METRICS
 from tagloom.optim import Iteration, Solution
-from tagloom.validation import check_choice, check_number, check_same_items, is_integer, some_of
+from tagloom.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_number,
+    check_same_items,
+    is_integer,
+    some_of,
+)
 
 Array = npt.NDArray[Any]
 ParamGrids = list[dict[str, list[Any]]]
@@ -526,6 +535,14 @@ def check_below_one(model: Any, name: str) -> None:
         raise InvalidInputError(f"{what} must be a number in [0, 1); got {given!r}.")
 
 
+def check_neighbor_search(model: Any) -> None:
+    """Check the parameters of a neighbour search, and whether a fit may reuse the previous one."""
+    check_integer(*parameter(model, "n_neighbors"), at_least=1)
+    check_choice(*parameter(model, "metric"), METRICS)
+    check_choice(*parameter(model, "algorithm"), ALGORITHMS)
+    check_flag(*parameter(model, "warm_start"))
+
+
 def check_on_unlearnable(model: Any) -> None:
     """Require `on_unlearnable` to be one of its three values."""
     check_choice(*parameter(model, "on_unlearnable"), ("raise", "warn", "ignore"))
@@ -538,7 +555,7 @@ def differ_only_in(name: str, candidates: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def squared_norm(X: Any, *, centred: bool) -> float:
-    """Return ||X||_F^2, of the centred rows where asked for; 1 where it is 0."""
+    """Return ||X||_F^2, of the centred rows if `centred`; 1 where it is 0."""
     rows = np.asarray(X, dtype=np.float64)
     total = float(np.sum((rows - rows.mean(axis=0) if centred else rows) ** 2))
     return total if total > 0 else 1.0

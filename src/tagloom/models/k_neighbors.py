@@ -17,14 +17,15 @@ from tagloom.models.base import (
     InstanceBasedLearner,
     ParamGrids,
     check_learnable,
+    check_neighbor_search,
     check_on_unlearnable,
     check_two_items,
     fingerprint,
     parameter,
 )
-from tagloom.neighbors import ALGORITHMS, METRICS, Neighbors, nearest_neighbors, neighbor_table
+from tagloom.neighbors import Neighbors, nearest_neighbors, neighbor_table
 from tagloom.semantics.evidence import Evidence, Floats, as_dense, evidence_by_labels, label_rates
-from tagloom.validation import check_choice, check_flag, check_integer, check_number
+from tagloom.validation import check_choice, check_number
 
 WEIGHTINGS = ("distance", "rank", "uniform")
 
@@ -150,13 +151,10 @@ class KNeighborsTagger(InstanceBasedLearner):
         return [grid]
 
     def _check_parameters(self) -> None:
-        check_integer(*parameter(self, "n_neighbors"), at_least=1)
+        check_neighbor_search(self)
         check_choice(*parameter(self, "weighting"), WEIGHTINGS)
         check_number(*parameter(self, "bandwidth"), low=0, inclusive=False)
         check_number(*parameter(self, "shrinkage"), low=0)
-        check_choice(*parameter(self, "metric"), METRICS)
-        check_choice(*parameter(self, "algorithm"), ALGORITHMS)
-        check_flag(*parameter(self, "warm_start"))
         check_on_unlearnable(self)
 
     def _find_training_neighbors(self, rows: Array) -> Neighbors:

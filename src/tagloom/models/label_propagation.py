@@ -13,14 +13,14 @@ from tagloom.models.base import (
     ParamGrids,
     check_below_one,
     check_learnable,
+    check_neighbor_search,
     check_on_unlearnable,
     check_two_items,
     fingerprint,
     parameter,
 )
-from tagloom.neighbors import ALGORITHMS, METRICS
 from tagloom.semantics.evidence import label_rates
-from tagloom.validation import check_choice, check_flag, check_integer, check_number
+from tagloom.validation import check_number
 
 # The default grid.
 _ALPHAS = (0.5, 0.8, 0.95, 0.99)
@@ -136,12 +136,9 @@ class LabelPropagation(InstanceBasedLearner):
         return [{"n_neighbors": numbers, "alpha": list(_ALPHAS)}]
 
     def _check_parameters(self) -> None:
-        check_integer(*parameter(self, "n_neighbors"), at_least=1)
+        check_neighbor_search(self)
         check_below_one(self, "alpha")
         check_number(*parameter(self, "shrinkage"), low=0, inclusive=False)
-        check_choice(*parameter(self, "metric"), METRICS)
-        check_choice(*parameter(self, "algorithm"), ALGORITHMS)
-        check_flag(*parameter(self, "warm_start"))
         check_on_unlearnable(self)
 
     def _graph_of(self, rows: Array) -> AffinityGraph:

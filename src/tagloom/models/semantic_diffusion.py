@@ -29,6 +29,7 @@ from tagloom.models.base import (
     ParamGrids,
     check_below_one,
     check_learnable,
+    check_neighbor_search,
     check_on_unlearnable,
     check_squares,
     check_two_items,
@@ -39,8 +40,7 @@ from tagloom.models.base import (
 )
 from tagloom.models.least_squares import LeastSquares, ridge_grid
 from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
-from tagloom.neighbors import ALGORITHMS, METRICS
-from tagloom.validation import check_choice, check_flag, check_integer, check_number
+from tagloom.validation import check_flag, check_integer, check_number
 
 # The default grid. Where absence is only assumed, residuals are those of presences alone, and their
 # mean is always high: shrinkage must be larger.
@@ -316,13 +316,11 @@ class SemanticDiffusion(InstanceBasedLearner):
             check_number(*parameter(self, "shrinkage"), low=0, inclusive=False)
         for name in ("smoothing", "alpha"):
             check_below_one(self, name)
-        for name in ("n_neighbors", "n_passes", "max_iter"):
+        for name in ("n_passes", "max_iter"):
             check_integer(*parameter(self, name), at_least=1)
-        check_choice(*parameter(self, "metric"), METRICS)
-        check_choice(*parameter(self, "algorithm"), ALGORITHMS)
+        check_neighbor_search(self)
         check_number(*parameter(self, "score_normalization"), low=0, high=1)
-        for name in ("normalize_rows", "warm_start"):
-            check_flag(*parameter(self, name))
+        check_flag(*parameter(self, "normalize_rows"))
         check_on_unlearnable(self)
 
     def _key(self, rows: Array) -> tuple[Any, ...]:
