@@ -1,4 +1,4 @@
-"""Draw how fast both solvers approach the optimum: docs/img/convergence.png.
+"""Plot how fast both solvers approach the optimum: docs/img/convergence.png.
 
     pip install --group figures
     python benchmarks/convergence.py
@@ -32,9 +32,9 @@ def main() -> None:
     paper = SOLVERS["paper"].solve(objective, tol=-1.0, max_iter=300)
     figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
     for solution, name, colour in ((paper, "Algorithm 2", "#b5651d"), (ours, "tagloom", "#1f6f8b")):
-        looked_at = [line for line in solution.history if line.objective == line.objective]
-        seconds = [line.seconds for line in looked_at]
-        above = [max(line.objective / best - 1, 1e-8) for line in looked_at]
+        checked = [line for line in solution.history if line.objective == line.objective]
+        seconds = [line.seconds for line in checked]
+        above = [max(line.objective / best - 1, 1e-8) for line in checked]
         axes.semilogy(seconds, above, color=colour, lw=2)
         axes.annotate(
             name,
@@ -44,15 +44,15 @@ def main() -> None:
             color=colour,
             va="center",
         )
-    proved = [line for line in ours.history if line.gap == line.gap]
+    certified = [line for line in ours.history if line.gap == line.gap]
     axes.semilogy(
-        [line.seconds for line in proved],
-        [line.gap for line in proved],
+        [line.seconds for line in certified],
+        [line.gap for line in certified],
         "o",
         color="#1f6f8b",
         ms=4,
         mfc="white",
-        label="tagloom: distance it can prove",
+        label="tagloom: certified distance",
     )
     axes.set(xlabel="seconds on two cores", ylabel="F / F* - 1", ylim=(1e-7, 1))
     axes.set_xlim(0, 1.18 * paper.history[-1].seconds)

@@ -1,12 +1,12 @@
-"""The fit on a Dask cluster of this machine: the optimum, the time, and the memory of each worker.
+"""A fit on a local Dask cluster: the optimum, the time, and the memory of each worker.
 
     python benchmarks/dask_cluster.py           1, 2 and 4 workers against the solver in memory
     python benchmarks/dask_cluster.py --large   a folder larger than a worker's memory limit
     python benchmarks/dask_cluster.py --kill    a worker is killed in mid-fit
 
 Workers are processes with one thread each. Memory is the peak of a worker's resident memory during
-the fit (VmHWM) less what it held before, when everything was imported: Linux only. Seconds depend
-on the machine, the more where there are fewer cores than workers.
+the fit (VmHWM) above its memory before, with everything imported: Linux only. Seconds depend on the
+machine, most of all where there are fewer cores than workers.
 """
 
 import argparse
@@ -35,7 +35,7 @@ LISTS = {"present": "present", "absent": "absent", "unlisted": "unknown"}
 
 @dataclass(frozen=True)
 class Sizes:
-    """Items x features x labels, and how the items are cut."""
+    """Items x features x labels, and the size of a partition."""
 
     n: int
     d: int
@@ -59,7 +59,7 @@ class Sizes:
 
 
 def rows_of(sizes: Sizes, start: int, stop: int) -> tuple[np.ndarray, PartialLabels]:
-    """Make some rows by their positions alone: features of falling size, one entry in ten known."""
+    """Make rows from their positions alone: features of decreasing variance, 10% known."""
     rng = np.random.default_rng([1, start])
     X = rng.standard_normal((stop - start, sizes.d), dtype=np.float32)
     X *= (1 / np.sqrt(1 + np.arange(sizes.d))).astype(np.float32)
@@ -107,7 +107,7 @@ def cluster_of(n_workers: int, memory_limit: str | int = "auto") -> Iterator[Cli
 
 
 def start_of_peak() -> int:
-    """Import all that a fit needs, forget the peak so far, and return the bytes held now."""
+    """Import everything, reset the peak, and return the resident memory in bytes."""
     import tagloom.dask  # noqa: F401
 
     Path("/proc/self/clear_refs").write_text("5")
@@ -120,11 +120,11 @@ def resident(name: str) -> int:
 
 
 class Peak:
-    """Peaks of the workers above what they held before."""
+    """Peak memory of the workers above their memory before the fit."""
 
     def __init__(self, client: Client, items: ParquetItems, labels: list[str]) -> None:
         self._client = client
-        # A fit of one iteration loads what is loaded late, the compiled kernel above all.
+        # A fit of one iteration triggers all lazy imports, most of all the compiled kernel.
         first = ParquetItems(items.folder, **LISTS, labels=labels)
         first.__dict__["groups"] = items.groups[: 2 * len(client.nthreads())]
         model = tagloom_dask.APGGraph(1.0, solver="admm", on_unlearnable="ignore")
@@ -132,7 +132,7 @@ class Peak:
         self._before = client.run(start_of_peak)
 
     def worst(self) -> int:
-        """Return the highest of them."""
+        """Return the highest peak."""
         now = self._client.run(resident, "VmHWM")
         return max(now[worker] - self._before[worker] for worker in now)
 

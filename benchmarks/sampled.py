@@ -3,11 +3,11 @@
     OPENBLAS_NUM_THREADS=1 python benchmarks/sampled.py           all sizes (a few minutes)
     OPENBLAS_NUM_THREADS=1 python benchmarks/sampled.py --quick   the small size only
 
-For each density: time of the kernel / time of the two bare products XM and X'R, one thread each,
-taking turns, rows taken in the blocks of the loss. A dense gradient also masks R, so below 1 the
-kernel is ahead at any rate. `as given` rows lie as they come, `aligned` ones on whole lines of the
-cache. Times are of the processor, not of the clock, and the least of several: other programs on the
-machine disturb them less. GF/s counts 4 operations for an entry and a feature.
+For each density: time of the kernel / time of the two dense products XM and X'R, one thread each,
+taking turns, in the blocks of the loss. A dense gradient also masks R, so the kernel wins wherever
+the ratio is below 1. Rows are used `as given`, or `aligned` to cache lines. Times are the least CPU
+times of several runs, which other programs disturb less. GF/s counts 4 operations for each entry
+and feature.
 """
 
 import argparse
@@ -29,7 +29,7 @@ BLOCK_ENTRIES = 1 << 18
 
 
 class Problem(NamedTuple):
-    """One problem, its matrices as they come and on whole lines of the cache."""
+    """One problem, with matrices as given and aligned to cache lines."""
 
     X: np.ndarray
     Mt: np.ndarray
@@ -118,7 +118,7 @@ def compare(size: tuple[int, int, int], dtype: type, rows: int, repeats: int) ->
             flush=True,
         )
     crossings = [crossover(DENSITIES, list(column)) for column in zip(*ratios, strict=True)]
-    print(f"       as dear as the dense products at {crossings[0]} known, aligned {crossings[1]}")
+    print(f"       as slow as the dense products at {crossings[0]} known, aligned {crossings[1]}")
 
 
 def main() -> None:

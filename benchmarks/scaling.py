@@ -3,10 +3,10 @@
     python benchmarks/scaling.py                  the table, and docs/img/scaling.png
     python benchmarks/scaling.py --million        1,000,000 x 256, 500 labels, 1% known, end to end
 
-Every point is a process of its own, as memory that one point has touched would hide what the next
-one needs. The peak is what the fit holds beyond its inputs; X is of float32. One of n, d, c and the
-observed share varies at a time. With --million the neighbours are searched and the graph is built,
-too, and the peak is that of the whole process, inputs included.
+Every point is measured in a process of its own, because memory that was touched for one point would
+hide what the next one needs. The peak is the memory of the fit beyond its inputs; X is of float32.
+One of n, d, c and the observed share varies at a time. --million includes the neighbour search and
+the graph, and its peak is that of the whole process, inputs included.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def learner(X: np.ndarray, known: object) -> APGGraph:
 
 
 def measure(n: int, d: int, c: int, rate: float) -> dict[str, float]:
-    """Fit once for the compilation and once for the clock; return seconds, iterations and peak."""
+    """Fit once to compile and once to measure; return seconds, iterations and peak."""
     problem = sized_problem(n, d, c, rate, dtype=np.float32)
     model = learner(problem.X, problem.known).fit(problem.X, problem.known, problem.graph)
     with PeakMemory() as memory:
@@ -69,7 +69,7 @@ def in_a_process(point: dict[str, float]) -> dict[str, float]:
 
 
 def million(n: int) -> None:
-    """Search the neighbours, build the graph and fit, and say what each takes."""
+    """Search the neighbours, build the graph and fit, and print the time of each."""
     from tagloom.graph import semantic_graph
 
     with PeakMemory() as memory:

@@ -1,4 +1,4 @@
-"""Made-up problems of the sizes that matter, with the spectrum and rarity that real sets have."""
+"""Synthetic problems of realistic size, spectrum of the features and rarity of the labels."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _UNLISTED_WEIGHT = 0.3
 
 
 class Sized(NamedTuple):
-    """A problem: features, what is known, a graph."""
+    """A problem: features, known labels, a graph."""
 
     X: np.ndarray
     known: PartialLabels
@@ -28,12 +28,12 @@ class Sized(NamedTuple):
 def sized_problem(
     n: int, d: int, c: int, rate: float | str, seed: int = 0, dtype: type = np.float64
 ) -> Sized:
-    """Return pictures in clusters, features of falling energy as PCA gives them, and rare labels.
+    """Return pictures in clusters, with features of decreasing variance and rare labels.
 
-    A label is present for about the 1.5% of pictures that score highest in a low-rank model, which
-    is as rare as the labels of Corel5k are; the graph joins each picture to ten of its cluster.
-    `rate` is the share of the presences and of the absences that are known, or "presences": half of
-    the presences are listed, and all that is unlisted counts as absent with weight 0.3.
+    A label is present for about the 1.5% of pictures that score highest in a low-rank model: as
+    rare as the labels of Corel5k. The graph joins each picture to ten others of its cluster. `rate`
+    is the share of presences and absences that are known, or "presences": half of the presences are
+    listed, and unlisted labels count as absent with weight 0.3.
     """
     rng = np.random.default_rng(seed)
     n_clusters = max(1, n // 100)

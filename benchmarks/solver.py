@@ -4,13 +4,13 @@
     python benchmarks/solver.py              all sizes (about an hour on two cores)
     python benchmarks/solver.py --quick      the small size only
 
-All solvers minimise the same objective in one process, taking turns, and are stopped by the same
-certificate, a relative duality gap of 1e-4. What the certificate takes is not charged to the
-others, which have none, and they are given our gradient, which is quicker than whole products where
-few labels are known; FISTA is also given the Lipschitz constant. The sums that are made once
-("once s": X'LX, X'X and the like) are charged to everyone. Seconds depend on the machine; the
-ratios are the result. The last columns compare an iteration of ours, all included, with two bare
-products of whole matrices in float32, XM and X'R, which a plain iteration cannot do without.
+All solvers minimise the same objective in one process, taking turns, and stop at the same
+certificate, a relative duality gap of 1e-4. The time for the certificate is not counted for the
+others, which have none, and they use our gradient, which is faster than dense products where few
+labels are known; FISTA is also given the Lipschitz constant. The sums that are computed once
+("once s": X'LX, X'X and the like) count for all. Seconds depend on the machine; the ratios are the
+result. The last columns compare a complete iteration of ours with the two dense products in float32
+that a plain iteration needs, XM and X'R.
 """
 
 import argparse
@@ -43,11 +43,11 @@ class Run(NamedTuple):
 
 
 class EnoughError(Exception):
-    """Raised to end a solver that has no other way to be stopped."""
+    """Raised to stop a solver that offers no other way."""
 
 
 class Certifier:
-    """Stops the clock, looks whether the certificate is reached, and starts the clock again."""
+    """Checks now and then whether the certificate is reached, with the clock stopped."""
 
     def __init__(self, objective: Objective, limit: float) -> None:
         self.objective, self.limit = objective, limit
@@ -56,7 +56,7 @@ class Certifier:
         self.run = Run(math.nan, 0)
 
     def __call__(self, M: np.ndarray) -> bool:
-        """Say after an iteration whether M is good enough, or the time is up."""
+        """Say after an iteration whether M meets the tolerance, or the time is up."""
         self.iterations += 1
         if self.iterations % CHECK_EVERY:
             return False
@@ -79,7 +79,7 @@ def run_ours(objective: Objective) -> Run:
 
 
 def run_paper(objective: Objective, limit: float) -> Run:
-    """Run Algorithm 2 beyond its own stop, until the certificate is reached."""
+    """Run Algorithm 2 beyond its own stopping rule, until the certificate is reached."""
     certify = Certifier(objective, limit)
     SOLVERS["paper"].solve(
         objective, tol=-math.inf, max_iter=100_000, callback=lambda _, M: certify(M)
@@ -122,7 +122,7 @@ def run_fista(objective: Objective, limit: float, lipschitz: float) -> Run:
 
 
 def lipschitz_of(objective: Objective) -> float:
-    """Return the largest curvature by power iteration, with a little room."""
+    """Return the largest curvature by power iteration, plus 2%."""
     rng = np.random.default_rng(0)
     D = rng.normal(size=objective.shape)
     for _ in range(30):
@@ -131,7 +131,7 @@ def lipschitz_of(objective: Objective) -> float:
 
 
 def two_products(X: np.ndarray, c: int) -> Callable[[], float]:
-    """Return what times the two bare products of an iteration in float32."""
+    """Return a function that times the two dense products of an iteration in float32."""
     X32 = X.astype(np.float32)
     M = np.random.default_rng(0).normal(size=(X.shape[1], c)).astype(np.float32)
     R, G = np.empty((len(X), c), dtype=np.float32), np.empty_like(M)
