@@ -48,7 +48,7 @@ def test_columns_far_from_zero_cost_no_digits(client):
     np.testing.assert_allclose(found.to_local().scores(far.X), expected.scores(near.X), atol=1e-3)
 
 
-def test_label_graph_sees_columns_where_they_are(client):
+def test_label_graph_uses_columns_before_centring(client):
     far = Problem(offset=3.0)
     parameters = {"lam": 1.0, "gamma_labels": 0.01, "ridge": 2.0, "tol": 1e-6, "solver": "admm"}
     expected = APGGraph(**parameters).fit(far.X, far.Y, label_graph=far.label_graph)
@@ -57,7 +57,7 @@ def test_label_graph_sees_columns_where_they_are(client):
     assert found.objective_ == pytest.approx(expected.objective_, rel=2e-6)
 
 
-def test_graph_made_on_the_cluster_serves_like_that_in_memory(client, problem):
+def test_graph_from_the_cluster_equals_that_in_memory(client, problem):
     descriptors = da.from_array(problem.descriptors, chunks=(50, 5))
     graph = tagloom_dask.semantic_graph(descriptors, 4, client=client)
     parameters = {"lam": 1.0, "gamma": 0.1, "tol": 1e-6, "solver": "admm"}
@@ -66,7 +66,7 @@ def test_graph_made_on_the_cluster_serves_like_that_in_memory(client, problem):
     assert found.objective_ == pytest.approx(expected.objective_, rel=2e-6)
 
 
-def test_kept_or_read_again_the_iterates_are_the_same(client, problem):
+def test_keep_does_not_change_the_iterates(client, problem):
     first, again = (
         tagloom_dask.APGGraph(2.0, tol=0.0).fit(
             *problem.arrays(60),
@@ -90,7 +90,7 @@ def test_scores_and_predictions_are_lazy_and_equal_those_in_memory(client, probl
 
 
 @pytest.mark.parametrize("method", ["complete", "score"])
-def test_what_would_gather_all_items_is_refused_and_works_in_memory(problem, method):
+def test_methods_that_gather_all_items_work_in_memory_only(problem, method):
     local = APGGraph(2.0, ridge=1.0, tol=0.1).fit(problem.X, problem.Y)
     model = deserialize_learner(tagloom_dask.APGGraph, serialize_learner(local))
     with pytest.raises(InvalidInputError, match="would gather"):
@@ -107,7 +107,7 @@ def test_saved_model_is_read_in_memory_and_on_the_cluster(client, problem, tmp_p
         np.testing.assert_array_equal(again.coef_, found.coef_)
 
 
-def test_lam_max_is_that_in_memory(client, problem):
+def test_lam_max_equals_that_in_memory(client, problem):
     expected = APGGraph().lam_max(problem.X, problem.Y)
     found = tagloom_dask.APGGraph().lam_max(*problem.arrays(), client=client)
     assert found == pytest.approx(expected, rel=1e-10)
@@ -123,7 +123,7 @@ def test_a_label_that_cannot_be_learned_is_named(client, problem):
     assert found.learnable_.tolist() == [j != 4 for j in range(9)]
 
 
-def test_a_wrong_label_is_named_by_its_place_in_the_whole(client, problem):
+def test_an_invalid_label_is_named_by_its_row(client, problem):
     Y = problem.Y.copy()
     Y[130, 2] = 7
     with pytest.raises(InvalidInputError, match=r"130"):
@@ -139,7 +139,7 @@ def test_a_wrong_label_is_named_by_its_place_in_the_whole(client, problem):
         (lambda X, Y: (X[X[:, 0] > 0], Y), "compute_chunk_sizes"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(client, problem, change, message):
+def test_invalid_input_is_refused(client, problem, change, message):
     with pytest.raises(InvalidInputError, match=message):
         tagloom_dask.APGGraph().fit(*change(*problem.arrays()), client=client)
 

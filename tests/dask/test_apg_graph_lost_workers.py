@@ -22,7 +22,7 @@ def processes():
         yield client
 
 
-def test_one_worker_and_then_all_are_killed_and_the_fit_ends_right(processes, tmp_path):
+def test_fit_survives_the_loss_of_one_worker_and_of_all(processes, tmp_path):
     problem = Problem()
     write_parquet(tmp_path, problem.X, problem.Y, rows_per_file=50)
     killed = []

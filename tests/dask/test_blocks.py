@@ -29,9 +29,9 @@ def test_a_large_argument_draws_no_warning(client):
 def test_a_missing_client_is_refused_with_the_remedy(monkeypatch):
     import distributed
 
-    def nobody():
+    def no_client():
         raise ValueError("No clients found")
 
-    monkeypatch.setattr(distributed, "default_client", nobody)
+    monkeypatch.setattr(distributed, "default_client", no_client)
     with pytest.raises(InvalidInputError, match=r"distributed\.Client"):
         get_client()

@@ -21,7 +21,7 @@ def rows(rng):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_neighbors_are_those_of_the_search_in_memory(client, rows, metric):
+def test_neighbors_equal_those_in_memory(client, rows, metric):
     expected = nearest_neighbors(rows, 5, metric=metric)
     blocks = da.from_array(rows, chunks=((37, 3, 50), 4))
     found = tagloom_dask.nearest_neighbors(blocks, 5, metric=metric, client=client)
@@ -31,7 +31,7 @@ def test_neighbors_are_those_of_the_search_in_memory(client, rows, metric):
 
 @pytest.mark.parametrize("symmetrize", ["max", "mean", "min"])
 @pytest.mark.parametrize("weight", ["dot", "cosine"])
-def test_graph_is_that_in_memory(client, rows, weight, symmetrize):
+def test_graph_equals_that_in_memory(client, rows, weight, symmetrize):
     expected = semantic_graph(rows, 4, weight=weight, symmetrize=symmetrize)
     blocks = da.from_array(rows, chunks=((37, 3, 50), 4))
     found = tagloom_dask.semantic_graph(

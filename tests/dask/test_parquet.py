@@ -29,7 +29,7 @@ def folder(tmp_path, known):
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_fit_is_that_in_memory(client, folder, known, keep):
+def test_fit_equals_that_in_memory(client, folder, known, keep):
     parameters = {"lam": 2.0, "ridge": 0.5, "gamma": 0.1, "tol": 1e-6, "solver": "admm"}
     problem = Problem()
     expected = APGGraph(**parameters).fit(problem.X, known, graph=problem.graph)
@@ -41,7 +41,7 @@ def test_fit_is_that_in_memory(client, folder, known, keep):
     np.testing.assert_allclose(found.scores(items).compute(), found.to_local().scores(problem.X))
 
 
-def test_many_files_in_one_task_give_the_sums_of_one_task_each(client, tmp_path, known):
+def test_grouping_files_in_one_task_does_not_change_the_sums(client, tmp_path, known):
     X = np.repeat(Problem().X, 2, axis=0)
     twice = known.take(np.repeat(np.arange(known.n_items), 2))
     write_parquet(tmp_path, X, twice, rows_per_file=10)
@@ -71,7 +71,7 @@ def test_columns_of_numbers_and_of_states_are_read(client, tmp_path):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(st.data())
-def test_what_is_written_is_read_again(tmp_path_factory, data):
+def test_written_files_are_read_back(tmp_path_factory, data):
     n, c = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 4))
     states = st.lists(st.sampled_from([0.0, 1.0, np.nan]), min_size=c, max_size=c)
     Y = np.array(data.draw(st.lists(states, min_size=n, max_size=n)))
@@ -88,7 +88,7 @@ def test_what_is_written_is_read_again(tmp_path_factory, data):
     np.testing.assert_array_equal(np.vstack([load_block(block) for block in rows.blocks]), X)
 
 
-def test_unlisted_labels_are_what_the_owner_says(tmp_path):
+def test_unlisted_labels_mean_what_is_declared(tmp_path):
     tags = PartialLabels.from_tags([["a"], ["b"]], unlisted="unknown")
     write_parquet(tmp_path, np.ones((2, 1)), tags)
     read = {
@@ -116,7 +116,7 @@ def _tables():
 
 
 @pytest.mark.parametrize(("message", "columns"), list(_tables()))
-def test_what_is_wrong_is_named_with_its_file(tmp_path, message, columns):
+def test_errors_name_the_file(tmp_path, message, columns):
     pq.write_table(pa.table(columns), tmp_path / "bad.parquet")
     items = ParquetItems(tmp_path, present="present", unlisted="absent")
     with pytest.raises(InvalidInputError, match=rf"bad\.parquet.*{message}"):
@@ -136,7 +136,7 @@ def test_a_damaged_file_is_named(tmp_path):
         row_blocks(ParquetItems(tmp_path))
 
 
-def test_errors_in_tasks_reach_the_caller_as_they_are(client, tmp_path):
+def test_errors_in_tasks_reach_the_caller(client, tmp_path):
     pq.write_table(
         pa.table({"features": [[1.0]], "present": [["a"]], "absent": [["a"]]}),
         tmp_path / "x.parquet",
@@ -152,9 +152,9 @@ def test_folders_without_files_are_refused(tmp_path, missing):
         row_blocks(ParquetItems(tmp_path / missing))
 
 
-def test_lists_that_cannot_say_it_are_not_written(tmp_path):
+def test_labels_that_lists_cannot_express_are_not_written(tmp_path):
     tags = PartialLabels.from_tags([["a"], ["b"]], unlisted="absent")
-    with pytest.raises(InvalidInputError, match="cannot say that"):
+    with pytest.raises(InvalidInputError, match="cannot express that"):
         write_parquet(tmp_path, np.ones((2, 1)), tags.with_hidden([0], [1]))
     weighted = PartialLabels.from_array([[1.0]], weights=[[2.0]])
     with pytest.raises(InvalidInputError, match="weight other than 1"):

@@ -29,7 +29,7 @@ def test_more_components_than_columns_are_refused(client):
         PCA(4).fit(da.ones((20, 3), chunks=(5, 3)), client=client)
 
 
-def test_what_is_not_finite_is_named_by_its_place_in_the_whole(client):
+def test_values_that_are_not_finite_are_named_by_row_and_column(client):
     X = np.ones((20, 3))
     X[13, 2] = np.nan
     with pytest.raises(InvalidInputError, match="row 13, column 2"):

@@ -27,7 +27,7 @@ def _embed(client, pictures, make=MeanColour):
     return embed(pictures, pictures.parent / "out", make, pictures_per_partition=4, client=client)
 
 
-def test_features_are_those_of_embedding_here_and_bad_pictures_are_listed(client, pictures):
+def test_features_equal_those_in_memory_and_unreadable_pictures_are_listed(client, pictures):
     done = _embed(client, pictures)
     expected = vision.embed(pictures, MeanColour(), cache=pictures.parent / "cache").features()
     table = pq.read_table(done.folder)
@@ -53,7 +53,7 @@ def test_the_network_is_loaded_once_for_all_tasks(client, pictures, monkeypatch)
     assert made == [("some network",)]
 
 
-def test_finished_partitions_are_not_done_again(client, pictures):
+def test_finished_partitions_are_skipped(client, pictures):
     first = _embed(client, pictures)
     (first.folder / "part-00001.parquet").unlink()
     calls = MeanColour.calls
@@ -64,7 +64,7 @@ def test_finished_partitions_are_not_done_again(client, pictures):
     assert again.n_embedded == first.n_embedded
 
 
-def test_another_network_does_all_again(client, pictures):
+def test_another_network_recomputes_everything(client, pictures):
     _embed(client, pictures)
     assert _embed(client, pictures, second_version).n_resumed == 0
 

@@ -10,7 +10,7 @@ from tagloom.labels import PartialLabels
 from tagloom.optim import MaskedSquaredLoss
 
 
-def test_rows_are_cut_into_blocks_without_effect(monkeypatch):
+def test_the_number_of_blocks_does_not_matter(monkeypatch):
     problem = random_problem(8)
     M = some_M(problem)
     whole = MaskedSquaredLoss.of(problem.X, problem.known, fit_intercept=True).gradient(M)
@@ -22,7 +22,7 @@ def test_rows_are_cut_into_blocks_without_effect(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("seed", range(24))
-def test_sampled_products_are_those_of_whole_blocks(seed, dtype, monkeypatch):
+def test_sampled_products_equal_dense_products(seed, dtype, monkeypatch):
     problem = random_problem(seed)
     X, M = problem.X.astype(dtype), some_M(problem).astype(dtype)
     whole = MaskedSquaredLoss.of(X, problem.known, fit_intercept=problem.fit_intercept)
@@ -57,7 +57,7 @@ def test_every_share_of_known_entries_gives_the_same_sums(rate, monkeypatch):
         assert not loss.gradient(M)[:, 4].any()
 
 
-def test_unlisted_tags_cost_no_table_of_rows_and_labels():
+def test_unlisted_tags_need_no_dense_table():
     rng = np.random.default_rng(0)
     n, c = 20_000, 1000
     X = rng.normal(size=(n, 4)).astype(np.float32)
@@ -74,7 +74,7 @@ def test_unlisted_tags_cost_no_table_of_rows_and_labels():
     assert peak < n * c / 2  # not a byte an entry
 
 
-def test_stored_entries_cost_no_table_of_rows_and_labels(monkeypatch):
+def test_stored_entries_need_no_dense_table(monkeypatch):
     monkeypatch.setattr("tagloom.optim.blocks._WORTH_COMPILING", 0)
     rng = np.random.default_rng(0)
     n, d, c = 2048, 32, 4200

@@ -74,7 +74,7 @@ def test_dual_bound_never_exceeds_the_optimum(seed):
         assert dual_bound(objective, M, objective.gradient(M)) <= best + 1e-8 * (1 + best)
 
 
-def test_an_objective_that_rounding_made_negative_proves_nothing():
+def test_a_negative_objective_proves_nothing():
     assert relative_gap(-1.0, -2.0) == math.inf
     assert relative_gap(0.0, 0.0) == 0.0
 

@@ -74,7 +74,7 @@ def test_many_tiles_equal_the_dense_formula(dtype, density):
     assert_equal_to_dense(X, Mt, V, *products(X, Mt, entries_of(V)))
 
 
-def test_products_are_added_to_what_is_there():
+def test_products_are_added_to_the_output():
     X, Mt, V = random_block(0, 40, 7, 5, 0.4, np.float64)
     entries = entries_of(V)
     Gt, totals = np.ones_like(Mt), np.full(len(Mt), 2.0)
@@ -84,7 +84,7 @@ def test_products_are_added_to_what_is_there():
     np.testing.assert_allclose(totals, 2 + once[1], rtol=1e-13, atol=1e-13)
 
 
-def test_labels_without_entries_keep_what_is_there_bit_by_bit():
+def test_labels_without_entries_leave_the_output_unchanged():
     X, Mt, V = random_block(0, 40, 7, 5, 0.4, np.float32)
     V[:, [0, 3]] = 0
     Gt, totals = np.full_like(Mt, 0.1), np.full(len(Mt), 0.1)
@@ -116,7 +116,7 @@ def test_callers_in_several_threads_do_not_disturb_each_other():
         assert np.array_equal(one[1], other[1])
 
 
-def test_arrays_that_may_only_be_read_are_read():
+def test_read_only_arrays_are_accepted():
     X, Mt, V = random_block(0, 30, 7, 5, 0.4, np.float32)
     entries = entries_of(V)
     for array in (X, Mt, entries.indptr, entries.rows, entries.weights):
@@ -124,7 +124,7 @@ def test_arrays_that_may_only_be_read_are_read():
     assert_equal_to_dense(X, Mt, V, *products(X, Mt, entries))
 
 
-def test_what_is_not_a_number_spoils_only_its_own_labels():
+def test_nan_affects_only_its_own_labels():
     X, Mt, V = random_block(0, 30, 7, 5, 1.0, np.float32)
     X[4, 2] = np.nan
     V[4, 1:] = 0
@@ -137,7 +137,7 @@ def test_what_is_not_a_number_spoils_only_its_own_labels():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("rows", "d"), [(1, 3), (5, 1), (5, 16), (7, 450)])
-def test_aligned_zeros_begin_on_lines_of_the_cache(rows, d, dtype):
+def test_aligned_zeros_are_aligned_to_cache_lines(rows, d, dtype):
     zeros = aligned_zeros(rows, d, dtype)
     assert zeros.dtype == dtype
     assert zeros.flags.c_contiguous
@@ -172,7 +172,7 @@ def test_arrays_that_do_not_fit_are_refused():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_process_does_not_wait_for_threads_it_does_not_have():
+def test_a_forked_process_does_not_wait_for_the_threads_of_its_parent():
     block = random_block(0, 2000, 130, 40, 0.3, np.float64)
     entries = entries_of(block[2])
     Gt, _ = products(*block[:2], entries, 2)
@@ -196,12 +196,12 @@ def test_not_available_without_numba(monkeypatch):
     assert not available()
 
 
-def test_numba_is_not_loaded_before_it_is_used():
+def test_numba_is_imported_on_first_use_only():
     program = "import sys, tagloom.optim; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
 
 
-def test_not_available_where_numba_may_not_compile(monkeypatch):
+def test_not_available_where_compilation_is_disabled(monkeypatch):
     import numba
 
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)

@@ -126,7 +126,7 @@ def test_callback_sees_every_iteration_and_can_stop(solver):
     assert not solution.converged
 
 
-def test_history_tells_objective_rank_step_and_time():
+def test_history_records_objective_rank_step_and_time():
     objective = random_problem(8).objective()
     solution = solve(objective, tol=1e-6)
     last = solution.history[-1]
@@ -151,7 +151,7 @@ def test_start_in_single_precision_ends_in_double(seed, monkeypatch):
     assert iterations == list(range(1, len(iterations) + 1))
 
 
-def test_few_iterations_are_kept_to_in_mixed_precision(monkeypatch):
+def test_max_iter_holds_in_mixed_precision(monkeypatch):
     monkeypatch.setattr("tagloom.optim.solvers.base._LARGE", 0)
     solution = solve(random_problem(8).objective(), tol=1e-12, max_iter=7)
     assert len(solution.history) == 7
@@ -217,7 +217,7 @@ def test_huge_lam_gives_zero():
     assert not solve(random_problem(8).objective(lam=1e200)).M.any()
 
 
-def test_callback_that_stops_in_the_single_phase_is_heard(monkeypatch):
+def test_callback_can_stop_in_single_precision(monkeypatch):
     monkeypatch.setattr("tagloom.optim.solvers.base._LARGE", 0)
     calls = []
     solution = solve(
@@ -227,7 +227,7 @@ def test_callback_that_stops_in_the_single_phase_is_heard(monkeypatch):
     assert not solution.converged
 
 
-def uneven(kind):
+def badly_scaled(kind):
     """Features on which one scale of curvature does not serve."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(20, 100) if kind == "wide" else (60, 20))
@@ -243,8 +243,8 @@ def uneven(kind):
 
 @pytest.mark.parametrize("share", [0.1, 0.01])
 @pytest.mark.parametrize("kind", ["wide", "most tiny", "one huge", "far"])
-def test_uneven_features_are_solved(kind, share):
-    problem = uneven(kind)
+def test_badly_scaled_features_are_solved(kind, share):
+    problem = badly_scaled(kind)
     lam = share * problem.objective().lam_max()
     found = solve(problem.objective(lam=lam), tol=1e-3, max_iter=300)
     assert found.converged
@@ -287,14 +287,14 @@ def test_features_that_only_double_precision_can_hold(scale, monkeypatch):
 
 
 @pytest.mark.parametrize("solver", ["admm", "apg"])
-def test_a_weight_of_double_precision_leaves_single_precision_single(solver):
+def test_lam_of_double_precision_keeps_matrices_in_single_precision(solver):
     problem = random_problem(8)
     single = Problem(**{**problem.__dict__, "X": problem.X.astype(np.float32)})
     objective = single.objective(lam=np.float64(1e-6) * single.objective().lam_max())
     assert solve(objective, solver, tol=1e-2, max_iter=50).M.dtype == np.float32
 
 
-def test_a_warm_start_forgets_labels_of_which_nothing_is_known():
+def test_a_warm_start_is_reset_for_labels_without_known_entries():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))
     Y = (rng.uniform(size=(30, 3)) < 0.5).astype(float)

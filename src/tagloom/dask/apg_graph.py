@@ -39,8 +39,8 @@ class APGGraph(models.APGGraph):
     `fit` takes dask arrays or `ParquetItems`, whose partitions are never gathered on one worker.
     The solver runs on the client, which holds M (features x labels) and matrices of size
     features x features. Every product with the rows is a pass over the partitions, whose sums are
-    added in a tree in a fixed order: results do not depend on the number of workers, but for
-    rounding differences between their processors.
+    added in a tree in a fixed order: apart from rounding differences between processors, results do
+    not depend on the number of workers.
 
     `scores`, `decision_function` and `predict` of a dask array or of `ParquetItems` return lazy
     dask arrays; for rows in memory they return what the learner in memory does. `save` writes the

@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 # Sums added by one task: a tree of this width over a thousand partitions has four levels.
 TREE_WIDTH = 8
 _LARGE_GRAPH_WARNING = "distributed.admin.large-graph-warning-threshold"
-# How deep arrays are looked for in an object, to measure it.
+# Levels of attributes that are searched for arrays to measure an object.
 _MAX_DEPTH = 6
 
 

@@ -20,8 +20,8 @@ from tagloom.validation import check_integer, check_same_items
 Array = npt.NDArray[Any]
 
 _NO_LAYOUT = (
-    "ParquetItems does not say where the labels are. Name the column of lists with present=, or "
-    "the columns of true, false and null with label_columns=."
+    "ParquetItems has no columns of labels. Name the column of lists with present=, or the columns "
+    "of true, false and null with label_columns=."
 )
 
 
@@ -54,7 +54,7 @@ class ParquetItems:
     Parameters
     ----------
     folder : path
-        Its files that end in ``.parquet`` are read, but for names that begin with ``.`` or ``_``.
+        Its ``.parquet`` files are read, except those whose names begin with ``.`` or ``_``.
     features : str or sequence of str, default="features"
         A column of lists of numbers, all of one length, or several columns of numbers.
     present, absent : str, optional
@@ -264,9 +264,14 @@ def write_parquet(
             columns[column] = _lists(entries.rows[chosen], names[entries.columns[chosen]], size)
         if items is not None:
             columns["item"] = list(items[part])
-        paths.append(target / f"part-{number:05d}.parquet")
+        paths.append(target / partition_name(number))
         write_table(paths[-1], columns)
     return paths
+
+
+def partition_name(number: int) -> str:
+    """Return the name of a file, such that sorting keeps the order of the partitions."""
+    return f"part-{number:05d}.parquet"
 
 
 def _refuse_what_lists_cannot_express(known: PartialLabels) -> None:
@@ -274,7 +279,7 @@ def _refuse_what_lists_cannot_express(known: PartialLabels) -> None:
     if len(hidden):
         raise InvalidInputError(
             f"{len(hidden):,} entries are unknown although unlisted labels are absent; lists of "
-            "what is present and absent cannot say that. List what is absent instead."
+            "what is present and absent cannot express that. List what is absent instead."
         )
     if (weights != 1).any():
         raise InvalidInputError(

@@ -3,10 +3,9 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tagloom.dask.blocks import compute_all, get_client, task
-from tagloom.dask.parquet import features_column, write_table
+from tagloom.dask.parquet import features_column, partition_name, write_table
 from tagloom.errors import InvalidInputError
 from tagloom.validation import check_integer
 from tagloom.vision import Encoder, Features, Skipped, find_pictures, load_encoder
@@ -98,8 +97,13 @@ def embed(
     source: EncoderSource = encoder if callable(encoder) else tuple(encoder)
     step = pictures_per_partition
     jobs = [
-        _Job(str(folder), tuple(listed[start : start + step]), str(target / name), n_jobs)
-        for start, name in zip(range(0, len(listed), step), _file_names(), strict=False)
+        _Job(
+            folder=str(folder),
+            items=tuple(listed[start : start + step]),
+            path=str(target / partition_name(number)),
+            n_jobs=n_jobs,
+        )
+        for number, start in enumerate(range(0, len(listed), step))
     ]
     _refuse_other_files(target, {Path(job.path).name for job in jobs})
     results: list[_Result] = compute_all(
@@ -124,10 +128,6 @@ def _list_pictures(
         return [str(item) for item in items], []
     found = find_pictures(folder)
     return found.pictures, found.skipped
-
-
-def _file_names() -> Iterator[str]:
-    return (f"part-{number:05d}.parquet" for number in count())
 
 
 def _refuse_other_files(target: Path, expected: set[str]) -> None:

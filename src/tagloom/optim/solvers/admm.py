@@ -86,7 +86,7 @@ def run_admm(
         _solve_for_M(objective, preconditioner, state)
         balance = _threshold(objective, state)
         if k >= monitor.next_check:
-            # M continues from Z, whose gradient is at hand, free of the rounding of many updates.
+            # M continues from Z, whose gradient is exact: many updates accumulate rounding errors.
             state.M, state.G = state.Z, objective.gradient(state.Z)
             monitor.check(k, state.Z, state.G, state.sigma_Z, state.subgradient)
         _record(recorder, monitor, state, k)
