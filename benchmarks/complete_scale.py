@@ -1,4 +1,4 @@
-"""Peak memory and time of `tagloom complete` on made-up pictures, all steps but looking at them.
+"""Peak memory and time of `tagloom complete` on synthetic features, all steps but the encoding.
 
 The memory is that of the whole process: run it in a fresh one for each figure.
 """
@@ -17,22 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from tagloom.completion import pipeline as job
-from tagloom.completion import pipeline as run
+from tagloom.completion import pipeline
 from tagloom.completion.inputs import Pictures
 from tagloom.completion.options import Options
 from tagloom.vision import Features
 
-STEPS = ((run, "fit_tagger"), (run, "measured"), (job, "assemble"), (job, "write_outputs"))
+STEPS = ("fit_tagger", "score_held_out", "assemble_result", "write_outputs")
 
 _BLOCK = 1000
 
 
 def collection(n_items: int, n_labels: int, seed: int = 0) -> tuple[Features, list[np.ndarray]]:
-    """Return pictures of 200 kinds as lite0 sees them, and for each the labels it truly has.
+    """Return features of pictures of 200 kinds, as large as lite0's, and their true labels.
 
     A kind of picture has some 1.5% of the labels; features are those of the kind with noise. All is
-    made block by block in single precision, so that making it does not set the peak.
+    generated block by block in single precision, so that this does not set the peak.
     """
     rng = np.random.default_rng(seed)
     kind = rng.integers(200, size=n_items)
@@ -101,12 +100,12 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.5, help="of the true tags that is listed")
     parser.add_argument("--minutes", type=float, default=0.0, help="of the search for parameters")
     parser.add_argument("--folds", type=int, default=4)
-    parser.add_argument("--where", action="store_true", help="say where the peak was")
+    parser.add_argument("--where", action="store_true", help="print where the peak was")
     given = parser.parse_args()
     features, labels = collection(given.items, given.labels)
     started = time.perf_counter()
 
-    def say(step: str, metadata: dict[str, Any]) -> None:
+    def on_step(step: str, findings: dict[str, Any]) -> None:
         print(f"{time.perf_counter() - started:7.1f} s  {peak():.2f} GiB  before/at {step}")
 
     with tempfile.TemporaryDirectory() as name:
@@ -114,30 +113,30 @@ def main() -> None:
         (folder / "photos").mkdir()
         n_tags = write_tags(folder / "tags.csv", features.items, labels, given.share)
         print(f"{given.items:,} pictures, {n_tags:,} tags; made with {peak():.2f} GiB")
-        run.find_pictures = lambda photos: SimpleNamespace(pictures=features.items)
-        run.look_at = lambda photos, *_, **__: Pictures(photos, features, [])
-        for room, step in STEPS:
-            setattr(room, step, _told(step, getattr(room, step), say))
+        pipeline.find_pictures = lambda photos: SimpleNamespace(pictures=features.items)
+        pipeline.encode_pictures = lambda photos, *_, **__: Pictures(photos, features, [])
+        for step in STEPS:
+            setattr(pipeline, step, _reporting(step, getattr(pipeline, step), on_step))
         watch = Watch()
         if given.where:
             watch.start()
-        run.complete(
+        pipeline.complete(
             folder / "photos",
             [folder / "tags.csv"],
             folder / "out",
-            Options(minutes=given.minutes, folds=given.folds),
-            say=say,
+            Options(max_minutes=given.minutes, cv=given.folds),
+            on_step=on_step,
         )
-    say("the end", {})
+    on_step("the end", {})
     if given.where:
         print(f"largest when looked at: {watch.peak / 2**30:.2f} GiB in\n{watch.where}")
 
 
-def _told(name: str, call: Any, say: Any) -> Any:
+def _reporting(name: str, call: Any, on_step: Any) -> Any:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        say(name, {})
+        on_step(name, {})
         result = call(*args, **kwargs)
-        say(f"end of {name}", {})
+        on_step(f"end of {name}", {})
         return result
 
     return wrapped

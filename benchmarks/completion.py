@@ -1,10 +1,10 @@
-"""What a completion promises, measured against the whole truth.
+"""How good a completion is, measured against the whole truth.
 
-Most tags of the training pictures of a data set are forgotten and completed, as `tagloom complete`
-does it, and each promise is compared with the truth: the ranking beside ridge and nearest
-neighbours on the same features and tags, probabilities, completeness, precision as asked for,
-doubts about planted slips, and what 200 answers teach. Figures are means and standard deviations
-over the seeds.
+Most tags of the training pictures of a data set are hidden and completed, as `tagloom complete`
+does it. The result is compared with the truth: the ranking beside ridge and nearest neighbours on
+the same features and tags, probabilities, the label frequency, the requested precision, suspected
+errors against planted ones, and the gain from 200 annotations. Figures are means and standard
+deviations over the seeds.
 
     python benchmarks/completion.py corel5k:/data/corel5k --keep 0.2 --seeds 0 1
     python benchmarks/completion.py scenes:600 --whole-pictures 0.15
@@ -19,7 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from completion_trials import Trial, answers_teach, doubts_found, promises_kept, rankings
+from completion_trials import (
+    Trial,
+    annotation_gain,
+    calibration,
+    error_detection,
+    rankings,
+)
 from tagloom.benchmark.demo import keep_tags, tag_lists
 from tagloom.datasets import Dataset, open_dataset
 from tagloom.labels import PartialLabels, State
@@ -27,9 +33,9 @@ from tagloom.vision import Features
 
 PARTS = {
     "rankings": rankings,
-    "promises": promises_kept,
-    "doubts": doubts_found,
-    "answers": answers_teach,
+    "calibration": calibration,
+    "errors": error_detection,
+    "annotations": annotation_gain,
 }
 
 

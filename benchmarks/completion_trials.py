@@ -1,4 +1,4 @@
-"""The trials of `completion.py`: each completes forgotten tags and says how that compares."""
+"""The trials of `completion.py`: each completes hidden tags and compares with the truth."""
 
 import warnings
 from dataclasses import dataclass
@@ -18,12 +18,19 @@ from tagloom.benchmark.demo import (
     tag_lists,
 )
 from tagloom.completion.calibration import choose_thresholds
-from tagloom.completion.checkpoint import Work
-from tagloom.completion.fit import Learned, fit_tagger, measured
+from tagloom.completion.checkpoint import Checkpoint
+from tagloom.completion.fit import (
+    HeldOut,
+    affinities_of,
+    calibrate_collection,
+    fit_tagger,
+    score_held_out,
+)
+from tagloom.completion.inputs import Pictures
 from tagloom.completion.options import Options
-from tagloom.completion.pipeline import assemble
-from tagloom.completion.result import Completed, calibration_error
-from tagloom.completion.training_labels import Taught, teach
+from tagloom.completion.pipeline import assemble_result
+from tagloom.completion.result import CompletionResult, calibration_error
+from tagloom.completion.training_labels import TrainingLabels, training_labels
 from tagloom.errors import TagloomWarning
 from tagloom.labels import PartialLabels, State, add_known
 from tagloom.metrics import mean_average_precision
@@ -31,68 +38,99 @@ from tagloom.tagger import SemanticTagger
 from tagloom.vision import Features
 
 PRECISIONS = (0.8, 0.9, 0.95)
-SLIPS = 0.03
-N_ANSWERS = 200
+ERROR_RATE = 0.03
+N_ANNOTATIONS = 200
 
 Figures = dict[str, float]
 
 
 @dataclass
 class Trial:
-    """Pictures, the truth, and the tags that were not forgotten; completed when first asked for."""
+    """Pictures, the truth, and the tags that were kept; everything else is computed on demand."""
 
     features: Features
     truth: PartialLabels
-    said: PartialLabels
+    known: PartialLabels
     folder: Path
     seed: int
     minutes: float
 
     @property
     def options(self) -> Options:
-        """What is asked of the completion."""
-        return Options(minutes=self.minutes, seed=self.seed, questions=N_ANSWERS)
+        """The options of the completion."""
+        return Options(
+            max_minutes=self.minutes, random_state=self.seed, annotate_next=N_ANNOTATIONS
+        )
 
     @cached_property
-    def taught(self) -> Taught:
-        """What the learner is taught."""
-        return teach(self.said, self.options)
+    def training(self) -> TrainingLabels:
+        """The training labels."""
+        return training_labels(self.known, self.options)
 
     @cached_property
-    def learned(self) -> Learned:
-        """The learner, with parameters searched, and its scores."""
-        work = Work(self.folder / "work", "first")
+    def checkpoint(self) -> Checkpoint:
+        """Where intermediate results go."""
+        return Checkpoint(self.folder / "checkpoint", "first")
+
+    @cached_property
+    def tagger(self) -> SemanticTagger:
+        """The tagger with the best parameters."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TagloomWarning)
-            tagger = fit_tagger(self.features, self.taught, self.options, work, show_progress=False)
+            tagger = fit_tagger(
+                self.features, self.training, self.options, self.checkpoint, show_progress=False
+            )
         print(f"# {tagger.learner_}", flush=True)
-        return measured(tagger, self.features, self.taught, self.options, work, show_progress=False)
+        return tagger
 
     @cached_property
-    def result(self) -> Completed:
-        """All that the completion says."""
-        return completed(self.taught, self.learned, self.options)
+    def held_out(self) -> HeldOut:
+        """The scores of the tagger."""
+        return score_held_out(
+            self.tagger,
+            self.features,
+            self.training,
+            self.options,
+            self.checkpoint,
+            show_progress=False,
+        )
+
+    @cached_property
+    def result(self) -> CompletionResult:
+        """The result of the completion."""
+        return completed(self, self.tagger, self.training, self.held_out)
 
     @cached_property
     def hidden(self) -> PartialLabels:
-        """The truth of what was forgotten, of the labels that are learned."""
-        return hidden_truth(self.taught.said, self.truth)
+        """The truth of the hidden tags, for the labels that are learned."""
+        return hidden_truth(self.training.known, self.truth)
 
 
-def completed(taught: Taught, learned: Learned, options: Options) -> Completed:
-    return assemble(Path(), taught, learned, options, skipped=[], warnings=[], account={})
+def completed(
+    trial: Trial, tagger: SemanticTagger, training: TrainingLabels, held_out: HeldOut
+) -> CompletionResult:
+    return assemble_result(
+        Pictures(Path(), trial.features, []),
+        training,
+        held_out,
+        calibrate_collection(held_out, training, trial.options),
+        trial.options,
+        affinities=affinities_of(tagger),
+        warnings=[],
+        summary={},
+    )
 
 
-def taught_again(trial: Trial, taught: Taught) -> SemanticTagger:
-    """Learn from other tags with the parameters that were found before."""
-    learner = clone(trial.learned.tagger.learner_).set_params(on_unlearnable="ignore")
-    return SemanticTagger(learner, random_state=trial.seed).fit(trial.features, taught.known)
+def refitted(trial: Trial, training: TrainingLabels) -> SemanticTagger:
+    """Fit other labels with the parameters that were found before."""
+    learner = clone(trial.tagger.learner_).set_params(on_unlearnable="ignore")
+    return SemanticTagger(learner, random_state=trial.seed).fit(trial.features, training.labels)
 
 
 def rankings(trial: Trial) -> Figures:
-    tables = {"tagloom": trial.result.P, "tagloom, raw scores": trial.learned.scores}
-    X = trial.learned.tagger.training_set_.descriptors.X
-    tables |= baseline_scores(X, trial.taught.known, trial.seed)
+    tables = {"tagloom": trial.result.P, "tagloom, raw scores": trial.held_out.final}
+    X = trial.tagger.training_set_.descriptors.X
+    tables |= baseline_scores(X, trial.training.labels, trial.seed)
     figures: Figures = {}
     for name, table in tables.items():
         of = evaluate_ranking(trial.hidden, table)
@@ -102,68 +140,75 @@ def rankings(trial: Trial) -> Figures:
     return figures
 
 
-def promises_kept(trial: Trial) -> Figures:
+def calibration(trial: Trial) -> Figures:
     result, hidden = trial.result, trial.hidden
-    bins = calibration_bins(hidden, result.P, trial.learned.calibration)
+    calibrations = calibrate_collection(trial.held_out, trial.training, trial.options)
+    bins = calibration_bins(hidden, result.P, calibrations.seen)
     for one in bins:
-        print(f"#   {one.low:.1f} {one.n:9,} {one.promised:.3f} {one.came_true:.3f}")
+        print(f"#   {one.low:.1f} {one.n:9,} {one.confidence:.3f} {one.observed:.3f}")
     figures = {
-        "labels learned": float(trial.taught.known.n_labels),
-        "pictures nobody looked at": float(trial.taught.unseen.sum()),
-        "completeness, true": _true_completeness(trial),
-        "completeness, estimated": result.completeness,
+        "labels learned": float(trial.training.labels.n_labels),
+        "unseen pictures": float(trial.training.unseen.sum()),
+        "label frequency, true": _true_label_frequency(trial),
+        "label frequency, estimated": result.label_frequency,
         "calibration error, all": calibration_error(bins),
         "calibration error, from 0.3 on": calibration_error(bins, least=0.3),
-        "the same, as measured by hiding": calibration_error(result.bins, least=0.3),
+        "the same, by held-out entries": calibration_error(result.bins, least=0.3),
     }
     for precision in (None, *PRECISIONS):
-        thresholds = choose_thresholds(result.P, result.open_to, precision)
+        thresholds = choose_thresholds(result.P, result.is_open, precision)
         made = evaluate_suggestions(hidden, result.P, thresholds)
-        asked = "F1" if precision is None else f"precision {precision}"
-        figures[f"{asked}: suggestions"] = float(made.n)
-        figures[f"{asked}: precision"] = made.precision
-        figures[f"{asked}: recall"] = made.recall
+        wanted = "F1" if precision is None else f"precision {precision}"
+        figures[f"{wanted}: suggestions"] = float(made.n)
+        figures[f"{wanted}: precision"] = made.precision
+        figures[f"{wanted}: recall"] = made.recall
     return figures
 
 
-def _true_completeness(trial: Trial) -> float:
-    """Return the share of listed presences, on pictures that were looked at."""
-    seen = ~trial.taught.unseen
-    listed = (trial.taught.said.states()[seen] == int(State.PRESENT)).sum()
+def _true_label_frequency(trial: Trial) -> float:
+    """Return the share of the presences that is listed, on pictures that were looked at."""
+    seen = ~trial.training.unseen
+    listed = (trial.training.known.states()[seen] == int(State.PRESENT)).sum()
     forgotten = (trial.hidden.states()[seen] == int(State.PRESENT)).sum()
     return float(listed / (listed + forgotten))
 
 
-def doubts_found(trial: Trial) -> Figures:
-    """Move some of the tags to pictures that do not have them, and see who is doubted."""
+def error_detection(trial: Trial) -> Figures:
+    """Move some of the tags to pictures that do not have them, and see which are suspected."""
     rng = np.random.default_rng([trial.seed, 1])
-    said, planted = with_slips(trial, rng)
-    taught = teach(said, trial.options)
-    work = Work(trial.folder / "slips", "slips")
-    tagger = taught_again(trial, taught)
-    learned = measured(tagger, trial.features, taught, trial.options, work, show_progress=False)
-    doubts = completed(taught, learned, trial.options).doubts
-    names = list(taught.said.labels)
-    right = [(doubt.row, names[doubt.column]) in planted for doubt in doubts]
+    known, planted = with_errors(trial, rng)
+    training = training_labels(known, trial.options)
+    tagger = refitted(trial, training)
+    held_out = score_held_out(
+        tagger,
+        trial.features,
+        training,
+        trial.options,
+        Checkpoint(trial.folder / "errors", "errors"),
+        show_progress=False,
+    )
+    errors = completed(trial, tagger, training, held_out).suspected_errors
+    names = list(training.known.labels)
+    right = [(one.row, names[one.column]) in planted for one in errors]
     n_planted = sum(label in set(names) for _, label in planted)
     first = right[:n_planted]
     return {
-        "slips planted": float(n_planted),
-        "doubts": float(len(doubts)),
-        "doubts: precision": float(np.mean(right)) if right else np.nan,
-        "doubts: recall": sum(right) / max(1, n_planted),
-        "doubts: precision of the first, as many as slips": float(np.mean(first)) if first else 0.0,
+        "errors planted": float(n_planted),
+        "errors suspected": float(len(errors)),
+        "errors: precision": float(np.mean(right)) if right else np.nan,
+        "errors: recall": sum(right) / max(1, n_planted),
+        "errors: precision of as many as planted": float(np.mean(first)) if first else 0.0,
     }
 
 
-def with_slips(
+def with_errors(
     trial: Trial, rng: np.random.Generator
 ) -> tuple[PartialLabels, set[tuple[int, Any]]]:
-    """Move a share of the given tags to any picture, as long as it does not have them."""
-    entries = trial.said.entries()
+    """Move a share of the known tags to any tagged picture that does not have them."""
+    entries = trial.known.entries()
     rows, columns = entries.rows.copy(), entries.columns
     absent = trial.truth.states() == int(State.ABSENT)
-    for k in rng.permutation(len(rows))[: round(SLIPS * len(rows))]:
+    for k in rng.permutation(len(rows))[: round(ERROR_RATE * len(rows))]:
         tagged = np.unique(entries.rows)
         rows[k] = rng.choice(tagged[absent[tagged, columns[k]]])
     moved = rows != entries.rows
@@ -174,34 +219,34 @@ def with_slips(
     return tag_lists(trial.truth, rows, columns), planted
 
 
-def answers_teach(trial: Trial) -> Figures:
+def annotation_gain(trial: Trial) -> Figures:
     """Reveal the truth of several choices of entries and see how well the rest is then ranked."""
     P, states = trial.result.P, trial.hidden.states()
     rows, columns = np.nonzero(states != int(State.UNKNOWN))
     rng = np.random.default_rng([trial.seed, 2])
-    questions = trial.result.questions
-    n = len(questions)
+    queries = trial.result.to_annotate
+    n = len(queries)
     uncertain = np.argsort(np.abs(P[rows, columns] - 0.5), kind="stable")[:n]
     likely = np.argsort(-P[rows, columns], kind="stable")[:n]
     choices = {
-        "proposed": (np.array([q.row for q in questions]), np.array([q.column for q in questions])),
+        "proposed": (np.array([q.row for q in queries]), np.array([q.column for q in queries])),
         "random": _at(rows, columns, rng.permutation(len(rows))[:n]),
         "nearest 0.5": _at(rows, columns, uncertain),
-        "likeliest": _at(rows, columns, likely),
+        "most probable": _at(rows, columns, likely),
     }
     # All are judged by the same entries: those that no choice has revealed.
     rest = trial.hidden
     for choice in choices.values():
         rest = rest.with_hidden(*choice)
     figures = {
-        "answers": float(n),
-        "mAP of the rest, no answers": mean_average_precision(rest, trial.learned.scores),
+        "annotations": float(n),
+        "mAP of the rest, no annotations": mean_average_precision(rest, trial.held_out.final),
     }
     for name, choice in choices.items():
         present = states[choice] == int(State.PRESENT)
         scores = _scores_knowing(trial, choice, present)
         figures[f"mAP of the rest, {name}"] = mean_average_precision(rest, scores)
-        figures[f"share of yes, {name}"] = float(present.mean())
+        figures[f"share present, {name}"] = float(present.mean())
     return figures
 
 
@@ -210,9 +255,9 @@ def _at(rows: Any, columns: Any, chosen: Any) -> tuple[Any, Any]:
 
 
 def _scores_knowing(trial: Trial, choice: tuple[Any, Any], present: Any) -> Any:
-    said = trial.taught.said
-    news = PartialLabels.from_entries(
-        *choice, present, shape=said.shape, labels=said.labels, items=said.items
+    known = trial.training.known
+    feedback = PartialLabels.from_entries(
+        *choice, present, shape=known.shape, labels=known.labels, items=known.items
     )
-    taught = teach(add_known(said, news), trial.options, news)
-    return np.asarray(taught_again(trial, taught).scores())
+    training = training_labels(add_known(known, feedback), trial.options, feedback)
+    return np.asarray(refitted(trial, training).scores())

@@ -61,7 +61,7 @@ def made_up(n: int, m: int, photos: Path) -> LoadedRun:
         suspected_errors=[SuspectedError(i, t, 0.01, 0.9, True) for i, t in places],
         to_annotate=[ToAnnotate(i, t, 0.5, 0.1) for i, t in places[:50]],
         affinities=S,
-        completeness=0.6,
+        label_frequency=0.6,
     )
 
 

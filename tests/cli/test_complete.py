@@ -13,7 +13,7 @@ from tagloom.formats import Annotation, Annotations, write_long_csv
 
 FILES = {
     "annotate_next.csv", "model.tagloom", "report.html", "run.json",
-    "suggestions.csv", "suggestions.parquet",
+    "suggestions.csv", "suggestions.parquet", "suspected_errors.csv",
 }  # fmt: skip
 
 
@@ -22,7 +22,7 @@ def test_a_run_writes_its_files_and_touches_nothing_else(collection, tmp_path, c
     answer = collection.complete(tmp_path / "out")
     assert (answer.code, answer.err) == (0, "")
     assert {path.name for path in (tmp_path / "out").iterdir() if path.is_file()} == FILES
-    assert not (tmp_path / "out" / ".work").exists()
+    assert not (tmp_path / "out" / ".checkpoint").exists()
     assert (contents(collection.photos), collection.tags.read_bytes()) == before
     assert "read as long CSV" in answer.out
     assert f"open {tmp_path / 'out'}/report.html" in answer.out
@@ -47,14 +47,14 @@ def test_the_same_command_again_has_nothing_to_do(collection, finished, contents
     assert answer.code == 0
     assert "Nothing to do" in answer.out
     assert contents(finished) == before
-    assert not (finished / ".work").exists()
+    assert not (finished / ".checkpoint").exists()
 
 
 def test_json_is_all_that_is_printed(collection, finished):
     answer = collection.complete(finished, "--json")
     told = json.loads(answer.out)
     assert told["worked"] is False
-    assert told["account"]["pictures"] == len(collection.truth)
+    assert told["summary"]["pictures"] == len(collection.truth)
     assert answer.err == ""
 
 
@@ -174,7 +174,7 @@ def test_odd_names_and_all_that_is_left_out_are_told(
         "--out", tmp_path / "out", "--cache", collection.cache, "--minutes", "0", "--folds", "2",
     )  # fmt: skip
     assert answer.code == 0, answer.err
-    assert "1 tagged pictures are not there\n    gone.jpg" in answer.out
+    assert "1 tagged pictures are missing\n    gone.jpg" in answer.out
     assert "1 pictures skipped\n    broken.jpg: it is not a picture" in answer.out
     assert "'night' of '🏖️.jpg' is both present and absent: left unknown" in answer.out
     rows = read_rows(tmp_path / "out" / "suggestions.csv")
@@ -210,8 +210,8 @@ def test_warnings_are_told_in_a_line(collection, tmp_path, monkeypatch):
         answer = collection.complete(tmp_path / "out")
     assert answer.code == 130
     assert answer.err.splitlines() == [
-        "tagloom: note: 2 labels cannot be learned: a, b.",
-        "tagloom: interrupted; the same command goes on from what is done",
+        "tagloom: warning: 2 labels cannot be learned: a, b.",
+        "tagloom: interrupted; run the same command again to continue",
     ]
 
 
@@ -234,7 +234,7 @@ def test_a_name_that_is_no_text_can_be_told(collection, tagloom, tmp_path):
     code = "from tagloom.cli import main; main()"
     args = [
         "complete", photos, "--tags", collection.tags, "--out", os.fsdecode(b"caf\xe9"),
-        "--cache", collection.cache, "--least-pictures", "1000", "--json",
+        "--cache", collection.cache, "--min-pictures", "1000", "--json",
     ]  # fmt: skip
     answer = subprocess.run(
         [sys.executable, "-c", code, *map(str, args)], cwd=tmp_path, capture_output=True

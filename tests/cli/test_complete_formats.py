@@ -77,9 +77,9 @@ def test_tags_in_a_file_of_any_format(title, collection, tmp_path):
     given = [Annotation(image, tag) for image, tags in collection.given.items() for tag in tags]
     write(Annotations.of(given), tmp_path / name)
     # Asked for tags on a thousand pictures it stops before it learns: what was read is told.
-    answer = collection.complete(tmp_path / "out", "--least-pictures", "1000", tags=tmp_path / name)
+    answer = collection.complete(tmp_path / "out", "--min-pictures", "1000", tags=tmp_path / name)
     assert f"read as {title}" in answer.out
-    assert _told(answer.out, "tags given") == len(given)
+    assert _told(answer.out, "known tags") == len(given)
     assert answer.code == 1
     assert "No tag is on 1000 or more pictures" in answer.err
     assert not (tmp_path / "out").exists()
@@ -97,12 +97,12 @@ def test_tags_in_the_folder_of_the_pictures(title, make, collection, tagloom, tm
     photos = make(tmp_path / "photos", collection)
     answer = tagloom(
         "complete", photos, "--tags", photos, "--out", tmp_path / "out",
-        "--cache", collection.cache, "--least-pictures", "1000",
+        "--cache", collection.cache, "--min-pictures", "1000",
     )  # fmt: skip
     n_given = sum(map(len, collection.given.values()))
     expected = len(collection.truth) if make is _folders else n_given
     assert f"read as {title}" in answer.out
-    assert _told(answer.out, "tags given") == expected
+    assert _told(answer.out, "known tags") == expected
 
 
 def _told(out, what):

@@ -21,7 +21,7 @@ def test_every_flag_can_stand_in_the_file(collection, finished, tagloom, write):
         f"tags = [{json.dumps(str(collection.tags))}]\n"
         f"out = {json.dumps(str(finished))}\n"
         f"cache = {json.dumps(str(collection.cache))}\n"
-        "minutes = 0\nfolds = 2\nleast-pictures = 3\nwhole = false\njson = true\n"
+        "minutes = 0\nfolds = 2\nmin-pictures = 3\nwhole = false\njson = true\n"
         'encoder = "lite0"\n'
     )
     answer = tagloom("complete", "--config", config)
@@ -38,7 +38,7 @@ def test_a_flag_wins_over_the_file(collection, finished, write):
 
 
 def test_a_weight_may_be_a_number(collection, tmp_path, tagloom, write):
-    config = write("unlisted = 0.2\nleast-pictures = 1000\n")
+    config = write("unlisted = 0.2\nmin-pictures = 1000\n")
     answer = collection.complete(tmp_path / "out", "--config", config)
     assert "No tag is on 1000 or more pictures" in answer.err
 
@@ -56,7 +56,7 @@ def test_a_weight_may_be_a_number(collection, tmp_path, tagloom, write):
         ("tags = 3", "'tags' must be a path as text, or a list of them; got 3"),
         ("tags = [1]", "'tags' must be a path as text, or a list of them; got [1]"),
         ("minuets = 3", "there is no key 'minuets'. Did you mean 'minutes'?"),
-        ("least_pictures = 3", "Did you mean 'least-pictures'?"),
+        ("min_pictures = 3", "Did you mean 'min-pictures'?"),
         ('config = "other.toml"', "there is no key 'config'"),
         ("[complete]\nfolds = 3", "there is a section [complete]"),
         ("folds = ", "is not valid TOML"),

@@ -10,14 +10,14 @@ def test_it_says_what_is_in_a_model(finished_run, collection, tagloom):
     assert told["kind"] == "Completion"
     assert told["items"] == len(collection.truth)
     assert told["photos"] == str(collection.photos)
-    assert told["options"]["folds"] == 2
+    assert told["options"]["cv"] == 2
 
 
 def test_for_people_in_lines(finished_run, tagloom):
     answer = tagloom("inspect", finished_run / "model.tagloom")
     words = dict(line.split("  ", 1) for line in answer.out.splitlines())
     assert words["kind"].strip() == "Completion"
-    assert "folds 2" in words["options"]
+    assert "cv 2" in words["options"]
 
 
 @pytest.mark.parametrize("content", [b"", b"no model at all", bytes(2000)])

@@ -21,9 +21,9 @@ PATIENCE_SECONDS = 240
 # What is there first when a moment has come: in the cache, in the work under way, in the results.
 MOMENTS = {
     "embedding": ("cache", "features.sqlite"),
-    "tuning": ("out", ".work/*/trials"),
-    "measuring": ("out", ".work/*/fold0*.npy"),
-    "measuring on": ("out", ".work/*/fold1*.npy"),
+    "tuning": ("out", ".checkpoint/*/trials"),
+    "measuring": ("out", ".checkpoint/*/fold0*.npy"),
+    "measuring on": ("out", ".checkpoint/*/fold1*.npy"),
     "writing": ("out", "suggestions.csv"),
 }
 
@@ -53,7 +53,7 @@ def _start(collection, out, cache, code=RUN):
 def _break_off(collection, folders, moment, how):
     """Send a signal as soon as a file is there; return how the process ended and what it said."""
     place, pattern = MOMENTS[moment]
-    held = HELD.format("write_report" if moment == "writing" else "write_csv")
+    held = HELD.format("write_report" if moment == "writing" else "write_suggestions")
     process = _start(collection, folders["out"], folders["cache"], held + RUN)
     ends = time.monotonic() + PATIENCE_SECONDS
     while not any(folders[place].glob(pattern)) and process.poll() is None:
@@ -111,7 +111,7 @@ def test_broken_off_again_and_again_it_ends_as_if_it_had_not_been(
         code, err = _break_off(collection, folders, moment, how)
         if how == signal.SIGINT:
             assert code == 130
-            assert err == "tagloom: interrupted; the same command goes on from what is done\n"
+            assert err == "tagloom: interrupted; run the same command again to continue\n"
             assert not list(folders["out"].rglob("*.part"))
         else:
             assert code == -signal.SIGKILL
@@ -130,7 +130,7 @@ def test_broken_off_at_each_moment(moment, how, collection, unbroken, folders, c
     code, err = _break_off(collection, folders, moment, how)
     if how == signal.SIGINT:
         assert code == 130
-        assert "the same command goes on" in err
+        assert "run the same command again" in err
         assert not list(folders["out"].rglob("*.part"))
     else:
         assert code == -signal.SIGKILL
@@ -142,7 +142,7 @@ def test_broken_off_at_each_moment(moment, how, collection, unbroken, folders, c
 def test_killed_between_its_files_and_its_record_a_run_is_not_finished(collection, finished):
     """The record is taken away first and written last."""
     (finished / "run.json").unlink()
-    (finished / ".work").mkdir()
+    (finished / ".checkpoint").mkdir()
     (finished / ".model.tagloom.x1.part").write_bytes(b"half")
     (finished / "suggestions.csv").write_text("of another run")
     answer = collection.complete(finished)

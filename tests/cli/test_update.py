@@ -30,7 +30,7 @@ def test_answers_are_learned(finished, answers, tagloom, read_rows, collection, 
     before = contents(collection.photos)
     answer = tagloom("update", finished, "--tags", path)
     assert (answer.code, answer.err) == (0, "")
-    assert "10 new statements were learned from" in answer.out
+    assert "10 new annotations were learned from" in answer.out
     rows = read_rows(finished / "suggestions.csv")
     known = _pairs(rows, "known", "doubtful-known")
     assert {*confirmed, *new} <= known
@@ -38,7 +38,7 @@ def test_answers_are_learned(finished, answers, tagloom, read_rows, collection, 
     assert not _pairs(rows, "suggested", "known", "doubtful-known") & set(denied)
     assert "picnic" in CompletionModel.load(finished / "model.tagloom").tagger.classes_
     assert contents(collection.photos) == before
-    assert not (finished / ".work").exists()
+    assert not (finished / ".checkpoint").exists()
 
 
 def test_the_same_answers_twice_change_nothing(finished, answers, tagloom):
@@ -68,7 +68,7 @@ def test_the_last_word_counts(finished, answers, tagloom, tmp_path, read_rows):
     assert tagloom("update", finished, "--tags", path).code == 0
     write_long_csv(Annotations.of([Annotation(*first, False)]), tmp_path / "no.csv")
     answer = tagloom("update", finished, "--tags", tmp_path / "no.csv", "--json")
-    assert json.loads(answer.out)["account"]["said since"] == 1
+    assert json.loads(answer.out)["summary"]["new annotations"] == 1
     table = read_rows(finished / "suggestions.csv")
     assert first not in _pairs(table, "known", "doubtful-known", "suggested")
 
@@ -87,7 +87,7 @@ def test_photos_that_have_moved(finished, answers, tagloom, tmp_path, collection
     try:
         answer = tagloom("update", finished, "--tags", answers[0])
         assert answer.code == 1
-        assert "Say where they lie with --photos" in answer.err
+        assert "Give their present folder with --photos" in answer.err
         assert (finished / "run.json").exists()
         answer = tagloom("update", finished, "--tags", answers[0], "--photos", moved)
     finally:
@@ -109,7 +109,7 @@ def test_answers_to_nothing(finished, tagloom, tmp_path, contents):
         assert answer.code == 1
         assert words in answer.err
     assert contents(finished) == before
-    assert not (finished / ".work").exists()
+    assert not (finished / ".checkpoint").exists()
 
 
 def test_no_model_to_update(tagloom, tmp_path, collection):
@@ -128,14 +128,14 @@ def test_answers_may_stand_in_the_tables_of_the_run(finished, tagloom, read_rows
     table.write_text(text, encoding="utf-8")
     answer = tagloom("update", finished, "--tags", table)
     assert answer.code == 0, answer.err
-    assert "2 new statements were learned from" in answer.out
+    assert "2 new annotations were learned from" in answer.out
     assert f"{len(suggested) - 2} are suggestions of a machine: not learned from" in answer.out
     rows = read_rows(table)
     assert suggested[0] in _pairs(rows, "known", "doubtful-known")
     assert suggested[1] not in _pairs(rows, "known", "doubtful-known", "suggested")
 
 
-def test_questions_that_nobody_answered_teach_nothing(finished, tagloom, contents):
+def test_unanswered_queries_are_not_learned_from(finished, tagloom, contents):
     before = contents(finished)
     answer = tagloom("update", finished, "--tags", finished / "annotate_next.csv")
     assert answer.code == 1
@@ -149,15 +149,17 @@ def test_a_new_run_does_not_lose_the_answers(finished, answers, tagloom, collect
     before = {one.name: one.read_bytes() for one in finished.iterdir() if one.is_file()}
     answer = collection.complete(finished)
     assert answer.code == 1
-    assert "has learned 10 answers by `tagloom update` that the tags of this run do" in answer.err
+    assert (
+        "has learned 10 annotations by `tagloom update` that the tags of this run do" in answer.err
+    )
     assert {one.name: one.read_bytes() for one in finished.iterdir() if one.is_file()} == before
-    assert not (finished / ".work").exists()
+    assert not (finished / ".checkpoint").exists()
     known = tmp_path / "known.csv"
     answer = tagloom("export", finished, "--to", "csv", "--only-known", "--file", known)
     assert answer.code == 0, answer.err
     answer = collection.complete(finished, "--tags", known)
     assert answer.code == 0, answer.err
-    said = CompletionModel.load(finished / "model.tagloom").said
+    said = CompletionModel.load(finished / "model.tagloom").known
     entries = said.entries()
     states = {
         (said.items[row], said.labels[column]): bool(present)

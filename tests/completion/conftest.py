@@ -84,11 +84,11 @@ def made_features(n_items=80, seed=0):
 @pytest.fixture
 def collection(tmp_path, monkeypatch):
     features, truth = made_features()
-    made = Collection(tmp_path, features, truth, Options(least_pictures=2, folds=3, questions=6))
+    made = Collection(tmp_path, features, truth, Options(min_pictures=2, cv=3, annotate_next=6))
     made.photos.mkdir()
     monkeypatch.setattr(run, "find_pictures", lambda photos: Found(pictures=list(features.items)))
     monkeypatch.setattr(
-        run, "look_at", lambda photos, *args, **kwargs: Pictures(photos, features, [])
+        run, "encode_pictures", lambda photos, *args, **kwargs: Pictures(photos, features, [])
     )
     return made
 
@@ -117,7 +117,7 @@ def scenes(tmp_path_factory):
 def finished(scenes):
     """A completed folder of drawn pictures."""
     done = run.complete(
-        scenes / "photos", [scenes / "tags.csv"], scenes / "out", Options(minutes=1),
+        scenes / "photos", [scenes / "tags.csv"], scenes / "out", Options(max_minutes=1),
         cache=scenes / "cache",
     )  # fmt: skip
     return scenes, done

@@ -26,27 +26,27 @@ def drawn(c, seed=0, n_items=2000, n_labels=16):
 
 
 @pytest.mark.parametrize("c", [0.1, 0.3, 0.7, 1.0])
-def test_the_completeness_is_read_off_the_top_and_probabilities_mean_what_they_say(c):
-    found, promised, true, errors = [], [], [], []
+def test_the_label_frequency_is_read_off_the_top_and_probabilities_are_calibrated(c):
+    found, confidence, observed, errors = [], [], [], []
     for seed in range(5):
         known, scores, p, truth = drawn(c, seed)
-        fitted = calibrate(known, scores, only_presences=True)
+        fitted = calibrate(known, scores, positive_unlabelled=True)
         P = fitted.probabilities(scores)
         likely = P > 0.3
-        found.append(fitted.completeness)
-        promised.append(P[likely].mean())
-        true.append(truth[likely].mean())
+        found.append(fitted.label_frequency)
+        confidence.append(P[likely].mean())
+        observed.append(truth[likely].mean())
         errors.append(np.abs(P - p).mean())
     assert np.mean(found) == pytest.approx(c, rel=0.12)
-    assert np.mean(promised) == pytest.approx(np.mean(true), abs=0.06)
+    assert np.mean(confidence) == pytest.approx(np.mean(observed), abs=0.06)
     assert np.mean(errors) < 0.06
 
 
 @pytest.mark.parametrize("c", [0.1, 0.3, 0.7, 1.0])
-def test_with_the_true_completeness_probabilities_are_true_in_every_bin(c):
+def test_with_the_true_label_frequency_every_bin_is_calibrated(c):
     known, scores, _, truth = drawn(c, n_items=6000)
-    fitted = calibrate(known, scores, only_presences=True, completeness=c)
-    assert fitted.completeness == c
+    fitted = calibrate(known, scores, positive_unlabelled=True, label_frequency=c)
+    assert fitted.label_frequency == c
     P = fitted.probabilities(scores)
     for low in np.arange(0, 1, 0.2):
         inside = (low <= P) & (low + 0.2 > P)
@@ -55,12 +55,12 @@ def test_with_the_true_completeness_probabilities_are_true_in_every_bin(c):
         assert P[inside].mean() == pytest.approx(truth[inside].mean(), abs=off)
 
 
-def test_scores_of_learners_that_see_absences_need_no_completeness():
+def test_scores_of_learners_that_see_absences_need_no_label_frequency():
     _, scores, p, truth = drawn(1.0)
     asked = np.random.default_rng(5).random(truth.shape) < 0.3
     known = PartialLabels.from_entries(*np.nonzero(asked), truth[asked], shape=truth.shape)
-    fitted = calibrate(known, scores, only_presences=False)
-    assert fitted.completeness == 1
+    fitted = calibrate(known, scores, positive_unlabelled=False)
+    assert fitted.label_frequency == 1
     assert np.abs(fitted.probabilities(scores) - p).mean() < 0.03
 
 
@@ -72,7 +72,7 @@ def test_the_likelihood_of_lists_and_denials_is_at_its_highest(c, monkeypatch):
     denied = ~truth & (np.random.default_rng(8).random(truth.shape) < 0.1)
     rows, columns = np.nonzero(given | denied)
     said = PartialLabels.from_entries(rows, columns, given[rows, columns], shape=truth.shape)
-    fitted = calibrate(listed, scores, said=said, only_presences=True, completeness=c)
+    fitted = calibrate(listed, scores, known=said, positive_unlabelled=True, label_frequency=c)
     q = np.log((given.sum(axis=0) + 0.5) / ((~given).sum(axis=0) + 0.5))
     assert np.allclose(fitted.log_odds, q)
     D = (terms_of(scores.astype(float), q) - fitted.mean) / fitted.scale
@@ -96,8 +96,8 @@ def test_weights_count_as_so_many_entries():
     present = rng.random((60, 1)) < scores
     twice = PartialLabels.from_array(np.concatenate([present, present]))
     weighing_two = PartialLabels.from_array(present, weights=np.full(present.shape, 2.0))
-    one = calibrate(twice, np.concatenate([scores, scores]), only_presences=False)
-    two = calibrate(weighing_two, scores, only_presences=False)
+    one = calibrate(twice, np.concatenate([scores, scores]), positive_unlabelled=False)
+    two = calibrate(weighing_two, scores, positive_unlabelled=False)
     P = [each.probabilities(scores) for each in (one, two)]
     assert np.allclose(*P, atol=0.01)
 
@@ -108,15 +108,17 @@ def test_what_was_denied_at_the_top_was_not_forgotten():
     denied = ~truth & (p > 0.5)
     rows, columns = np.nonzero(given | denied)
     said = PartialLabels.from_entries(rows, columns, given[rows, columns], shape=truth.shape)
-    fitted = calibrate(listed, scores, said=said, only_presences=True)
-    assert fitted.completeness == pytest.approx(0.8, abs=0.08)
+    fitted = calibrate(listed, scores, known=said, positive_unlabelled=True)
+    assert fitted.label_frequency == pytest.approx(0.8, abs=0.08)
 
 
 def test_a_label_that_came_with_answers_has_the_log_odds_of_those():
     known = PartialLabels.from_array([[1, np.nan], [0, np.nan], [1, np.nan], [0, np.nan]])
     by_now = PartialLabels.from_array([[1, 1], [0, 1], [1, 0], [1, 0]])
     scores = np.random.default_rng(0).random((4, 2))
-    assert np.allclose(calibrate(known, scores, by_now=by_now, only_presences=False).log_odds, 0)
+    assert np.allclose(
+        calibrate(known, scores, current=by_now, positive_unlabelled=False).log_odds, 0
+    )
 
 
 def test_unlisted_by_bayes_rule():
@@ -147,16 +149,16 @@ def test_a_complete_list_leaves_nothing_open():
     ids=["all tags on all pictures", "equal scores", "negative scores", "one picture"],
 )
 @pytest.mark.filterwarnings("ignore:The pictures hardly tell")
-@pytest.mark.parametrize("only_presences", [True, False])
-def test_degenerate_lists_give_probabilities_all_the_same(present, scores, only_presences):
+@pytest.mark.parametrize("positive_unlabelled", [True, False])
+def test_degenerate_lists_give_probabilities_all_the_same(present, scores, positive_unlabelled):
     known = PartialLabels.from_entries(
         *np.nonzero(present), True, shape=present.shape, unlisted_weight=1.0
     )
-    fitted = calibrate(known, scores, only_presences=only_presences)
+    fitted = calibrate(known, scores, positive_unlabelled=positive_unlabelled)
     P = fitted.probabilities(scores)
     assert np.isfinite(P).all()
     assert ((P >= 0) & (P <= 1)).all()
-    assert 0 < fitted.completeness <= 1
+    assert 0 < fitted.label_frequency <= 1
 
 
 def test_scores_that_say_nothing_suggest_nothing():
@@ -165,14 +167,14 @@ def test_scores_that_say_nothing_suggest_nothing():
     known = PartialLabels.from_entries(*np.nonzero(listed), True, shape=(400, 6), unlisted_weight=1)
     noise = rng.random((400, 6))
     with pytest.warns(TagloomWarning, match="hardly tell"):
-        fitted = calibrate(known, noise, only_presences=True)
+        fitted = calibrate(known, noise, positive_unlabelled=True)
     assert not fitted.if_unlisted(fitted.probabilities(noise)).any()
 
 
 def test_the_same_seed_gives_the_same_bits():
     known, scores, _, _ = drawn(0.4, n_items=300)
     one, two, other = (
-        calibrate(known, scores, only_presences=True, random_state=seed) for seed in (1, 1, 2)
+        calibrate(known, scores, positive_unlabelled=True, random_state=seed) for seed in (1, 1, 2)
     )
     assert np.array_equal(one.weights, two.weights)
     assert not np.array_equal(one.weights, other.weights)

@@ -4,7 +4,13 @@ import shutil
 import numpy as np
 import pytest
 
-from tagloom.completion.inputs import Pictures, account_of, look_at, read_sources, said_of
+from tagloom.completion.inputs import (
+    Pictures,
+    encode_pictures,
+    input_summary,
+    known_labels,
+    read_sources,
+)
 from tagloom.completion.options import Options
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
@@ -18,19 +24,19 @@ def annotations():
 
 
 def test_unknown_stays_unknown():
-    said = said_of(ITEMS, annotations(), Options())
+    said = known_labels(ITEMS, annotations(), Options())
     nan = np.nan
     assert np.array_equal(said.to_array(), [[nan, 1], [0, nan], [nan, nan]], equal_nan=True)
 
 
 def test_absent_unless_listed_holds_for_pictures_that_are_spoken_of_and_what_is_decided():
-    said = said_of(ITEMS, annotations(), Options(unlisted="absent"))
+    said = known_labels(ITEMS, annotations(), Options(unlisted="absent"))
     nan = np.nan
     assert np.array_equal(said.to_array(), [[0, 1], [0, nan], [nan, nan]], equal_nan=True)
 
 
 def test_an_unlisted_tag_weighs_what_its_owner_says():
-    said = said_of(ITEMS, annotations(), Options(unlisted=0.2))
+    said = known_labels(ITEMS, annotations(), Options(unlisted=0.2))
     assert said.weights()[0].tolist() == [0.2, 1.0]
 
 
@@ -45,13 +51,13 @@ def test_sources_that_contradict_each_other_leave_it_open_and_are_counted(collec
     one = written(folder, "one.csv", ["p001.jpg,sea,present", "p002.jpg,sea,present"])
     two = written(folder, "two.csv", ["p001.jpg,sea,absent", "p002.jpg,dog,present"])
     read = read_sources([one, two], collection.photos, items, None)
-    said = said_of(items, read.annotations, Options())
+    said = known_labels(items, read.annotations, Options())
     assert said.n_known == 2
     assert any("both present and absent" in warning.reason for warning in read.warnings)
-    account = account_of(read, Pictures(collection.photos, collection.features, []), said)
-    assert account["contradictions"] == 1
-    assert account["tags given"] == 2
-    assert account["pictures with tags"] == 1
+    summary = input_summary(read, Pictures(collection.photos, collection.features, []), said)
+    assert summary["contradictions"] == 1
+    assert summary["known tags"] == 2
+    assert summary["pictures with tags"] == 1
 
 
 def test_tags_of_other_pictures_are_refused_with_examples(collection):
@@ -73,7 +79,7 @@ def test_pictures_without_a_usable_name_are_skipped_and_told(scenes, tmp_path):
     except OSError:
         pytest.skip("this file system takes no names but UTF-8")
     (tmp_path / "broken.jpg").write_bytes(b"no picture")
-    pictures = look_at(tmp_path, None, scenes / "cache", show_progress=False)
+    pictures = encode_pictures(tmp_path, None, scenes / "cache", show_progress=False)
     assert pictures.features.items == ["0.jpg"]
     assert sorted(one.name for one in pictures.skipped) == ["?.jpg", "broken.jpg"]
     assert pictures.encoder is not None
@@ -82,4 +88,4 @@ def test_pictures_without_a_usable_name_are_skipped_and_told(scenes, tmp_path):
 def test_a_folder_without_pictures_is_refused(tmp_path):
     pytest.importorskip("onnxruntime")
     with pytest.raises(InvalidInputError, match="There are no pictures"):
-        look_at(tmp_path, None, tmp_path.parent / "cache", show_progress=False)
+        encode_pictures(tmp_path, None, tmp_path.parent / "cache", show_progress=False)

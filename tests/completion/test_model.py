@@ -14,16 +14,16 @@ def test_a_model_is_read_as_it_was_written_to_the_last_bit(collection, tmp_path,
     new = collection.features
     assert np.array_equal(read.probabilities(new), model.probabilities(new))
     assert np.array_equal(read.thresholds, model.thresholds)
-    assert read.said == model.said
-    assert read.later == model.later
+    assert read.known == model.known
+    assert read.feedback == model.feedback
     assert read.options == model.options
     assert read.photos == model.photos
-    assert read.calibration.completeness == model.calibration.completeness
+    assert read.calibration.label_frequency == model.calibration.label_frequency
     for name in ("log_odds", "weights", "mean", "scale"):
         assert np.array_equal(getattr(read.calibration, name), getattr(model.calibration, name))
     assert np.array_equal(read.tagger.scores(), model.tagger.scores())
     read.save(tmp_path / "twice.tagloom")
-    assert CompletionModel.load(tmp_path / "twice.tagloom").said == model.said
+    assert CompletionModel.load(tmp_path / "twice.tagloom").known == model.known
 
 
 def test_a_damaged_model_is_refused(collection):

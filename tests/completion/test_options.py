@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tagloom.completion.options import Options, read_unlisted
+from tagloom.completion.options import Options, parse_unlisted
 from tagloom.errors import InvalidInputError
 
 
@@ -19,16 +19,16 @@ from tagloom.errors import InvalidInputError
         {"precision": 1},
         {"precision": "0.9"},
         {"precision": float("nan")},
-        {"completeness": 0.0},
-        {"completeness": 1.1},
-        {"completeness": "all"},
-        {"minutes": -1},
-        {"minutes": float("inf")},
-        {"least_pictures": 1},
-        {"folds": 1},
-        {"folds": 2.5},
-        {"questions": -1},
-        {"seed": -1},
+        {"label_frequency": 0.0},
+        {"label_frequency": 1.1},
+        {"label_frequency": "all"},
+        {"max_minutes": -1},
+        {"max_minutes": float("inf")},
+        {"min_pictures": 1},
+        {"cv": 1},
+        {"cv": 2.5},
+        {"annotate_next": -1},
+        {"random_state": -1},
     ],
 )
 def test_an_option_that_cannot_be_meant_is_refused_by_name(wrong):
@@ -37,7 +37,9 @@ def test_an_option_that_cannot_be_meant_is_refused_by_name(wrong):
 
 
 def test_options_survive_json():
-    options = Options(unlisted="0.25", precision=0.9, completeness=1.0, minutes=0, seed=7)
+    options = Options(
+        unlisted="0.25", precision=0.9, label_frequency=1.0, max_minutes=0, random_state=7
+    )
     assert Options.of(json.loads(json.dumps(options.metadata()))) == options
 
 
@@ -45,4 +47,4 @@ def test_options_survive_json():
     ("given", "meant"), [("unknown", "unknown"), ("absent", "absent"), ("1", 1.0), (0.5, 0.5)]
 )
 def test_unlisted_is_a_word_or_a_weight(given, meant):
-    assert read_unlisted(given) == meant
+    assert parse_unlisted(given) == meant

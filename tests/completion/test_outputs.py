@@ -1,8 +1,7 @@
 import pytest
 
 from tagloom.completion import outputs
-from tagloom.completion.options import write_record
-from tagloom.completion.outputs import is_done, prepare_out
+from tagloom.completion.outputs import is_done, prepare_out, write_record
 from tagloom.errors import InvalidInputError, UnwritableFileError
 
 
@@ -45,7 +44,7 @@ def test_a_folder_of_an_earlier_run_is_taken_again(photos, tmp_path):
     prepare_out(out, photos)
     (out / "suggestions.csv").write_text("of a run that was broken off")
     prepare_out(out, photos)
-    assert (out / ".work").is_dir()
+    assert (out / ".checkpoint").is_dir()
 
 
 def test_a_run_is_done_if_its_record_and_all_its_files_are_there(tmp_path):

@@ -11,8 +11,8 @@ from tagloom.completion.suggestions import (
     TagState,
     TagTable,
     tag_table,
-    write_csv,
-    write_parquet,
+    write_suggestions,
+    write_suggestions_parquet,
 )
 from tagloom.formats import read_tags
 from tagloom.labels import PartialLabels, State
@@ -74,7 +74,7 @@ def test_a_csv_file_gives_back_the_table(tmp_path_factory, given_):
     said, P, thresholds, doubtful = given_
     table = tag_table(said, P, said.states() == int(State.UNKNOWN), thresholds, doubtful)
     path = tmp_path_factory.mktemp("csv") / "suggestions.csv"
-    write_csv(table, path)
+    write_suggestions(table, path)
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))
     assert rows[0] == list(COLUMNS)
@@ -107,7 +107,7 @@ def test_rare_tags_come_last_and_have_no_probability():
 def test_parquet_says_the_same(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     table = small_table()
-    write_parquet(table, tmp_path / "suggestions.parquet")
+    write_suggestions_parquet(table, tmp_path / "suggestions.parquet")
     read = parquet.read_table(tmp_path / "suggestions.parquet").to_pydict()
     assert tuple(read) == COLUMNS
     for row, *stored in zip(table, *read.values(), strict=True):
@@ -117,7 +117,7 @@ def test_parquet_says_the_same(tmp_path):
 
 
 def test_a_missing_probability_is_an_empty_cell(tmp_path):
-    write_csv(small_table(), tmp_path / "suggestions.csv")
+    write_suggestions(small_table(), tmp_path / "suggestions.csv")
     lines = (tmp_path / "suggestions.csv").read_text(encoding="utf-8").split("\n")
     assert lines[3] == "0,8,,3,known"
 
@@ -126,7 +126,7 @@ def test_a_table_without_rows_is_a_header(tmp_path):
     nothing = np.zeros(0, dtype=np.int64)
     table = TagTable([], [], nothing, nothing, nothing.astype(np.float32), nothing,
                      nothing.astype(np.int8))  # fmt: skip
-    write_csv(table, tmp_path / "none.csv")
+    write_suggestions(table, tmp_path / "none.csv")
     assert (tmp_path / "none.csv").read_text() == ",".join(COLUMNS) + "\n"
 
 
@@ -136,7 +136,7 @@ def test_the_table_reads_back_with_who_said_what(tmp_path):
     P = np.array([[0.9, 0.1, 0.8], [0.7, 0.6, 0.2]])
     doubtful = np.array([[False, True, True], [False, False, False]])
     table = tag_table(said, P, np.isnan(codes), np.full(3, 0.5), doubtful)
-    write_csv(table, tmp_path / "suggestions.csv")
+    write_suggestions(table, tmp_path / "suggestions.csv")
     back = read_tags(tmp_path / "suggestions.csv").annotations
     assert {state.text for state in TagState} == {row.state.text for row in table}
     by_people = {(one.image, one.tag): one.present for one in back.without_suggestions()}

@@ -126,7 +126,8 @@ def completed(tmp_path_factory):
             known.append((name, "seen once"))
     with (home / "tags.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows([("image", "tag"), *known])
-    complete(photos, [home / "tags.csv"], home / "out", Options(minutes=0), cache=home / "cache")
+    options = Options(max_minutes=0)
+    complete(photos, [home / "tags.csv"], home / "out", options, cache=home / "cache")
     return home
 
 

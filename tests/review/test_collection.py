@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagloom.completion.answers import ABSENT, PRESENT
+from tagloom.completion.feedback import ABSENT, PRESENT
 from tagloom.review.collection import (
     DECIDED,
     HAS_TAG,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagloom.completion.answers import decided
+from tagloom.completion.feedback import decided
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.review.journal import Change, Journal
 

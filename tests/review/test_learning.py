@@ -8,7 +8,7 @@ import pytest
 
 from tagloom.completion.export import finished_tags
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.options import read_record
+from tagloom.completion.outputs import read_record
 from tagloom.labels import State
 from tagloom.review.learning import changed_suggestions, suggested_entries
 from tagloom.review.loading import take_snapshot
@@ -29,7 +29,7 @@ def learn(page):
 
 def known_state(out, image, tag):
     """The known label of an entry in a model; None if the model does not know the tag."""
-    known = CompletionModel.load(out / "model.tagloom").said
+    known = CompletionModel.load(out / "model.tagloom").known
     if tag not in known.labels:
         return None
     row, column = list(known.items).index(image), list(known.labels).index(tag)

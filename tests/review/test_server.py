@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tagloom.completion.answers import decided
+from tagloom.completion.feedback import decided
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.review import server as review_server
 from tagloom.review.journal import Journal

@@ -5,8 +5,8 @@ import csv
 from typer.testing import CliRunner
 
 from tagloom.cli.app import app
-from tagloom.completion.answers import decided
 from tagloom.completion.export import finished_tags
+from tagloom.completion.feedback import decided
 
 
 def state_of(page, i, t):

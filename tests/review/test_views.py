@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.options import read_record
+from tagloom.completion.outputs import read_record
 from tagloom.labels import State
 
 
@@ -157,7 +157,7 @@ def test_why_returns_the_neighbors_of_the_graph_those_with_the_tag_first(page, h
     answer = page.get(f"/api/why?i=7&t={t}").json
     near = S[[7], :].toarray()[0]
     assert answer["n_neighbors"] == np.count_nonzero(near)
-    present = model.said.states()[:, list(model.said.labels).index("sky")] == State.PRESENT
+    present = model.known.states()[:, list(model.known.labels).index("sky")] == State.PRESENT
     told = answer["neighbors"]
     for one in told:
         assert abs(one["affinity"] - near[one["i"]]) < 1e-4

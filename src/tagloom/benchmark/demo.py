@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tagloom.completion.calibration import Calibration
 from tagloom.completion.options import Options
 from tagloom.completion.pipeline import complete
-from tagloom.completion.result import Bin, Completed, reliability
+from tagloom.completion.result import Bin, CompletionResult, reliability
 from tagloom.datasets.scenes import generated_scenes
 from tagloom.errors import InvalidInputError, import_extra
 from tagloom.formats import Annotation, Annotations, write_long_csv
@@ -64,7 +64,7 @@ class DemoResult:
 
     Attributes
     ----------
-    result : Completed
+    result : CompletionResult
     folder : Path
         The folder of the result.
     hidden : PartialLabels
@@ -76,7 +76,7 @@ class DemoResult:
         Confidence and observed frequency.
     """
 
-    result: Completed
+    result: CompletionResult
     folder: Path
     hidden: PartialLabels
     n_kept: int
@@ -109,17 +109,17 @@ def run_demo(
         pictures,
         [out / "tags.csv"],
         out / "result",
-        Options(minutes=_SEARCH_MINUTES, seed=random_state),
+        Options(max_minutes=_SEARCH_MINUTES, random_state=random_state),
         encoder=encoder,
         cache=out / "features",
         again=True,
-        say=console,
+        on_step=console,
         show_progress=show_progress,
     )
     assert finished.result is not None
     assert finished.model is not None
     result, tagger = finished.result, finished.model.tagger
-    hidden = hidden_truth(result.said, truth)
+    hidden = hidden_truth(result.known, truth)
     X = tagger.training_set_.descriptors.X
     n_true = int((truth.states() == int(State.PRESENT)).sum())
     return DemoResult(
@@ -180,13 +180,13 @@ def baseline_scores(X: Array, known: PartialLabels, random_state: int = 0) -> di
 
 
 def _compare(
-    result: Completed, hidden: PartialLabels, baselines: dict[str, Array]
+    result: CompletionResult, hidden: PartialLabels, baselines: dict[str, Array]
 ) -> dict[str, LearnerResult]:
     """Evaluate all learners; a baseline suggests its highest scores, as many as we suggest."""
     ours = evaluate_suggestions(hidden, result.P, result.thresholds)
     learners = {OURS: LearnerResult(evaluate_ranking(hidden, result.P), ours)}
     for name, scores in baselines.items():
-        among = np.append(np.sort(scores[result.open_to]), np.inf)
+        among = np.append(np.sort(scores[result.is_open]), np.inf)
         threshold = among[len(among) - 1 - ours.n]
         learners[name] = LearnerResult(
             evaluate_ranking(hidden, scores), evaluate_suggestions(hidden, scores, threshold)
@@ -221,7 +221,7 @@ def evaluate_suggestions(
 
 def calibration_bins(hidden: PartialLabels, P: Array, calibration: Calibration) -> list[Bin]:
     """Compare the confidence in unknown entries with the observed frequency in the truth."""
-    return reliability(hidden, P, replace(calibration, completeness=1.0))
+    return reliability(hidden, P, replace(calibration, label_frequency=1.0))
 
 
 def _write_tags(kept: PartialLabels, path: Path) -> None:

@@ -1,6 +1,6 @@
-"""The front door: registers the commands and turns errors into messages and exit codes.
+"""The command-line program: registers the commands and turns errors into messages and exit codes.
 
-Exit codes: 0 done, 1 an error in what was given (its message on standard error), 2 wrong usage,
+Exit codes: 0 success, 1 an error in the input (with a message on standard error), 2 wrong usage,
 130 interrupted.
 """
 
@@ -11,7 +11,7 @@ import typer
 
 from tagloom import __version__
 from tagloom.cli import benchmark, complete, demo, embed, export, inspect, predict, review
-from tagloom.cli.console import tell_warnings
+from tagloom.cli.console import print_warnings_once
 from tagloom.errors import TagloomError
 
 app = typer.Typer(
@@ -20,7 +20,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    # Plain help: frames and colours cost a quarter of the time until it is there.
+    # Plain help: frames and colours would make it a quarter slower.
     rich_markup_mode=None,
 )
 app.command("complete")(complete.complete)
@@ -34,7 +34,7 @@ app.command("benchmark")(benchmark.benchmark)
 app.command("demo")(demo.demo)
 
 _INTERRUPTED = 130
-_GO_ON = ("complete", "predict", "update", "embed", "benchmark")
+_RESUMABLE = ("complete", "predict", "update", "embed", "benchmark")
 
 
 def _print_version(wanted: bool) -> None:
@@ -48,7 +48,7 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Say which version."
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
 ) -> None:
@@ -56,9 +56,9 @@ def _options(
 
 
 def main() -> None:
-    """Run the program; a user's mistake ends in a message, never in a traceback."""
-    _write_whatever_comes()
-    tell_warnings()
+    """Run the program; mistakes of the user end in a message, never in a traceback."""
+    _escape_unprintable()
+    print_warnings_once()
     try:
         app(prog_name="tagloom")
     except TagloomError as error:
@@ -69,23 +69,23 @@ def main() -> None:
         typer.echo(f"tagloom: {place}{error.strerror or error}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
-        _tell_interrupted()
+        _print_interrupted()
         sys.exit(_INTERRUPTED)
     except SystemExit as end:
-        # An interrupt within a command has become an exit on its way.
+        # An interrupt within a command arrives here as an exit.
         if end.code == _INTERRUPTED:
-            _tell_interrupted()
+            _print_interrupted()
         raise
 
 
-def _tell_interrupted() -> None:
-    goes_on = sys.argv[1:] and sys.argv[1] in _GO_ON
-    hint = "; the same command goes on from what is done" if goes_on else ""
+def _print_interrupted() -> None:
+    resumable = sys.argv[1:] and sys.argv[1] in _RESUMABLE
+    hint = "; run the same command again to continue" if resumable else ""
     typer.echo(f"tagloom: interrupted{hint}", err=True)
 
 
-def _write_whatever_comes() -> None:
-    """Let a name that the terminal cannot show be written with escapes instead of failing."""
+def _escape_unprintable() -> None:
+    """Escape characters that the terminal cannot show instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

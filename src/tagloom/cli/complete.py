@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagloom.cli.config import ConfigFile
-from tagloom.cli.console import Teller, as_json, nothing_left_behind, told_result
+from tagloom.cli.console import StepPrinter, as_json, removing_empty, result_text
 from tagloom.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -19,11 +19,13 @@ Tags = Annotated[
         "--tags", metavar="PATH", help="File or folder with tags, of any format; may be repeated."
     ),
 ]
-Out = Annotated[Path, typer.Option("--out", help="Folder of the results: new, or of a run before.")]
+Out = Annotated[
+    Path, typer.Option("--out", help="Folder of the results, new or of an earlier run.")
+]
 TagFormat = Annotated[
     str | None, typer.Option("--format", help="Read the tags as this format, e.g. long-csv.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the account as JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
 def complete(
@@ -31,26 +33,29 @@ def complete(
     tags: Tags,
     out: Out,
     unlisted: Annotated[
-        str, typer.Option(help="What a tag means that is not listed: unknown, absent or a weight.")
+        str, typer.Option(help="What an unlisted tag is: unknown, absent, or a weight of absence.")
     ] = "unknown",
     untagged: Annotated[
-        str, typer.Option(help="Pictures without any tag were seen, unseen by somebody, or auto.")
+        str,
+        typer.Option(help="Were pictures without tags looked at? seen, unseen or auto."),
     ] = "auto",
     precision: Annotated[
         float | None,
-        typer.Option(help="Share of the suggestions that shall be right; else F1 decides."),
+        typer.Option(help="Share of the suggestions that shall be right; else F1 is maximised."),
     ] = None,
-    completeness: Annotated[
+    label_frequency: Annotated[
         float | None,
-        typer.Option(help="Share of the tags that should be there that are; else estimated."),
+        typer.Option(help="Share of the present tags that are listed; else estimated."),
     ] = None,
-    minutes: Annotated[float, typer.Option(help="How long to search for parameters.")] = 15.0,
-    least_pictures: Annotated[
-        int, typer.Option(help="Tags on fewer pictures are kept, not learned.")
+    minutes: Annotated[float, typer.Option(help="Time limit of the parameter search.")] = 15.0,
+    min_pictures: Annotated[
+        int, typer.Option(help="Tags on fewer pictures are kept, but not learned.")
     ] = 3,
-    folds: Annotated[int, typer.Option(help="Parts of what is known, to measure.")] = 4,
-    questions: Annotated[int, typer.Option(help="How many entries to propose next.")] = 50,
-    seed: Annotated[int, typer.Option(help="Decides what is hidden to measure.")] = 0,
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 4,
+    annotate_next: Annotated[
+        int, typer.Option(help="How many entries to propose for annotation.")
+    ] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of the cross-validation.")] = 0,
     tag_format: TagFormat = None,
     encoder: Annotated[
         list[str] | None,
@@ -60,21 +65,22 @@ def complete(
         ),
     ] = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Look at the whole picture, not at its centre square.")
+        bool, typer.Option("--whole", help="Encode the whole picture, not only its centre square.")
     ] = False,
     cache: Annotated[
         Path | None, typer.Option(help="Folder of the feature cache; else the user's cache.")
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Work anew although nothing has changed.")
+        bool, typer.Option("--again", help="Run again although nothing has changed.")
     ] = False,
     to_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
-    """Complete the tags of a folder of pictures; nothing of yours is changed.
+    """Complete the tags of a folder of pictures; your files are not changed.
 
-    Writes suggestions.csv, suggestions.parquet, annotate_next.csv, report.html, model.tagloom and
-    run.json into OUT. The same command goes on where an earlier one was interrupted.
+    Writes suggestions.csv, suggestions.parquet, suspected_errors.csv, annotate_next.csv,
+    report.html, model.tagloom and run.json into OUT. After an interruption the same command
+    continues where it stopped.
     """
     from tagloom.completion.options import Options
     from tagloom.completion.pipeline import complete as run
@@ -82,12 +88,19 @@ def complete(
 
     try:
         options = Options(
-            unlisted, untagged, precision, completeness, minutes, least_pictures, folds, questions,
-            seed,
-        )  # fmt: skip
+            unlisted=unlisted,
+            untagged=untagged,
+            precision=precision,
+            label_frequency=label_frequency,
+            max_minutes=minutes,
+            min_pictures=min_pictures,
+            cv=folds,
+            annotate_next=annotate_next,
+            random_state=seed,
+        )
     except InvalidInputError as problem:
         raise typer.BadParameter(str(problem)) from None
-    with nothing_left_behind(out):
+    with removing_empty(out):
         finished = run(
             photos,
             tags,
@@ -97,10 +110,10 @@ def complete(
             cache=cache,
             tag_format=tag_format,
             again=again,
-            say=Teller(quiet=to_json),
+            on_step=StepPrinter(quiet=to_json),
             show_progress=sys.stderr.isatty(),
         )
-    _tell(finished, to_json)
+    _print_finished(finished, to_json)
 
 
 def update(
@@ -110,43 +123,43 @@ def update(
         Path | None, typer.Option(help="Folder of the results; else that of the model.")
     ] = None,
     photos: Annotated[
-        Path | None, typer.Option(help="Where the pictures lie now, if they have moved.")
+        Path | None, typer.Option(help="Present folder of the pictures, if they have moved.")
     ] = None,
     tag_format: TagFormat = None,
     to_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
-    """Learn again from tags that were confirmed or denied since; parameters stay as they were."""
+    """Learn from new annotations; the parameters stay as they were."""
     from tagloom.completion.pipeline import update as run
 
     path = model_file(model)
     to = path.parent if out is None else out
-    with nothing_left_behind(to):
+    with removing_empty(to):
         finished = run(
             path,
             tags,
             to,
             photos=photos,
             tag_format=tag_format,
-            say=Teller(quiet=to_json),
+            on_step=StepPrinter(quiet=to_json),
             show_progress=sys.stderr.isatty(),
         )
-    _tell(finished, to_json)
+    _print_finished(finished, to_json)
 
 
 def model_file(given: Path) -> Path:
-    """Return the model file that a path means: itself, or the one in the folder of a run."""
+    """Return the model file of a path, which may be the folder of a run."""
     return given / "model.tagloom" if given.is_dir() else given
 
 
-def _tell(finished: "Finished", to_json: bool) -> None:
-    from tagloom.completion.options import read_record
+def _print_finished(finished: "Finished", to_json: bool) -> None:
+    from tagloom.completion.outputs import read_record
 
     if to_json:
         record: dict[str, Any] = read_record(finished.out)
         done = finished.result is not None
         typer.echo(as_json({"out": str(finished.out), "worked": done, **record}))
     elif finished.result is None:
-        typer.echo(f"Nothing to do: {finished.out} holds the result of this very run.")
+        typer.echo(f"Nothing to do: {finished.out} already holds the result of this run.")
     else:
-        typer.echo(told_result(finished.result, finished.out))
+        typer.echo(result_text(finished.result, finished.out))

@@ -1,4 +1,4 @@
-"""Words for people about a completion."""
+"""Console output shared by the commands."""
 
 import json
 import warnings
@@ -9,133 +9,161 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tagloom.cli.embed import listed, shown
-
 if TYPE_CHECKING:
-    from tagloom.completion.result import Completed
+    from tagloom.completion.result import CompletionResult
+    from tagloom.completion.training_labels import TrainingLabels
     from tagloom.formats import InputWarning, Matched, Reading
 
-
-def tell_warnings() -> None:
-    """Tell people of warnings in a line each on standard error, and of the same one once."""
-    told: set[str] = set()
-
-    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
-        text = f"tagloom: note: {message}"
-        if text not in told:
-            told.add(text)
-            typer.echo(text, err=True)
-
-    warnings.showwarning = tell
+_LINES_SHOWN = 20
 
 
-@contextmanager
-def nothing_left_behind(out: Path) -> Iterator[None]:
-    """Take the folder of the results away again if an error has left it empty."""
-    was_there = out.exists()
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            (out / ".work").rmdir()
-            if not was_there:
-                out.rmdir()
-        raise
+def listed(lines: list[str]) -> list[str]:
+    """Indent lines and show the first of them; a thousand must not bury the summary."""
+    hidden = len(lines) - _LINES_SHOWN
+    tail = [f"    ... and {hidden} more; --json lists all"] if hidden > 0 else []
+    return [f"    {line}" for line in lines[:_LINES_SHOWN]] + tail
 
 
-class Teller:
-    """Tells people each step as soon as it is known; a program gets JSON at the end."""
+def shown(name: str) -> str:
+    r"""Escape a file name so that it fits on one line of any terminal.
 
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-
-    def __call__(self, step: str, metadata: dict[str, Any]) -> None:
-        """Say what a step found."""
-        if not self._quiet:
-            typer.echo("\n".join(getattr(self, f"_{step}")(**metadata)))
-
-    def _read(self, readings: "list[Reading]", matched: "Matched") -> list[str]:
-        lines = []
-        for reading in readings:
-            how = ", ".join(f"{key} {shown(value)}" for key, value in reading.details.items())
-            lines.append(
-                f"tags: {shown(str(reading.source))}, read as {reading.format}"
-                + (f" ({how})" if how else "")
-            )
-            lines += noted(reading.warnings)
-            lines += noted(reading.contradictions)
-            n_suggested = len(reading.annotations) - len(reading.annotations.without_suggestions())
-            if n_suggested:
-                lines.append(f"  {n_suggested:,} are suggestions of a machine: not learned from")
-        if matched.missing:
-            lines.append(f"  {len(matched.missing):,} tagged pictures are not there")
-            lines += listed([shown(name) for name in matched.missing])
-        if matched.ambiguous:
-            lines.append(f"  {len(matched.ambiguous):,} names fit several pictures: not used")
-            lines += listed(
-                [f"{shown(name)}: {_some(found)}" for name, found in matched.ambiguous.items()]
-            )
-        if matched.merged:
-            lines.append(f"  {len(matched.merged):,} pictures are meant by several names")
-            lines += listed(
-                [f"{shown(name)}: {_some(names)}" for name, names in matched.merged.items()]
-            )
-        lines += noted(matched.contradictions)
-        return lines
-
-    def _found(self, **account: Any) -> list[str]:
-        width = max(len(name) for name in account)
-        return [f"  {name:{width}}  {value:,}" for name, value in account.items() if value]
-
-    def _taught(self, taught: Any) -> list[str]:
-        lines = [f"{taught.known.n_labels:,} labels are learned"]
-        if taught.too_rare:
-            rare = sorted(taught.too_rare, key=lambda name: (-taught.too_rare[name], name))
-            lines.append(f"  {len(rare):,} are on too few pictures: {_some(rare, 5)}")
-        if taught.only_presences:
-            lines.append(
-                "  unlisted tags are unknown; while learning they are presumed absent, and "
-                "probabilities allow for forgotten ones"
-            )
-        n_unseen = int(taught.unseen.sum())
-        if n_unseen:
-            lines.append(f"  {n_unseen:,} pictures without any tag: nothing is presumed of them")
-        return lines
+    >>> print(shown("two\nlines"))
+    two\nlines
+    """
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in name
+    )
 
 
-def told_result(result: "Completed", out: Any) -> str:
-    """Return what came out, for people."""
-    from tagloom.completion.result import calibration_error
-
-    account = result.account
-    skipped = [f"{shown(one.name)}: {one.reason}" for one in result.skipped]
-    error = calibration_error(result.bins, least=0.3)
-    lines = [f"{len(skipped):,} pictures skipped", *listed(skipped)] if skipped else []
-    if "said since" in account:
-        lines.append(f"{account['said since']:,} new statements were learned from")
-    lines += [
-        f"{account['tags suggested']:,} tags suggested, "
-        f"{account['known tags that look wrong']:,} known tags look wrong",
-    ]
-    if result.completeness < 1:
-        lines.append(f"about {result.completeness:.0%} of the tags that should be there are there")
-    if error == error:
-        lines.append(
-            f"probabilities from 0.3 on were off by {error:.2f} on average, measured by hiding"
-        )
-    lines.append(f"open {shown(str(out))}/report.html")
-    return "\n".join(lines)
-
-
-def noted(found: "list[InputWarning]") -> list[str]:
-    """Return what was odd, and where."""
-    return listed([f"{shown(one.where)}: {shown(one.what)}" for one in found])
-
-
-def _some(names: list[str], count: int = 3) -> str:
+def first_few(names: list[str], count: int = 3) -> str:
+    """Return the first names, escaped."""
     return shown(", ".join(names[:count]) + (", ..." if len(names) > count else ""))
+
+
+def warning_lines(found: "list[InputWarning]") -> list[str]:
+    """Return a line for each warning about the input, with its place."""
+    return listed([f"{shown(one.where)}: {shown(one.what)}" for one in found])
 
 
 def as_json(metadata: dict[str, Any]) -> str:
     """Return metadata for a program."""
     return json.dumps(metadata, indent=2, default=str)
+
+
+def echo(metadata: dict[str, Any], lines: list[str], *, to_json: bool) -> None:
+    """Print metadata as JSON for a program, or lines for a person."""
+    typer.echo(as_json(metadata) if to_json else "\n".join(lines))
+
+
+def print_warnings_once() -> None:
+    """Print each Python warning once, on one line of standard error."""
+    printed: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = f"tagloom: warning: {message}"
+        if text not in printed:
+            printed.add(text)
+            typer.echo(text, err=True)
+
+    warnings.showwarning = show
+
+
+@contextmanager
+def removing_empty(out: Path) -> Iterator[None]:
+    """Remove the folder of the results again if an error has left it empty."""
+    was_there = out.exists()
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            (out / ".checkpoint").rmdir()
+            if not was_there:
+                out.rmdir()
+        raise
+
+
+class StepPrinter:
+    """Prints what each step of a completion has found, unless JSON is wanted at the end."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def __call__(self, step: str, findings: dict[str, Any]) -> None:
+        """Print the findings of a step."""
+        if not self._quiet:
+            typer.echo("\n".join(getattr(self, f"_{step}")(**findings)))
+
+    def _read(self, readings: "list[Reading]", matched: "Matched") -> list[str]:
+        lines = [line for reading in readings for line in _reading_lines(reading)]
+        if matched.missing:
+            lines.append(f"  {len(matched.missing):,} tagged pictures are missing")
+            lines += listed([shown(name) for name in matched.missing])
+        if matched.ambiguous:
+            lines.append(f"  {len(matched.ambiguous):,} names fit several pictures: not used")
+            lines += listed(
+                [f"{shown(name)}: {first_few(found)}" for name, found in matched.ambiguous.items()]
+            )
+        if matched.merged:
+            lines.append(f"  {len(matched.merged):,} pictures have several names")
+            lines += listed(
+                [f"{shown(name)}: {first_few(names)}" for name, names in matched.merged.items()]
+            )
+        return lines + warning_lines(matched.contradictions)
+
+    def _found(self, **summary: Any) -> list[str]:
+        width = max(len(name) for name in summary)
+        return [f"  {name:{width}}  {value:,}" for name, value in summary.items() if value]
+
+    def _training_labels(self, training: "TrainingLabels") -> list[str]:
+        lines = [f"{training.labels.n_labels:,} labels are learned"]
+        too_rare = training.too_rare
+        if too_rare:
+            rare = sorted(too_rare, key=lambda name: (-too_rare[name], name))
+            lines.append(f"  {len(rare):,} are on too few pictures: {first_few(rare, 5)}")
+        if training.positive_unlabelled:
+            lines.append(
+                "  unlisted tags are unknown: absent for the learner only (PU learning), and "
+                "probabilities allow for forgotten ones"
+            )
+        n_unseen = int(training.unseen.sum())
+        if n_unseen:
+            lines.append(f"  {n_unseen:,} pictures without any tag: nothing is assumed of them")
+        return lines
+
+
+def _reading_lines(reading: "Reading") -> list[str]:
+    how = ", ".join(f"{key} {shown(value)}" for key, value in reading.details.items())
+    read_as = f"{reading.format} ({how})" if how else reading.format
+    lines = [f"tags: {shown(str(reading.source))}, read as {read_as}"]
+    lines += warning_lines(reading.warnings)
+    lines += warning_lines(reading.contradictions)
+    n_suggested = len(reading.annotations) - len(reading.annotations.without_suggestions())
+    if n_suggested:
+        lines.append(f"  {n_suggested:,} are suggestions of a machine: not learned from")
+    return lines
+
+
+def result_text(result: "CompletionResult", out: Path) -> str:
+    """Return the result of a completion in a few lines."""
+    from tagloom.completion.result import calibration_error
+
+    summary = result.summary
+    skipped = [f"{shown(one.name)}: {one.reason}" for one in result.skipped]
+    error = calibration_error(result.bins, least=0.3)
+    lines = [f"{len(skipped):,} pictures skipped", *listed(skipped)] if skipped else []
+    if "new annotations" in summary:
+        lines.append(f"{summary['new annotations']:,} new annotations were learned from")
+    lines += [
+        f"{summary['suggested tags']:,} tags suggested, "
+        f"{summary['suspected label errors']:,} suspected label errors",
+    ]
+    if result.label_frequency < 1:
+        lines.append(f"about {result.label_frequency:.0%} of the present tags are listed")
+    if error == error:
+        lines.append(
+            f"for probabilities from 0.3 on, confidence and observed frequency differ by "
+            f"{error:.2f} on average (held-out entries)"
+        )
+    lines.append(f"open {shown(str(out))}/report.html")
+    return "\n".join(lines)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagloom.cli.console import Teller, as_json
+from tagloom.cli.console import StepPrinter, as_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ def demo(
         n_pictures=pictures,
         keep=keep,
         random_state=seed,
-        console=Teller(quiet=to_json),
+        console=StepPrinter(quiet=to_json),
         show_progress=sys.stderr.isatty(),
     )
     if to_json:
@@ -50,7 +50,7 @@ def _summary(done: "DemoResult") -> dict[str, Any]:
         "pictures": len(done.result.items),
         "tags kept": done.n_kept,
         "tags hidden": done.n_hidden,
-        "completeness estimated": done.result.completeness,
+        "label frequency estimated": done.result.label_frequency,
         "learners": {
             name: {
                 "mAP of hidden tags": one.ranking.mean_average_precision,
@@ -76,7 +76,7 @@ def _print_demo(done: "DemoResult", seed: int) -> None:
     console.print(
         f"\nThese pictures have {n_true:,} true tags; {done.n_kept:,} were kept, "
         f"{done.n_hidden:,} hidden. Estimated share of tags present: "
-        f"{done.result.completeness:.0%}; actual share: {done.n_kept / n_true:.0%}.\n"
+        f"{done.result.label_frequency:.0%}; actual share: {done.n_kept / n_true:.0%}.\n"
     )
     _print_learners(done, console)
     _print_calibration(done, console)
@@ -119,8 +119,8 @@ def _print_calibration(done: "DemoResult", console: "Console") -> None:
         table.add_row(
             f"{one.low:.1f} to {one.high:.1f}",
             f"{one.n:,}",
-            f"{one.promised:.2f}",
-            f"{one.came_true:.2f}",
+            f"{one.confidence:.2f}",
+            f"{one.observed:.2f}",
         )
     console.print(table)
     error, high = calibration_error(done.bins), calibration_error(done.bins, least=0.3)
@@ -137,7 +137,7 @@ def _print_examples(done: "DemoResult", console: "Console", rng: "np.random.Gene
     from tagloom.labels import State
 
     result, hidden = done.result, done.hidden.states()
-    known = result.said.states() == int(State.PRESENT)
+    known = result.known.states() == int(State.PRESENT)
     made = result.table.state == int(TagState.SUGGESTED)
     suggested = np.zeros(hidden.shape, dtype=bool)
     suggested[result.table.rows[made], result.table.columns[made]] = True

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tagloom.cli.console import listed, shown
+
 if TYPE_CHECKING:
     from tagloom.vision import Embedding
-
-_SHOWN = 20
 
 
 def embed(
@@ -83,22 +83,3 @@ def _as_text(done: "Embedding", out: Path | None) -> str:
     if out is not None:
         lines.append(f"features: {shown(str(out))}")
     return "\n".join(lines)
-
-
-def listed(lines: list[str]) -> list[str]:
-    """Indent the first lines; a thousand bad files must not hide the summary."""
-    hidden = len(lines) - _SHOWN
-    tail = [f"    ... and {hidden} more; --json lists all"] if hidden > 0 else []
-    return [f"    {line}" for line in lines[:_SHOWN]] + tail
-
-
-def shown(name: str) -> str:
-    r"""Write a file's name so that it fits a line and any terminal.
-
-    >>> print(shown("two\nlines"))
-    two\nlines
-    """
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in name
-    )

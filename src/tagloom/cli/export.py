@@ -7,8 +7,7 @@ import typer
 
 from tagloom.cli.complete import AsJson
 from tagloom.cli.config import ConfigFile
-from tagloom.cli.console import as_json
-from tagloom.cli.embed import listed, shown
+from tagloom.cli.console import echo, listed, shown, warning_lines
 
 if TYPE_CHECKING:
     from tagloom.formats import Annotations
@@ -23,7 +22,7 @@ def export(
         Path | None, typer.Option(help="Where to write; else into the folder of the run.")
     ] = None,
     photos: Annotated[
-        Path | None, typer.Option(help="Where the pictures lie now, if they have moved.")
+        Path | None, typer.Option(help="Present folder of the pictures, if they have moved.")
     ] = None,
     at_least: Annotated[
         float, typer.Option(help="Leave out suggestions that are less probable.")
@@ -32,21 +31,19 @@ def export(
         bool, typer.Option("--only-known", help="Leave out all suggestions.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="xmp: say what would be written, and write nothing.")
+        bool, typer.Option("--dry-run", help="xmp: show what would be written, and write nothing.")
     ] = False,
-    undo: Annotated[
-        bool, typer.Option("--undo", help="xmp: bring all sidecars back to what they held.")
-    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="xmp: restore all sidecars.")] = False,
     to_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
-    """Write the tags of a run for other programs. No picture is ever touched.
+    """Write the tags of a run for other programs. Pictures are never changed.
 
-    xmp adds tags to the sidecars of the pictures and keeps all that is in them.
+    xmp adds tags to the sidecars of the pictures and keeps everything else in them.
     """
     from tagloom.completion.export import FORMS, finished_tags
     from tagloom.completion.export import export as write
-    from tagloom.completion.options import read_record
+    from tagloom.completion.outputs import read_record
 
     if to not in (*FORMS, "xmp"):
         raise typer.BadParameter(
@@ -56,7 +53,8 @@ def export(
         raise typer.BadParameter("goes with --to xmp only", param_hint="--dry-run, --undo")
     if file is not None and to == "xmp":
         raise typer.BadParameter(
-            "does not go with --to xmp: sidecars stand beside the pictures", param_hint="--file"
+            "does not go with --to xmp: sidecars lie beside the pictures",
+            param_hint="--file",
         )
     if not 0 <= at_least <= 1:
         raise typer.BadParameter(
@@ -80,8 +78,8 @@ def export(
     }
     lines = [f"{done.n_tags:,} tags of {done.n_images:,} pictures"]
     lines += [f"  {shown(str(path))}" for path in done.files]
-    lines += listed([f"{shown(one.where)}: {one.what}" for one in done.lost])
-    _echo(metadata, lines, to_json)
+    lines += warning_lines(done.lost)
+    echo(metadata, lines, to_json=to_json)
 
 
 def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_json: bool) -> None:
@@ -98,14 +96,14 @@ def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_js
         done = apply_sidecars(plan, out / JOURNAL)
         problems += done.failed
         head = [
-            f"{len(done.written):,} sidecars written, {len(done.unchanged):,} held all already",
-            "  take it back with --undo",
+            f"{len(done.written):,} sidecars written, {len(done.unchanged):,} had all tags already",
+            "  undo with --undo",
         ]
         metadata = {"written": done.written, "unchanged": done.unchanged}
     metadata |= {"refused": [one._asdict() for one in problems]}
     tail = [f"{len(problems):,} not written"] if problems else []
-    told = listed([f"{shown(one.where)}: {one.what}" for one in problems])
-    _echo(metadata, head + listed(planned) + tail + told, to_json)
+    lines = head + listed(planned) + tail + warning_lines(problems)
+    echo(metadata, lines, to_json=to_json)
     if problems:
         raise typer.Exit(1)
 
@@ -126,15 +124,11 @@ def _undo(out: Path, photos: Path | None, to_json: bool) -> None:
     }
     lines = [
         f"{len(done.restored):,} sidecars restored, {len(done.deleted):,} removed, "
-        f"{len(done.unchanged):,} were as before already"
+        f"{len(done.unchanged):,} unchanged"
     ]
     if done.refused:
         lines.append(f"{len(done.refused):,} left as they are")
-        lines += listed([f"{shown(one.where)}: {one.what}" for one in done.refused])
-    _echo(metadata, lines, to_json)
+        lines += warning_lines(done.refused)
+    echo(metadata, lines, to_json=to_json)
     if done.refused:
         raise typer.Exit(1)
-
-
-def _echo(metadata: dict[str, Any], lines: list[str], to_json: bool) -> None:
-    typer.echo(as_json(metadata) if to_json else "\n".join(lines))

@@ -6,15 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from tagloom.cli.complete import AsJson, model_file
-from tagloom.cli.console import as_json
-from tagloom.cli.embed import shown
+from tagloom.cli.console import as_json, shown
 
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="A model file, or the folder of a run.")],
     to_json: AsJson = False,
 ) -> None:
-    """Say what is in a model file, without loading it."""
+    """Show what is in a model file, without loading it."""
     from tagloom.persistence import read_metadata
 
     header = read_metadata(model_file(model))
@@ -52,7 +51,7 @@ def _of_completion(metadata: dict[str, Any]) -> dict[str, Any]:
         "learner": tagger["learner_kind"],
         "parameters": None if tuning is None else tuning["best"]["params"],
         "candidates tried": None if tuning is None else len(tuning["trials"]),
-        "completeness": metadata["completeness"],
+        "label frequency": metadata["label_frequency"],
         "options": metadata["options"],
     }
 

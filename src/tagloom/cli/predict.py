@@ -8,8 +8,7 @@ import typer
 
 from tagloom.cli.complete import AsJson, model_file
 from tagloom.cli.config import ConfigFile
-from tagloom.cli.console import as_json
-from tagloom.cli.embed import listed, shown
+from tagloom.cli.console import as_json, listed, shown
 
 _SHOWN_PICTURES = 20
 
@@ -22,7 +21,7 @@ def predict(
         typer.Option(help="Write the tags to this .csv, .jsonl or .parquet; else print them."),
     ] = None,
     precision: Annotated[
-        float | None, typer.Option(help="Suggest from this probability on, for every tag.")
+        float | None, typer.Option(help="Suggest every tag from this probability on.")
     ] = None,
     encoder: Annotated[
         list[str] | None, typer.Option(help="The .onnx file that the model was made with, if any.")
@@ -33,7 +32,7 @@ def predict(
     to_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
-    """Tag new pictures with what a model has learned."""
+    """Tag new pictures with a model."""
     from tagloom.completion.model import check_ending, predict_folder, write_predictions
 
     if precision is not None and not 0 <= precision <= 1:
@@ -54,7 +53,7 @@ def predict(
         write_predictions(done.table, out)
     skipped = [f"{shown(one.name)}: {one.reason}" for one in done.skipped]
     if to_json:
-        account = {
+        summary = {
             "pictures": len(done.table.items),
             "skipped": [one._asdict() for one in done.skipped],
             "out": None if out is None else str(out),
@@ -63,7 +62,7 @@ def predict(
                 for r in done.table
             ],
         }
-        typer.echo(as_json(account))
+        typer.echo(as_json(summary))
         return
     by_picture: dict[str, list[str]] = {item: [] for item in done.table.items}
     for row in done.table:

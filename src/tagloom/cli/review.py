@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.embed import shown
+from tagloom.cli.console import shown
 
 if TYPE_CHECKING:
     from tagloom.review.server import Address

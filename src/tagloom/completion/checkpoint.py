@@ -1,5 +1,10 @@
-"""Results on the way, kept so that work that was broken off goes on where it was."""
+"""Intermediate results of a run, kept so that an interrupted run continues where it stopped.
 
+Unlike the finished cells of a benchmark, which are its result, a checkpoint is thrown away as soon
+as the run is complete.
+"""
+
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, MutableMapping
@@ -14,10 +19,10 @@ from tagloom.io import atomic_write
 Array = npt.NDArray[Any]
 
 
-class Work:
-    """A folder for what one run, known by its digest, has worked out so far.
+class Checkpoint:
+    """A folder for the intermediate results of one run, which its digest identifies.
 
-    What another run has left there is of no use and is removed.
+    Results of other runs are removed.
     """
 
     def __init__(self, folder: Path, digest: str) -> None:
@@ -29,7 +34,7 @@ class Work:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def array(self, name: str, make: Callable[[], Array]) -> Array:
-        """Return an array that is there, or make it and keep it."""
+        """Return the stored array, or make and store it."""
         path = self.folder / f"{name}.npy"
         try:
             return np.asarray(np.load(path, allow_pickle=False))
@@ -39,19 +44,19 @@ class Work:
             np.save(stream, made, allow_pickle=False)
         return made
 
-    def results(self, name: str) -> "Results":
-        """Return a mapping whose values are files."""
-        return Results(self.folder / name)
+    def results(self, name: str) -> "StoredResults":
+        """Return a mapping that is kept in a file of this folder."""
+        return StoredResults(self.folder / name)
 
     def remove(self) -> None:
-        """Throw all of it away: the run is done."""
+        """Remove all intermediate results: the run is complete."""
         _remove(self.folder.parent)
 
 
-class Results(MutableMapping[str, Any]):
-    """A mapping from texts to what JSON can hold, on disk as soon as it is set.
+class StoredResults(MutableMapping[str, Any]):
+    """A mapping from strings to JSON values, on disk as soon as a value is set.
 
-    One file of lines; a line that was cut off by a crash is as if it had not been written.
+    Each value is a line of one file; a line that a crash has cut off is ignored.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,18 +79,30 @@ class Results(MutableMapping[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         with self._path.open("a", encoding="utf-8") as stream:
-            # A line of its own, also after one that was cut off.
+            # The leading line break ends a line that was cut off.
             stream.write(f"\n{json.dumps([key, value])}\n")
         self._known[key] = value
 
     def __delitem__(self, key: str) -> None:
-        raise TypeError("results are never forgotten")
+        raise TypeError("stored results are never deleted")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
 
     def __len__(self) -> int:
         return len(self._known)
+
+
+def digest_of(*parts: Any) -> str:
+    """Return a digest of arrays, bytes and JSON values."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if hasattr(part, "tobytes"):
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(part.tobytes())
+        else:
+            digest.update(json.dumps(part, sort_keys=True, default=str).encode())
+    return digest.hexdigest()
 
 
 def _remove(path: Path) -> None:

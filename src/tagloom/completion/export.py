@@ -1,18 +1,15 @@
-"""Finished tags in the formats of other programs."""
+"""Export the tags of a finished run to the formats of other programs."""
 
-import csv
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tagloom.completion.answers import Place, decided
+from tagloom.completion.feedback import Place, decided
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.options import read_record
-from tagloom.completion.outputs import MODEL, SUGGESTIONS
-from tagloom.completion.suggestions import COLUMNS, TagState
-from tagloom.errors import InvalidInputError
+from tagloom.completion.outputs import MODEL, SUGGESTIONS, read_record
+from tagloom.completion.suggestions import TagState, read_suggestions
 from tagloom.formats import (
     Annotation,
     Annotations,
@@ -43,64 +40,58 @@ class Exported:
 def finished_tags(
     out: Path, *, states: Collection[str] = ("known", "suggested"), at_least: float = 0.0
 ) -> Annotations:
-    """Return the tags of a finished run: people's as theirs, ours with their probability.
+    """Return the tags of a finished run: known ones, and suggestions with their probability.
 
-    What people have denied is said as well. A doubtful tag is still a person's. What was accepted
-    in a review is known, and what was rejected is denied.
+    Known absences are included. A suspected error remains a known tag. What was accepted in a
+    review is known to be present, and what was rejected is known to be absent.
     """
     for state in states:
         check_choice("state", state, ("known", "suggested"))
     read_record(out)
-    # A model holds what people have said of every label; the table holds what we say.
+    # The model holds the annotations of every label; the table holds the suggestions.
     model = CompletionModel.load(out / MODEL)
-    said = model.said
-    items = [str(item) for item in said.items or ()]
+    known = model.known
+    items = [str(item) for item in known.items or ()]
     review, there = decided(out), set(items)
     judged = {(one.image, one.tag) for one in review}
     overruled = judged | review.undecided
     annotations: list[Annotation] = []
     if "known" in states:
-        listed = _listed(said, items)
-        annotations += [one for one in listed if (one.image, one.tag) not in overruled]
+        annotations += [
+            one for one in _as_annotations(known, items) if (one.image, one.tag) not in overruled
+        ]
         annotations += [one for one in review if one.image in there]
     if "suggested" in states:
         suggested = _suggested(out, model, review.undecided)
         ours = [one for one in suggested if (one.image, one.tag) not in judged]
         annotations += [one for one in ours if (one.confidence or 0) >= at_least]
-    return Annotations.of(annotations, images=items, tags=map(str, said.labels))
+    return Annotations.of(annotations, images=items, tags=map(str, known.labels))
 
 
-def _listed(said: PartialLabels, items: list[str]) -> list[Annotation]:
-    entries = said.entries()
+def _as_annotations(known: PartialLabels, items: list[str]) -> list[Annotation]:
+    entries = known.entries()
     return [
-        Annotation(items[row], str(said.labels[column]), bool(present))
+        Annotation(items[row], str(known.labels[column]), bool(present))
         for row, column, present in zip(entries.rows, entries.columns, entries.present, strict=True)
     ]
 
 
 def _suggested(out: Path, model: CompletionModel, undecided: Collection[Place]) -> list[Annotation]:
-    """Return what the table suggests, and what it would had it not learned what was taken back."""
-    path = out / SUGGESTIONS
-    least = dict(zip(map(str, model.tagger.classes_), model.thresholds, strict=True))
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = csv.DictReader(stream)
-        if tuple(rows.fieldnames or ()) != COLUMNS:
-            raise InvalidInputError(
-                f"{path}: expected the columns {', '.join(COLUMNS)}; found {rows.fieldnames}."
-            )
-        return [
-            Annotation(row["image"], row["tag"], True, float(row["probability"]))
-            for row in rows
-            if row["state"] == TagState.SUGGESTED.text
-            or (
-                (row["image"], row["tag"]) in undecided
-                and float(row["probability"] or "nan") >= least.get(row["tag"], math.inf)
-            )
-        ]
+    """Return the suggestions, including those that decisions since withdrawn had replaced."""
+    thresholds = dict(zip(map(str, model.tagger.classes_), model.thresholds, strict=True))
+    return [
+        Annotation(row.image, row.tag, True, row.probability)
+        for row in read_suggestions(out / SUGGESTIONS)
+        if row.state == TagState.SUGGESTED.text
+        or (
+            (row.image, row.tag) in undecided
+            and row.probability >= thresholds.get(row.tag, math.inf)
+        )
+    ]
 
 
 def export(annotations: Annotations, form: str, to: Path, photos: Path) -> Exported:
-    """Write tags in a format, all but sidecars, which `planned_sidecars` plans."""
+    """Write tags in a format; for sidecars see `planned_sidecars`."""
     check_choice("to", form, tuple(_WRITERS))
     files, lost = _WRITERS[form](annotations, to, photos)
     return Exported(files, len(annotations.images), len(annotations), lost)

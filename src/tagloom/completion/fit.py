@@ -1,4 +1,4 @@
-"""Learn from what is taught, and measure the result by what is hidden meanwhile."""
+"""Fit the tagger, score every known entry by a learner that was not shown it, and calibrate."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,41 +10,128 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 
-from tagloom.completion.calibration import Calibration, Meaning, calibrate
-from tagloom.completion.checkpoint import Work
-from tagloom.completion.options import Options, digest_of
-from tagloom.completion.training_labels import Taught, without
+from tagloom.completion.calibration import CollectionCalibration, calibrate
+from tagloom.completion.checkpoint import Checkpoint, digest_of
+from tagloom.completion.options import Options
+from tagloom.completion.training_labels import TrainingLabels, without
 from tagloom.labels import PartialLabels, State, split_items, split_known
 from tagloom.progress import progress_bar
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Encoder, Features
 
-# §§ heldout
-# Scores as the learner gives them to entries that it was not shown.
-
-
 Array = npt.NDArray[Any]
-Score = Callable[[int, PartialLabels], Array]
+FoldScores = Callable[[int, PartialLabels], Array]
+"""From the number of a fold and its training labels to scores of all entries."""
+
+
+def fit_tagger(
+    features: Features,
+    training: TrainingLabels,
+    options: Options,
+    checkpoint: Checkpoint,
+    *,
+    encoder: Encoder | None = None,
+    show_progress: bool,
+) -> SemanticTagger:
+    """Search for parameters and fit the tagger to all training labels.
+
+    The tagger remembers the `encoder` of the pictures: new ones must be encoded by the same.
+    """
+    tagger = SemanticTagger(
+        encoder=encoder, random_state=options.random_state, verbose=show_progress
+    )
+    return tagger.fit(
+        features,
+        training.labels,
+        max_seconds=60 * options.max_minutes,
+        checkpoint=checkpoint.results("trials"),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Scores of all entries by the fitted tagger and by learners that were not shown them.
+
+    Attributes
+    ----------
+    final : array of shape (n_items, n_labels)
+        Scores of the tagger that was fitted to all training labels.
+    entries : array of the same shape
+        Each known entry scored by a learner that was not shown this entry.
+    pictures : array of the same shape, or None
+        Each picture scored by a learner that was shown no entry of it, where some are unseen.
+    """
+
+    final: Array
+    entries: Array
+    pictures: Array | None
+
+
+def score_held_out(
+    tagger: SemanticTagger,
+    features: Features,
+    training: TrainingLabels,
+    options: Options,
+    checkpoint: Checkpoint,
+    *,
+    show_progress: bool,
+) -> HeldOut:
+    """Score by cross-validation what is known, as if it were not."""
+    final = np.asarray(tagger.scores(), dtype=np.float32)
+    by_picture = bool(training.positive_unlabelled and training.unseen.any())
+    split: _Split = {"n_splits": options.cv, "random_state": options.random_state}
+    # A search that continues after an interruption may find other parameters, with other folds.
+    parameters = digest_of(clone(tagger.learner_).get_params())[:12]
+    with progress_bar(options.cv * (1 + by_picture), "measuring", show=show_progress) as advance:
+
+        def score(kind: str, fold: int, labels: PartialLabels) -> Array:
+            name = f"{kind}{fold}-{parameters}"
+            scores = checkpoint.array(name, lambda: _scores_of_fold(tagger, features, labels))
+            advance()
+            return scores
+
+        entries = held_out_scores(training.labels, final, partial(score, "fold"), **split)
+        pictures = (
+            held_out_pictures(training.labels, final, partial(score, "pictures"), **split)
+            if by_picture
+            else None
+        )
+    return HeldOut(final, entries, pictures)
+
+
+class _Split(TypedDict):
+    n_splits: int
+    random_state: int
+
+
+def _scores_of_fold(tagger: SemanticTagger, features: Features, labels: PartialLabels) -> Array:
+    learner = clone(tagger.learner_).set_params(on_unlearnable="ignore")
+    fold = SemanticTagger(learner, random_state=tagger.random_state)
+    return np.asarray(fold.fit(features, labels).scores(), dtype=np.float32)
 
 
 def held_out_scores(
-    known: PartialLabels, final: Array, score: Score, *, n_splits: int = 4, random_state: int = 0
+    labels: PartialLabels,
+    final: Array,
+    score: FoldScores,
+    *,
+    n_splits: int = 4,
+    random_state: int = 0,
 ) -> Array:
-    """Hide each listed entry once and note its score; of the others, the score in one of the folds.
+    """Score each listed entry in the fold that holds it out, and the others in one of the folds.
 
-    `score(fold, training)` gives the scores of all entries by a learner that knows `training`;
-    `final` are those of the learner that knows all.
+    `score(fold, training)` returns the scores of all entries by a learner that was shown
+    `training`; `final` are those of the learner that was shown all labels.
 
-    Who knows less gives other scores: where unlisted tags are presumed absent and a quarter of the
-    presences is hidden, scores are lower by a quarter. With H the scores of the folds and F the
-    final ones, H is multiplied by <F, H> / <H, H>, taken over the entries of which nobody has said
-    anything.
+    A learner with fewer labels scores differently: where unlisted tags are absent and a quarter of
+    the presences is held out, scores are lower by a quarter. With H the scores of the folds and F
+    the final ones, H is multiplied by <F, H> / <H, H>, taken over the unlisted entries.
     """
-    entries = known.entries()
-    listed = np.zeros(known.shape, dtype=bool)
+    entries = labels.entries()
+    listed = np.zeros(labels.shape, dtype=bool)
     listed[entries.rows, entries.columns] = True
     H = np.empty_like(final)
-    for number, fold in enumerate(split_known(known, n_splits, random_state)):
+    for number, fold in enumerate(split_known(labels, n_splits, random_state)):
         scores = score(number, fold.training)
         others = np.arange(number, len(H), n_splits)
         H[others] = np.where(listed[others], H[others], scores[others])
@@ -56,28 +143,33 @@ def held_out_scores(
 
 
 def held_out_pictures(
-    known: PartialLabels, final: Array, score: Score, *, n_splits: int = 4, random_state: int = 0
+    labels: PartialLabels,
+    final: Array,
+    score: FoldScores,
+    *,
+    n_splits: int = 4,
+    random_state: int = 0,
 ) -> Array:
-    """Hide each picture of which something is known once, with all that is known of it.
+    """Score each annotated picture in the fold that holds out all of its labels.
 
-    So are scored pictures at which nobody has looked: of a picture that was looked at, the learner
-    is taught that what is not listed is absent, a hidden presence as well, and scores it lower. The
-    scores of the folds are multiplied as in `held_out_scores`, by those of the pictures at which
-    nobody has looked, of which the mean over the folds is returned.
+    This is how unseen pictures are scored: of a picture that was looked at, the learner takes every
+    unlisted tag for absent, a held-out presence as well, and scores it lower. The scores of the
+    folds are scaled as in `held_out_scores`, by those of the unannotated pictures, for which the
+    mean over the folds is returned.
     """
-    informed = _informed(known)
+    annotated = _annotated(labels)
     H = np.zeros_like(final)
-    for number, fold in enumerate(split_items(known, n_splits, random_state)):
+    for number, fold in enumerate(split_items(labels, n_splits, random_state)):
         scores = score(number, fold.training)
-        held = informed & ~_informed(fold.training)
+        held = annotated & ~_annotated(fold.training)
         H[held] = scores[held]
-        H[~informed] += scores[~informed] / n_splits
-    where = np.broadcast_to(~informed[:, None], H.shape)
+        H[~annotated] += scores[~annotated] / n_splits
+    where = np.broadcast_to(~annotated[:, None], H.shape)
     return np.asarray(H * _slope(final, H, where))
 
 
-def _informed(known: PartialLabels) -> npt.NDArray[np.bool_]:
-    return np.asarray((known.states() != int(State.UNKNOWN)).any(axis=1))
+def _annotated(labels: PartialLabels) -> npt.NDArray[np.bool_]:
+    return np.asarray((labels.states() != int(State.UNKNOWN)).any(axis=1))
 
 
 def _slope(F: Array, H: Array, where: npt.NDArray[np.bool_]) -> float:
@@ -86,118 +178,40 @@ def _slope(F: Array, H: Array, where: npt.NDArray[np.bool_]) -> float:
     return above / below if below > 0 and above > 0 else 1.0
 
 
-# §§ main learning
-
-
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """A fitted tagger with scores of entries it knows and, held out, as if it did not."""
-
-    tagger: SemanticTagger
-    scores: Array
-    held_out: Array
-    meaning: Meaning
-
-    @property
-    def calibration(self) -> Calibration:
-        """What scores mean on pictures that somebody has looked at."""
-        return self.meaning.calibration
-
-
-def fit_tagger(
-    features: Features,
-    taught: Taught,
+def calibrate_collection(
+    held_out: HeldOut,
+    training: TrainingLabels,
     options: Options,
-    work: Work,
     *,
-    encoder: Encoder | None = None,
-    show_progress: bool,
-) -> SemanticTagger:
-    """Search for parameters and learn from all that is known.
+    feedback: PartialLabels | None = None,
+    label_frequency: float | None = None,
+) -> CollectionCalibration:
+    """Fit calibrations for annotated and for unseen pictures to the held-out scores.
 
-    The tagger remembers the `encoder` that saw the pictures: new ones must be seen by the same.
+    Feedback is left out, since its entries were chosen by their scores. Nor can the label frequency
+    be estimated again once the top of the ranking has been reviewed: `label_frequency` hands on the
+    earlier estimate.
     """
-    tagger = SemanticTagger(encoder=encoder, random_state=options.seed, verbose=show_progress)
-    return tagger.fit(
-        features,
-        taught.known,
-        max_seconds=60 * options.minutes,
-        checkpoint=work.results("trials"),
-    )
-
-
-def measured(
-    tagger: SemanticTagger,
-    features: Features,
-    taught: Taught,
-    options: Options,
-    work: Work,
-    *,
-    later: PartialLabels | None = None,
-    completeness: float | None = None,
-    show_progress: bool,
-) -> Learned:
-    """Score what is known as if it were not, and learn what scores mean.
-
-    What was said about suggestions (`later`) has no say in that: it was asked for because of its
-    score. Nor can the completeness be estimated again, once the top has been looked through.
-    """
-    scores = np.asarray(tagger.scores(), dtype=np.float32)
-    apart = bool(taught.only_presences and taught.unseen.any())
-    split: _Split = {"n_splits": options.folds, "random_state": options.seed}
-    with progress_bar(options.folds * (1 + apart), "measuring", show=show_progress) as advance:
-        score = partial(_kept_scores, tagger, features, work, advance)
-        held_out = held_out_scores(taught.known, scores, partial(score, "fold"), **split)
-        hidden = (
-            held_out_pictures(taught.known, scores, partial(score, "pictures"), **split)
-            if apart
-            else None
-        )
-    fitted = partial(
+    known = training.known if feedback is None else without(training.known, feedback)
+    fit = partial(
         calibrate,
-        taught.unasked,
-        said=taught.said if later is None else without(taught.said, later),
-        by_now=taught.known,
-        only_presences=taught.only_presences,
-        random_state=options.seed,
+        training.without_feedback,
+        known=known,
+        current=training.labels,
+        positive_unlabelled=training.positive_unlabelled,
+        random_state=options.random_state,
     )
-    given = options.completeness if completeness is None else completeness
-    seen = fitted(held_out, completeness=given)
-    unseen = seen if hidden is None else fitted(hidden, completeness=seen.completeness)
-    meaning = Meaning(seen, unseen, taught.unseen, taught.only_presences)
-    return Learned(tagger, scores, held_out, meaning)
-
-
-class _Split(TypedDict):
-    n_splits: int
-    random_state: int
-
-
-def _kept_scores(
-    tagger: SemanticTagger,
-    features: Features,
-    work: Work,
-    advance: Callable[[], None],
-    kind: str,
-    number: int,
-    training: PartialLabels,
-) -> Array:
-    """Return the scores of one fold, from an earlier run that was broken off or by work."""
-    # A search that goes on after a break may find other parameters: other folds belong to those.
-    found = digest_of(clone(tagger.learner_).get_params())[:12]
-    name = f"{kind}{number}-{found}"
-    table = work.array(name, lambda: _scores(tagger, features, training))
-    advance()
-    return table
-
-
-def _scores(tagger: SemanticTagger, features: Features, training: PartialLabels) -> Array:
-    learner = clone(tagger.learner_).set_params(on_unlearnable="ignore")
-    fold = SemanticTagger(learner, random_state=tagger.random_state)
-    return np.asarray(fold.fit(features, training).scores(), dtype=np.float32)
+    given = options.label_frequency if label_frequency is None else label_frequency
+    seen = fit(held_out.entries, label_frequency=given)
+    unseen = (
+        seen
+        if held_out.pictures is None
+        else fit(held_out.pictures, label_frequency=seen.label_frequency)
+    )
+    return CollectionCalibration(seen, unseen, training.unseen, training.positive_unlabelled)
 
 
 def affinities_of(tagger: SemanticTagger) -> Any:
-    """Return the learner's last graph; a learner that looked at none joins nothing."""
+    """Return the graph of the learner; one without a graph has no edges."""
     S, n = getattr(tagger.learner_, "graph_", None), len(tagger.items_)
     return sparse.csr_array((n, n), dtype=np.float32) if S is None else sparse.csr_array(S)

@@ -1,4 +1,4 @@
-"""What a completion has learned, in one file: it tags new pictures and learns on."""
+"""The model file of a completion: it tags new pictures, and can be updated."""
 
 import os
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.completion.calibration import (
-    Calibration,
-    Meaning,
-    deserialize_meaning,
-    serialize_meaning,
-)
-from tagloom.completion.inputs import look_at
+from tagloom.completion.calibration import Calibration, CollectionCalibration
+from tagloom.completion.inputs import encode_pictures
 from tagloom.completion.options import Options
-from tagloom.completion.result import Left
-from tagloom.completion.suggestions import TagTable, tag_table, write_csv, write_parquet
+from tagloom.completion.result import Issue
+from tagloom.completion.suggestions import (
+    TagTable,
+    tag_table,
+    write_suggestions,
+    write_suggestions_parquet,
+)
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations, write_jsonl
 from tagloom.labels import PartialLabels
@@ -40,55 +40,54 @@ from tagloom.tagger import SemanticTagger
 from tagloom.vision import load_encoder
 from tagloom.vision.encoders.registry import resolve_encoder
 
-# §§ main model
-
-
 KIND = "Completion"
+_WRITERS = {".csv": write_suggestions, ".parquet": write_suggestions_parquet}
 
 
 @dataclass(frozen=True, eq=False)
 class CompletionModel:
-    """A tagger, what its scores mean, and what people have said so far.
+    """A tagger, the calibration of its scores, and the annotations so far.
 
     Attributes
     ----------
     tagger : SemanticTagger
-    meaning : Meaning
+    calibrations : CollectionCalibration
         Of the tagger's scores.
     thresholds : array of shape (n_labels,)
-        From which probability on a tag is suggested.
-    said : PartialLabels
-        All that people have said, of labels that are too rare to be learned as well.
-    later : PartialLabels
-        What of it was said about suggestions: it says nothing of what people list unasked.
+        The probabilities from which tags are suggested.
+    known : PartialLabels
+        All annotations, including those of labels that are too rare to be learned.
+    feedback : PartialLabels
+        The part of them that was given on suggestions, which is no random sample.
     options : Options
     photos : Path
-        Where the pictures lay.
+        The folder of the pictures.
     """
 
     tagger: SemanticTagger
-    meaning: Meaning
+    calibrations: CollectionCalibration
     thresholds: npt.NDArray[np.float64]
-    said: PartialLabels
-    later: PartialLabels
+    known: PartialLabels
+    feedback: PartialLabels
     options: Options
     photos: Path
 
     @property
     def calibration(self) -> Calibration:
-        """What scores of new pictures mean."""
-        return self.meaning.calibration
+        """The calibration for annotated and for new pictures."""
+        return self.calibrations.seen
 
-    def standing(self) -> npt.NDArray[np.float32]:
-        """Return the probability of every label for the pictures of the collection, if open."""
-        return self.meaning.as_it_stands(np.asarray(self.tagger.scores(), dtype=np.float32))
+    def open_probabilities(self) -> npt.NDArray[np.float32]:
+        """Return the probabilities of all entries of the collection, taken as open."""
+        scores = np.asarray(self.tagger.scores(), dtype=np.float32)
+        return self.calibrations.open_probabilities(scores)
 
     def probabilities(self, pictures: Any) -> npt.NDArray[np.float32]:
         """Return the probability of every label for new pictures."""
         return self.calibration.probabilities(self.tagger.scores(pictures))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it to a file, whole or not at all."""
+        """Write the model to a file, atomically."""
         write_model(path, KIND, *self._serialized())
 
     @classmethod
@@ -105,16 +104,16 @@ class CompletionModel:
         own = Serialized(
             {"thresholds": self.thresholds},
             {
-                "completeness": self.calibration.completeness,
+                "label_frequency": self.calibration.label_frequency,
                 "options": encoded_mapping(self.options.metadata()),
                 "photos": str(self.photos),
             },
         )
         parts = {
             "tagger": serialize_tagger(self.tagger),
-            "meaning": serialize_meaning(self.meaning),
-            "said": serialize_labels(self.said),
-            "later": serialize_labels(self.later),
+            "calibrations": self.calibrations.to_state(),
+            "known": serialize_labels(self.known),
+            "feedback": serialize_labels(self.feedback),
         }
         return joined(parts, own)
 
@@ -123,20 +122,13 @@ class CompletionModel:
         arrays, metadata = serialized.arrays, serialized.metadata
         return cls(
             deserialize_tagger(SemanticTagger, serialized.part("tagger")),
-            deserialize_meaning(serialized.part("meaning")),
+            CollectionCalibration.from_state(serialized.part("calibrations")),
             arrays["thresholds"],
-            deserialize_labels(serialized.part("said")),
-            deserialize_labels(serialized.part("later")),
+            deserialize_labels(serialized.part("known")),
+            deserialize_labels(serialized.part("feedback")),
             Options.of({name: decoded(value) for name, value in metadata["options"].items()}),
             Path(metadata["photos"]),
         )
-
-
-# §§ predicting
-# Tags for new pictures.
-
-
-_WRITERS = {".csv": write_csv, ".parquet": write_parquet}
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +136,7 @@ class Predicted:
     """Suggestions for new pictures, and those that could not be read."""
 
     table: TagTable
-    skipped: list[Left]
+    skipped: list[Issue]
 
 
 def predict_folder(
@@ -156,11 +148,11 @@ def predict_folder(
     cache: Path | None = None,
     show_progress: bool = False,
 ) -> Predicted:
-    """Tag the pictures of a folder; `at_least` stands for the thresholds of all labels."""
+    """Tag the pictures of a folder; `at_least` replaces the thresholds of all labels."""
     model = CompletionModel.load(model_path)
     given = load_encoder(list(encoder)) if encoder else None
     chosen = resolve_encoder(given, model.tagger.encoder_metadata_)
-    pictures = look_at(photos, chosen, cache, show_progress=show_progress)
+    pictures = encode_pictures(photos, chosen, cache, show_progress=show_progress)
     P = model.probabilities(pictures.features)
     labels = model.tagger.classes_
     items = pictures.features.items
@@ -171,7 +163,7 @@ def predict_folder(
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a file whose form cannot be told, before there is work to lose."""
+    """Refuse a file whose format is unknown, before any work is lost."""
     if path.suffix.lower() not in (".jsonl", *_WRITERS):
         raise InvalidInputError(f"{path} must end in .csv, .jsonl or .parquet.")
     if not path.absolute().parent.is_dir():
@@ -179,11 +171,11 @@ def check_ending(path: Path) -> None:
 
 
 def write_predictions(table: TagTable, path: Path) -> None:
-    """Write the table in the form that the ending of the file's name says."""
+    """Write the table in the format of the file name's ending."""
     check_ending(path)
     ending = path.suffix.lower()
     if ending == ".jsonl":
-        said = [Annotation(row.image, row.tag, True, row.probability) for row in table]
-        write_jsonl(Annotations.of(said, images=table.items), path)
+        tags = [Annotation(row.image, row.tag, True, row.probability) for row in table]
+        write_jsonl(Annotations.of(tags, images=table.items), path)
         return
     _WRITERS[ending](table, path)

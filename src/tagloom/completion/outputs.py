@@ -1,26 +1,44 @@
-"""What comes out: tables, the report, the model, and the record that tells that all is there."""
+"""The folder of a run: its files, and the record that tells that they are complete."""
 
+import hashlib
+import json
 import math
+import os
+import platform
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import tagloom
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.options import NAME, read_record, write_record
 from tagloom.completion.report import write_report
-from tagloom.completion.result import Completed, LabelQuality, calibration_error
-from tagloom.completion.suggestions import write_csv, write_parquet, write_rows
+from tagloom.completion.result import CompletionResult, LabelQuality, calibration_error
+from tagloom.completion.suggestions import (
+    write_queries,
+    write_suggestions,
+    write_suggestions_parquet,
+    write_suspected_errors,
+)
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import Reading
+from tagloom.io import atomic_write
 
+RECORD = "run.json"
 MODEL = "model.tagloom"
 SUGGESTIONS = "suggestions.csv"
-TABLE = "suggestions.parquet"
-QUESTIONS = "annotate_next.csv"
+PARQUET = "suggestions.parquet"
+SUSPECTED_ERRORS = "suspected_errors.csv"
+ANNOTATE_NEXT = "annotate_next.csv"
+REPORT = "report.html"
+CHECKPOINT = ".checkpoint"
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "onnxruntime", "pillow", "pyarrow")
 
 
 def prepare_out(out: Path, photos: Path) -> None:
-    """Make the folder of the results; refuse one that holds anything of the user's."""
+    """Make the folder of the results; refuse one that holds files of the user."""
     if not photos.is_dir():
         state = "is not a folder" if photos.exists() else "does not exist"
         raise InvalidInputError(f"{photos} {state}. Expected a folder with pictures.")
@@ -31,14 +49,14 @@ def prepare_out(out: Path, photos: Path) -> None:
         )
     if out.exists() and not out.is_dir():
         raise UnwritableFileError(f"{out} is a file. Choose the name of a folder.")
-    ours = (out / NAME).exists() or (out / ".work").is_dir()
+    ours = (out / RECORD).exists() or (out / CHECKPOINT).is_dir()
     if out.is_dir() and not ours and any(out.iterdir()):
         raise UnwritableFileError(
             f"{out} is not empty and not the result of an earlier run: nothing is written there. "
             "Choose another folder."
         )
     try:
-        (out / ".work").mkdir(parents=True, exist_ok=True)
+        (out / CHECKPOINT).mkdir(parents=True, exist_ok=True)
         # Only a run that was killed leaves unfinished files.
         for unfinished in out.rglob(".*.part"):
             unfinished.unlink(missing_ok=True)
@@ -47,8 +65,8 @@ def prepare_out(out: Path, photos: Path) -> None:
 
 
 def is_done(out: Path, digest: str) -> bool:
-    """Say whether the folder holds the whole result of this very run."""
-    if not (out / NAME).exists():
+    """Return whether the folder holds the complete result of the run with this digest."""
+    if not (out / RECORD).exists():
         return False
     record = read_record(out)
     files = record.get("files", [])
@@ -57,7 +75,7 @@ def is_done(out: Path, digest: str) -> bool:
 
 def write_outputs(
     out: Path,
-    result: Completed,
+    result: CompletionResult,
     model: CompletionModel,
     *,
     digest: str,
@@ -65,34 +83,39 @@ def write_outputs(
     readings: Sequence[Reading],
     show_progress: bool,
 ) -> None:
-    """Write all files, each whole or not at all, the record last."""
-    # While files are being replaced, no record must say that they belong together.
-    (out / NAME).unlink(missing_ok=True)
-    files = [SUGGESTIONS, QUESTIONS, MODEL, "report.html"]
-    write_csv(result.table, out / SUGGESTIONS)
-    # A table that an earlier run left there must not stand beside this one.
-    (out / TABLE).unlink(missing_ok=True)
+    """Write all files, each atomically, the record last."""
+    # While files are being replaced, no record must claim that they belong together.
+    (out / RECORD).unlink(missing_ok=True)
+    files = [SUGGESTIONS, SUSPECTED_ERRORS, ANNOTATE_NEXT, MODEL, REPORT]
+    write_suggestions(result.table, out / SUGGESTIONS)
+    # A Parquet file of an earlier run must not stay beside this one.
+    (out / PARQUET).unlink(missing_ok=True)
     if _has_pyarrow():
-        write_parquet(result.table, out / TABLE)
-        files.insert(1, TABLE)
-    _write_questions(result, out / QUESTIONS)
+        write_suggestions_parquet(result.table, out / PARQUET)
+        files.insert(1, PARQUET)
+    write_suspected_errors(result.table, result.suspected_errors, out / SUSPECTED_ERRORS)
+    write_queries(result.table, result.to_annotate, result.P, out / ANNOTATE_NEXT)
     model.save(out / MODEL)
     write_report(result, out, title=result.photos.resolve().name, show_progress=show_progress)
-    write_record(out, _facts(result, model, readings) | {
+    write_record(out, _run_metadata(result, model, readings) | {
         "digest": digest, "inputs": inputs, "files": files,
     })  # fmt: skip
 
 
-def _facts(
-    result: Completed, model: CompletionModel, readings: Sequence[Reading]
+def _has_pyarrow() -> bool:
+    return find_spec("pyarrow") is not None
+
+
+def _run_metadata(
+    result: CompletionResult, model: CompletionModel, readings: Sequence[Reading]
 ) -> dict[str, Any]:
     tuning = model.tagger.tuning_
     best = {} if tuning is None else tuning.best.params
     return {
         "options": model.options.metadata(),
         "parameters": {k: v if math.isfinite(v) else str(v) for k, v in best.items()},
-        "account": result.account,
-        "completeness": result.completeness,
+        "summary": result.summary,
+        "label_frequency": result.label_frequency,
         "calibration_error": _or_none(calibration_error(result.bins)),
         "calibration_error_of_suggestions": _or_none(calibration_error(result.bins, least=0.3)),
         "tags_read_as": [
@@ -102,32 +125,16 @@ def _facts(
         "skipped": [one._asdict() for one in result.skipped],
         "warnings": [one._asdict() for one in result.warnings],
         "too_rare": result.too_rare,
-        "labels": [_label_facts(one) for one in result.qualities],
-        "seed": model.options.seed,
+        "labels": [_label_metadata(one) for one in result.label_quality],
+        "random_state": model.options.random_state,
     }
 
 
-def _write_questions(result: Completed, path: Path) -> None:
-    items, labels = result.items, result.labels
-    rows = (
-        (items[one.row], labels[one.column], f"{result.P[one.row, one.column]:.4f}",
-         f"{one.value:.4f}", "")
-        for one in result.questions
-    )  # fmt: skip
-    write_rows(path, ("image", "tag", "probability", "worth", "state"), rows)
-
-
-def _has_pyarrow() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("pyarrow") is not None
-
-
-def _label_facts(one: LabelQuality) -> dict[str, Any]:
+def _label_metadata(one: LabelQuality) -> dict[str, Any]:
     return {
         "label": one.label,
-        "given": one.n_present,
-        "denied": one.n_absent,
+        "present": one.n_present,
+        "absent": one.n_absent,
         "threshold": _or_none(one.threshold),
         "roc_auc": _or_none(one.roc_auc),
     }
@@ -135,3 +142,50 @@ def _label_facts(one: LabelQuality) -> dict[str, Any]:
 
 def _or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def write_record(out: Path, metadata: dict[str, Any]) -> None:
+    """Write run.json, the last file of a run: where it exists, the run is complete."""
+    record: dict[str, Any] = {
+        "tagloom": tagloom.__version__,
+        "python": platform.python_version(),
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "packages": _versions(),
+        **metadata,
+    }
+    with atomic_write(out / RECORD) as part:
+        part.write_text(json.dumps(record, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_record(out: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the record of a finished run."""
+    path = Path(out) / RECORD
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidInputError(
+            f"{out} is not the result of a finished run: there is no {RECORD} in it. "
+            "Run `tagloom complete` first."
+        ) from None
+    except (OSError, ValueError) as problem:
+        raise InvalidInputError(f"{path} cannot be read: {problem}.") from None
+    if not isinstance(record, dict):
+        raise InvalidInputError(f"{path} is not a record of tagloom.")
+    return record
+
+
+def digest_of_files(paths: Sequence[Path]) -> dict[str, str]:
+    """Return the SHA-256 of each file by its path; folders are left out."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

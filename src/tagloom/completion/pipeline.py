@@ -1,8 +1,13 @@
-"""From a folder and tags to finished tags, and on from there."""
+"""The whole way from pictures and incomplete tags to completed tags.
+
+`complete` starts from a folder, `update` from the model of an earlier run and new annotations. Both
+read their inputs, choose the training labels and fit the tagger. The rest, in `_finish`, is common:
+held-out scores, calibration, suggestions, suspected label errors, what to annotate next, the report
+and the other files, and finally the record.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,243 +15,58 @@ import numpy as np
 import numpy.typing as npt
 
 import tagloom
-from tagloom.completion.answers import check_answers_kept
-from tagloom.completion.calibration import choose_thresholds
-from tagloom.completion.checkpoint import Work
-from tagloom.completion.fit import Learned, affinities_of, fit_tagger, measured
-from tagloom.completion.inputs import Pictures, TagsRead, account_of, look_at, read_sources, said_of
+from tagloom.completion.calibration import CollectionCalibration, choose_thresholds
+from tagloom.completion.checkpoint import Checkpoint, digest_of
+from tagloom.completion.feedback import check_feedback_kept
+from tagloom.completion.fit import (
+    HeldOut,
+    affinities_of,
+    calibrate_collection,
+    fit_tagger,
+    score_held_out,
+)
+from tagloom.completion.inputs import (
+    Pictures,
+    TagsRead,
+    encode_pictures,
+    input_summary,
+    known_labels,
+    read_sources,
+)
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.options import Options, digest_of, digest_of_files
-from tagloom.completion.outputs import is_done, prepare_out, write_outputs
+from tagloom.completion.options import Options
+from tagloom.completion.outputs import (
+    CHECKPOINT,
+    digest_of_files,
+    is_done,
+    prepare_out,
+    write_outputs,
+)
 from tagloom.completion.result import (
-    Completed,
-    Doubt,
-    LabelQuality,
-    Left,
-    label_qualities,
+    CompletionResult,
+    label_quality,
+    not_learned,
     reliability,
 )
-from tagloom.completion.suggestions import TagState, chance_of_slip, tag_table, worth_asking
-from tagloom.completion.training_labels import Taught, teach
+from tagloom.completion.suggestions import TagState, annotate_next, suspected_errors, tag_table
+from tagloom.completion.training_labels import TrainingLabels, training_labels
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, add_known
+from tagloom.tagger import SemanticTagger
 from tagloom.vision import Encoder, find_pictures
 
-# §§ assembling
-# Put together what a completion found out.
-
-
 Array = npt.NDArray[Any]
-
-# One in three that looks so wrong is enough to ask a person to look again.
-_WRONG = 0.3
-
-
-def assemble(
-    photos: Path,
-    taught: Taught,
-    learned: Learned,
-    options: Options,
-    *,
-    skipped: list[Left],
-    warnings: list[Left],
-    account: dict[str, Any],
-) -> Completed:
-    """Turn scores into probabilities, and those into suggestions, doubts and questions."""
-    meaning, said = learned.meaning, taught.said
-    states = _settled(said)
-    open_to = states == int(State.UNKNOWN)
-    as_if_unsaid = meaning.as_if_unsaid(learned.held_out)
-    P = meaning.as_it_stands(learned.scores)
-    np.copyto(P, as_if_unsaid, where=~open_to)
-    thresholds = choose_thresholds(P, open_to, options.precision)
-    doubts = _doubts(states, as_if_unsaid)
-    doubtful = np.zeros(P.shape, dtype=bool)
-    for doubt in doubts:
-        doubtful[doubt.row, doubt.column] = True
-    table = tag_table(said, P, open_to, thresholds, doubtful, taught.rare)
-    return Completed(
-        photos=photos,
-        said=said,
-        P=P,
-        open_to=open_to,
-        thresholds=thresholds,
-        table=table,
-        doubts=doubts,
-        questions=worth_asking(P, open_to, said.counts().present, options.questions),
-        qualities=label_qualities(taught.known, said, learned.held_out, thresholds)
-        + [_not_learned(label, n) for label, n in taught.too_rare.items()],
-        bins=reliability(taught.unasked, as_if_unsaid, meaning.calibration),
-        completeness=meaning.calibration.completeness,
-        affinities=affinities_of(learned.tagger),
-        skipped=skipped,
-        warnings=warnings,
-        too_rare=taught.too_rare,
-        account=account
-        | {
-            "tags suggested": table.count(TagState.SUGGESTED),
-            "known tags that look wrong": len(doubts),
-        },
-    )
-
-
-def _not_learned(label: str, n_present: int) -> LabelQuality:
-    return LabelQuality(label, n_present, 0, np.inf, np.nan, np.nan)
-
-
-def _settled(said: PartialLabels) -> Array:
-    """Return the states; what is unlisted and only probably absent is settled by nobody."""
-    states = said.states()
-    if 0 < said.unlisted_weight < 1:
-        entries = said.entries()
-        listed = np.zeros(states.shape, dtype=bool)
-        listed[entries.rows, entries.columns] = True
-        states[~listed] = int(State.UNKNOWN)
-    return states
-
-
-def _doubts(states: Array, p: Array) -> list[Doubt]:
-    """Return the statements that may well be wrong, surest first."""
-    prior = p.mean(axis=0, dtype=np.float64)
-    doubts = []
-    for state in (State.PRESENT, State.ABSENT):
-        rows, columns = np.nonzero(states == int(state))
-        present = state == State.PRESENT
-        chance = chance_of_slip(p[rows, columns], prior[columns], present=present)
-        # Where what is unlisted is absent, nearly all of the table is said.
-        doubts += [
-            Doubt(
-                int(rows[k]),
-                int(columns[k]),
-                present,
-                float(p[rows[k], columns[k]]),
-                float(chance[k]),
-            )
-            for k in np.flatnonzero(chance > _WRONG)
-        ]
-    return sorted(doubts, key=lambda doubt: (-doubt.chance, doubt.row, doubt.column))
-
-
-# §§ job
-# One run: what it is given, what tells it from others, and how it ends.
+OnStep = Callable[[str, dict[str, Any]], None]
+"""Called with the name of a step ("read", "found", "training_labels") and what it found."""
 
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """The end of a run: its folder, and what it found; None where there was nothing to do."""
+    """A finished run: its folder, and its result unless the folder held it already."""
 
     out: Path
-    result: Completed | None
+    result: CompletionResult | None
     model: CompletionModel | None
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What a run is given.
-
-    Attributes
-    ----------
-    pictures : Pictures
-    read : TagsRead
-    said : PartialLabels
-        All that people have said of the pictures.
-    later : PartialLabels or None
-        What of it was said about suggestions.
-    options : Options
-    out : Path
-    inputs : dict
-        Digests of what was read, for the record.
-    show_progress : bool
-    """
-
-    pictures: Pictures
-    read: TagsRead
-    said: PartialLabels
-    later: PartialLabels | None
-    options: Options
-    out: Path
-    inputs: dict[str, Any]
-    show_progress: bool
-
-    @cached_property
-    def account(self) -> dict[str, Any]:
-        """What was found, in numbers for people."""
-        return account_of(self.read, self.pictures, self.said)
-
-    @cached_property
-    def taught(self) -> Taught:
-        """What the learner is taught."""
-        return teach(self.said, self.options, self.later)
-
-    @cached_property
-    def digest(self) -> str:
-        """What tells this run from any other: all that decides its result."""
-        features, said = self.pictures.features, self.said
-        entries = said.entries()
-        return digest_of(
-            tagloom.__version__,
-            str(self.pictures.folder.resolve()),
-            features.items,
-            features.visual,
-            features.posteriors,
-            [str(label) for label in said.labels],
-            entries.rows,
-            entries.columns,
-            entries.present,
-            entries.weights,
-            *said.hidden_entries(),
-            said.unlisted_weight,
-            self.options.metadata(),
-            self.inputs.get("model"),
-        )[:32]
-
-    def work(self) -> Work:
-        """Return what an earlier run of the same digest has left unfinished."""
-        return Work(self.out / ".work", self.digest)
-
-    def finished(self, learned: Learned, **more: Any) -> Finished:
-        """Write all that comes out; `more` goes into the account."""
-        result = assemble(
-            self.pictures.folder,
-            self.taught,
-            learned,
-            self.options,
-            skipped=self.pictures.skipped,
-            warnings=self.read.warnings,
-            account=self.account | more,
-        )
-        model = CompletionModel(
-            learned.tagger,
-            learned.meaning,
-            result.thresholds,
-            self.said,
-            _nothing(self.said) if self.later is None else self.later,
-            self.options,
-            self.pictures.folder.resolve(),
-        )
-        write_outputs(
-            self.out,
-            result,
-            model,
-            digest=self.digest,
-            inputs=self.inputs,
-            readings=self.read.readings,
-            show_progress=self.show_progress,
-        )
-        self.work().remove()
-        return Finished(self.out, result, model)
-
-
-def _nothing(said: PartialLabels) -> PartialLabels:
-    return PartialLabels.from_entries(
-        [], [], [], shape=said.shape, labels=said.labels, items=said.items
-    )
-
-
-# §§ main run
-
-
-Say = Callable[[str, dict[str, Any]], None]
 
 
 def complete(
@@ -259,14 +79,14 @@ def complete(
     cache: Path | None = None,
     tag_format: str | None = None,
     again: bool = False,
-    say: Say | None = None,
+    on_step: OnStep | None = None,
     show_progress: bool = False,
 ) -> Finished:
     """Complete the tags of a folder of pictures.
 
-    Nothing is written but in `out`. A run that was broken off goes on where it was; one that is
-    finished and whose input has not changed has nothing to do, unless `again` is asked. One that
-    has learned answers since is not replaced by one that does not know them.
+    Nothing is written outside of `out`. An interrupted run continues where it stopped; a finished
+    run whose input has not changed is left as it is, unless `again` is set. A run that has learned
+    from feedback is not replaced by one that lacks it.
 
     Parameters
     ----------
@@ -279,39 +99,39 @@ def complete(
     encoder, cache
         As in `tagloom.vision.embed`.
     tag_format : str, optional
-        The key of a format, where it is not to be recognised.
-    say : callable, optional
-        Is told what was found as soon as it is known: a word for the step, and its numbers.
+        The key of a format, if it is not to be detected.
+    on_step : callable, optional
+        Is called with the name and the findings of each step.
     """
-    tell = say or (lambda step, metadata: None)
+    on_step = on_step or _ignore
     prepare_out(out, photos)
     found = find_pictures(photos)
     if not found.pictures:
         raise InvalidInputError(f"There are no pictures in {photos}.")
     read = read_sources(tags, photos, found.pictures, tag_format)
-    tell("read", {"readings": read.readings, "matched": read.matched})
-    pictures = look_at(photos, encoder, cache, show_progress=show_progress)
-    said = said_of(pictures.features.items, read.annotations, options)
+    on_step("read", {"readings": read.readings, "matched": read.matched})
+    pictures = encode_pictures(photos, encoder, cache, show_progress=show_progress)
+    known = known_labels(pictures.features.items, read.annotations, options)
     inputs = {"photos": str(photos), "tags": digest_of_files(tags)}
-    job = Job(pictures, read, said, None, options, out, inputs, show_progress)
-    tell("found", job.account)
-    if not again and is_done(out, job.digest):
-        job.work().remove()
+    run = _Run(pictures, read, known, None, options, out, inputs, show_progress)
+    on_step("found", run.summary())
+    digest = run.digest()
+    if not again and is_done(out, digest):
+        Checkpoint(out / CHECKPOINT, digest).remove()
         return Finished(out, None, None)
-    check_answers_kept(out, said, read.annotations.undecided)
-    tell("taught", {"taught": job.taught})
-    work = job.work()
+    check_feedback_kept(out, known, read.annotations.undecided)
+    training = training_labels(known, options)
+    on_step("training_labels", {"training": training})
+    checkpoint = Checkpoint(out / CHECKPOINT, digest)
     tagger = fit_tagger(
         pictures.features,
-        job.taught,
+        training,
         options,
-        work,
+        checkpoint,
         encoder=pictures.encoder,
         show_progress=show_progress,
     )
-    return job.finished(
-        measured(tagger, pictures.features, job.taught, options, work, show_progress=show_progress)
-    )
+    return _finish(run, training, tagger, checkpoint, digest)
 
 
 def update(
@@ -321,71 +141,231 @@ def update(
     *,
     photos: Path | None = None,
     tag_format: str | None = None,
-    say: Say | None = None,
+    on_step: OnStep | None = None,
     show_progress: bool = False,
 ) -> Finished:
-    """Learn again from what has been said since, with the parameters that were found before.
+    """Learn from new annotations, with the parameters that were found before.
 
-    What `more` says has the last word. It may speak of new tags, and say again what was said. No
-    picture is looked at again.
+    New annotations override earlier ones. They may repeat them and may contain new tags. No picture
+    is encoded again.
     """
-    tell = say or (lambda step, metadata: None)
+    on_step = on_step or _ignore
     model = CompletionModel.load(model_path)
     folder = model.photos if photos is None else photos
     if photos is None and not folder.is_dir():
         raise InvalidInputError(
-            f"The pictures of {model_path} lay in {folder}, where there is no folder now. Say "
-            "where they lie with --photos (photos= in Python)."
+            f"The pictures of {model_path} were in {folder}, which is not a folder any more. Give "
+            "their present folder with --photos (photos= in Python)."
         )
     prepare_out(out, folder)
     features = model.tagger.training_set_.features
     read = read_sources(more, folder, features.items, tag_format)
-    tell("read", {"readings": read.readings, "matched": read.matched})
-    news = read.annotations.to_labels(features.items)
-    if not news.n_known:
-        raise _nothing_said(more, model_path, read)
-    unheard = _unheard(model.said, news)
-    said, later = add_known(model.said, news), add_known(model.later, unheard)
+    on_step("read", {"readings": read.readings, "matched": read.matched})
+    given = read.annotations.to_labels(features.items)
+    if not given.n_known:
+        raise _no_annotations(more, model_path, read)
+    new = _not_yet_known(given, model.known)
+    known, feedback = add_known(model.known, given), add_known(model.feedback, new)
     inputs = {"model": digest_of_files([model_path]), "tags": digest_of_files(more)}
     pictures = Pictures(folder, features, [])
-    job = Job(pictures, read, said, later, model.options, out, inputs, show_progress)
-    taught = job.taught
-    tell("taught", {"taught": taught})
-    model.tagger.refit(taught.known)
-    learned = measured(
-        model.tagger,
-        features,
-        taught,
-        model.options,
-        job.work(),
-        later=later,
-        completeness=model.calibration.completeness if taught.only_presences else None,
-        show_progress=show_progress,
+    run = _Run(pictures, read, known, feedback, model.options, out, inputs, show_progress)
+    training = training_labels(known, model.options, feedback)
+    on_step("training_labels", {"training": training})
+    tagger = model.tagger.refit(training.labels)
+    digest = run.digest()
+    return _finish(
+        run,
+        training,
+        tagger,
+        Checkpoint(out / CHECKPOINT, digest),
+        digest,
+        label_frequency=(
+            model.calibration.label_frequency if training.positive_unlabelled else None
+        ),
+        summary={"new annotations": new.n_known},
     )
-    return job.finished(learned, **{"said since": unheard.n_known})
 
 
-def _nothing_said(more: Sequence[Path], model_path: Path, read: TagsRead) -> InvalidInputError:
-    of_machines = (
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What a run is given: `feedback` is the part of `known` that was given on suggestions."""
+
+    pictures: Pictures
+    read: TagsRead
+    known: PartialLabels
+    feedback: PartialLabels | None
+    options: Options
+    out: Path
+    inputs: dict[str, Any]
+    """Digests of the files that were read, for the record."""
+    show_progress: bool
+
+    def summary(self) -> dict[str, Any]:
+        return input_summary(self.read, self.pictures, self.known)
+
+    def digest(self) -> str:
+        """Return a digest of everything that decides the result of the run."""
+        features, known = self.pictures.features, self.known
+        entries = known.entries()
+        return digest_of(
+            tagloom.__version__,
+            str(self.pictures.folder.resolve()),
+            features.items,
+            features.visual,
+            features.posteriors,
+            [str(label) for label in known.labels],
+            entries.rows,
+            entries.columns,
+            entries.present,
+            entries.weights,
+            *known.hidden_entries(),
+            known.unlisted_weight,
+            self.options.metadata(),
+            self.inputs.get("model"),
+        )[:32]
+
+
+def _finish(
+    run: _Run,
+    training: TrainingLabels,
+    tagger: SemanticTagger,
+    checkpoint: Checkpoint,
+    digest: str,
+    *,
+    label_frequency: float | None = None,
+    summary: dict[str, Any] | None = None,
+) -> Finished:
+    """Measure, calibrate, suggest and write everything; `summary` is added to that of the input."""
+    features, options = run.pictures.features, run.options
+    held_out = score_held_out(
+        tagger, features, training, options, checkpoint, show_progress=run.show_progress
+    )
+    calibrations = calibrate_collection(
+        held_out, training, options, feedback=run.feedback, label_frequency=label_frequency
+    )
+    result = assemble_result(
+        run.pictures,
+        training,
+        held_out,
+        calibrations,
+        options,
+        affinities=affinities_of(tagger),
+        warnings=run.read.warnings,
+        summary=run.summary() | (summary or {}),
+    )
+    feedback = _no_labels(run.known) if run.feedback is None else run.feedback
+    model = CompletionModel(
+        tagger,
+        calibrations,
+        result.thresholds,
+        run.known,
+        feedback,
+        options,
+        run.pictures.folder.resolve(),
+    )
+    write_outputs(
+        run.out,
+        result,
+        model,
+        digest=digest,
+        inputs=run.inputs,
+        readings=run.read.readings,
+        show_progress=run.show_progress,
+    )
+    checkpoint.remove()
+    return Finished(run.out, result, model)
+
+
+def assemble_result(
+    pictures: Pictures,
+    training: TrainingLabels,
+    held_out: HeldOut,
+    calibrations: CollectionCalibration,
+    options: Options,
+    *,
+    affinities: Any,
+    warnings: list[Any],
+    summary: dict[str, Any],
+) -> CompletionResult:
+    """Turn scores into probabilities, and those into suggestions, suspected errors and queries."""
+    known = training.known
+    states = _settled_states(known)
+    is_open = states == int(State.UNKNOWN)
+    held_out_p = calibrations.seen.probabilities(held_out.entries)
+    P = calibrations.open_probabilities(held_out.final)
+    np.copyto(P, held_out_p, where=~is_open)
+    thresholds = choose_thresholds(P, is_open, options.precision)
+    errors = suspected_errors(states, held_out_p)
+    suspected = np.zeros(P.shape, dtype=bool)
+    for one in errors:
+        suspected[one.row, one.column] = True
+    table = tag_table(known, P, is_open, thresholds, suspected, training.rare)
+    return CompletionResult(
+        photos=pictures.folder,
+        known=known,
+        P=P,
+        is_open=is_open,
+        thresholds=thresholds,
+        table=table,
+        suspected_errors=errors,
+        to_annotate=annotate_next(P, is_open, known.counts().present, options.annotate_next),
+        label_quality=[
+            *label_quality(training.labels, known, held_out.entries, thresholds),
+            *(not_learned(label, n) for label, n in training.too_rare.items()),
+        ],
+        bins=reliability(training.without_feedback, held_out_p, calibrations.seen),
+        label_frequency=calibrations.seen.label_frequency,
+        affinities=affinities,
+        skipped=pictures.skipped,
+        warnings=warnings,
+        too_rare=training.too_rare,
+        summary=summary
+        | {
+            "suggested tags": table.count(TagState.SUGGESTED),
+            "suspected label errors": len(errors),
+        },
+    )
+
+
+def _settled_states(known: PartialLabels) -> Array:
+    """Return the states; entries that are unlisted and only probably absent count as unknown."""
+    states = known.states()
+    if 0 < known.unlisted_weight < 1:
+        entries = known.entries()
+        listed = np.zeros(states.shape, dtype=bool)
+        listed[entries.rows, entries.columns] = True
+        states[~listed] = int(State.UNKNOWN)
+    return states
+
+
+def _no_labels(like: PartialLabels) -> PartialLabels:
+    return PartialLabels.from_entries(
+        [], [], [], shape=like.shape, labels=like.labels, items=like.items
+    )
+
+
+def _no_annotations(more: Sequence[Path], model_path: Path, read: TagsRead) -> InvalidInputError:
+    suggestions = (
         f" Its {len(read.annotations):,} suggestions are a machine's: give those that are right "
         "the state known, those that are wrong the state absent."
         if len(read.annotations)
         else ""
     )
     return InvalidInputError(
-        f"{', '.join(map(str, more))} says nothing of the pictures of {model_path}: there is "
-        f"nothing to learn.{of_machines}"
+        f"{', '.join(map(str, more))} has no annotation of the pictures of {model_path}: there is "
+        f"nothing to learn.{suggestions}"
     )
 
 
-def _unheard(said: PartialLabels, news: PartialLabels) -> PartialLabels:
-    """Return what of the news was not said before.
-
-    Who hands in the whole list again has not been asked about all of it.
-    """
-    shared = [label for label in news.labels if label in set(said.labels)]
-    before, now = said.select(shared).states(), news.select(shared).states()
+def _not_yet_known(given: PartialLabels, known: PartialLabels) -> PartialLabels:
+    """Return the annotations that are not known already: only those are feedback."""
+    shared = [label for label in given.labels if label in set(known.labels)]
+    before, now = known.select(shared).states(), given.select(shared).states()
     rows, columns = np.nonzero((before == now) & (now != int(State.UNKNOWN)))
-    place = {label: column for column, label in enumerate(news.labels)}
-    of_news = np.array([place[label] for label in shared], dtype=np.int64)
-    return news.with_hidden(rows, of_news[columns])
+    place = {label: column for column, label in enumerate(given.labels)}
+    of_given = np.array([place[label] for label in shared], dtype=np.int64)
+    return given.with_hidden(rows, of_given[columns])
+
+
+def _ignore(step: str, findings: dict[str, Any]) -> None:
+    """Stand in for `on_step`."""

@@ -1,4 +1,7 @@
-"""The table of tags: known, suggested and doubtful, with probabilities and ranks."""
+"""From probabilities to suggestions, suspected label errors and what to annotate next.
+
+Each of the three is also a CSV file in the folder of a run, written and read here.
+"""
 
 import csv
 import math
@@ -7,39 +10,48 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tagloom.errors import InvalidInputError
 from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels, State
 
-# §§ main suggestions
-
-
 Array = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
+
 COLUMNS = ("image", "tag", "probability", "rank", "state")
+ERROR_COLUMNS = ("image", "tag", "probability", "error_probability", "state")
+QUERY_COLUMNS = ("image", "tag", "probability", "acquisition_score", "state")
+
+# The prior share of annotations that are wrong. It is rarely known for a given archive.
+ERROR_RATE = 0.03
+# An annotation that is wrong with a higher probability deserves a second look.
+_SUSPICIOUS = 0.3
+_QUERIES_PER_PICTURE = 2
 
 
 class TagState(IntEnum):
-    """What a row of the table says of its tag."""
+    """The state of a tag in the table of suggestions."""
 
     KNOWN = 0
     SUGGESTED = 1
     DOUBTFUL_KNOWN = 2
-    """Somebody gave it, and it looks wrong."""
+    """Annotated as present, but suspected to be wrong."""
     DOUBTFUL_ABSENT = 3
-    """Somebody denied it, and it looks right."""
+    """Annotated as absent, but suspected to be present."""
 
     @property
     def text(self) -> str:
-        """As it stands in files."""
+        """The state as it is written to files."""
         return self.name.lower().replace("_", "-")
 
 
 class TagRow(NamedTuple):
-    """One row: the rank is by falling probability within the picture, from 1."""
+    """One row of the table; the rank counts from 1 by falling probability within the picture."""
 
     image: str
     tag: str
@@ -50,10 +62,10 @@ class TagRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TagTable:
-    """Rows by picture and then by rank.
+    """Known, suggested and suspected tags, by picture and then by rank.
 
-    A known tag has the probability it would have had if nobody had given it, NaN where its label
-    could not be learned.
+    The probability of a known tag is the held-out one, as if the tag were unknown; it is NaN where
+    the label could not be learned.
     """
 
     items: Sequence[str]
@@ -84,28 +96,28 @@ class TagTable:
 
 
 def tag_table(
-    said: PartialLabels,
+    known: PartialLabels,
     P: Array,
-    open_to: npt.NDArray[np.bool_],
+    is_open: Flags,
     thresholds: Array,
-    doubtful: npt.NDArray[np.bool_],
+    suspected: Flags,
     rare: PartialLabels | None = None,
 ) -> TagTable:
-    """Collect known presences, suggestions and doubtful absences, ranked within each picture.
+    """Collect known presences, suggestions and suspected absences, ranked within each picture.
 
-    `rare` is what was said of labels that were not learned. Their columns come after the others;
+    `rare` holds the annotations of labels that were not learned. Their columns follow the others;
     they have no probability and the last ranks.
     """
-    states = said.states()
+    states = known.states()
     present, absent = states == int(State.PRESENT), states == int(State.ABSENT)
     code = np.full(P.shape, -1, dtype=np.int8)
-    code[open_to & (thresholds <= P)] = int(TagState.SUGGESTED)
+    code[is_open & (thresholds <= P)] = int(TagState.SUGGESTED)
     code[present] = int(TagState.KNOWN)
-    code[present & doubtful] = int(TagState.DOUBTFUL_KNOWN)
-    code[absent & doubtful] = int(TagState.DOUBTFUL_ABSENT)
+    code[present & suspected] = int(TagState.DOUBTFUL_KNOWN)
+    code[absent & suspected] = int(TagState.DOUBTFUL_ABSENT)
     rows, columns = np.nonzero(code >= 0)
     probability, kind = P[rows, columns].astype(np.float32), code[rows, columns]
-    labels = [str(label) for label in said.labels]
+    labels = [str(label) for label in known.labels]
     if rare is not None:
         given = rare.entries()
         more = given.rows[given.present]
@@ -118,11 +130,109 @@ def tag_table(
     rows, columns = rows[order], columns[order]
     first = np.searchsorted(rows, np.arange(P.shape[0]))
     rank = np.arange(len(rows)) - first[rows] + 1
-    items = [str(item) for item in (said.items or range(said.n_items))]
+    items = [str(item) for item in (known.items or range(known.n_items))]
     return TagTable(items, labels, rows, columns, probability[order], rank, kind[order])
 
 
-def write_csv(table: TagTable, path: str | os.PathLike[str]) -> None:
+class SuspectedError(NamedTuple):
+    """An annotation that looks wrong, by its place."""
+
+    row: int
+    column: int
+    present: bool
+    """What the annotation says."""
+    probability: float
+    """The held-out probability that the tag is present."""
+    error_probability: float
+    """The probability that the annotation is wrong."""
+
+
+def suspected_errors(states: Array, held_out: Array) -> list[SuspectedError]:
+    """Return the annotations that are probably wrong, most probable first.
+
+    Probabilities of an error are rounded to the four digits that files show, so that the report
+    and the review page agree.
+    """
+    prior = held_out.mean(axis=0, dtype=np.float64)
+    found = []
+    for state in (State.PRESENT, State.ABSENT):
+        rows, columns = np.nonzero(states == int(state))
+        present = state == State.PRESENT
+        p = held_out[rows, columns]
+        wrong = error_probability(p, prior[columns], present=present)
+        # Where unlisted tags are absent, nearly every entry is annotated: few are worth an object.
+        found += [
+            SuspectedError(int(rows[k]), int(columns[k]), present, float(p[k]), float(wrong[k]))
+            for k in np.flatnonzero(wrong > _SUSPICIOUS)
+        ]
+    found.sort(key=lambda one: (-one.error_probability, one.row, one.column))
+    return [one._replace(error_probability=round(one.error_probability, 4)) for one in found]
+
+
+def error_probability(
+    p: Array, prior: Array, *, present: bool, error_rate: float = ERROR_RATE
+) -> Array:
+    """Return the probability that an annotation is wrong, given what the picture looks like.
+
+    Let e be the share of annotations that are wrong, wrong ones falling on any picture, p the
+    held-out probability of the label for the picture and r its mean over all pictures. Then
+
+        wrong : right  =  e (1 - p)/(1 - r)  :  (1 - e) p/r              if annotated as present,
+        wrong : right  =  e p/r              :  (1 - e) (1 - p)/(1 - r)  if annotated as absent.
+    """
+    p, r = (np.clip(np.asarray(x, dtype=np.float64), 1e-9, 1 - 1e-9) for x in (p, prior))
+    has, has_not = p / r, (1 - p) / (1 - r)
+    right, wrong = (has, has_not) if present else (has_not, has)
+    return np.asarray(error_rate * wrong / (error_rate * wrong + (1 - error_rate) * right))
+
+
+class Query(NamedTuple):
+    """An entry to annotate, by its place, with its acquisition score."""
+
+    row: int
+    column: int
+    score: float
+
+
+def annotate_next(
+    P: Array, is_open: Flags, n_present: Array, count: int, *, per_label: int = 5
+) -> list[Query]:
+    """Choose the open entries to annotate next by active learning, most informative first.
+
+    The acquisition score is P (1 - P) / n: an annotation removes the variance P (1 - P) of its
+    entry, and tells more about its label the fewer presences n are known. At most `per_label`
+    queries concern one label and two concern one picture, since further ones are redundant.
+    """
+    scores = np.where(is_open, P * (1 - P) / np.maximum(1, n_present), 0).astype(np.float32)
+    chosen: list[Query] = []
+    of_label: Counter[int] = Counter()
+    of_item: Counter[int] = Counter()
+    # Entries of a label are passed over only where their picture already has its two queries, which
+    # holds for at most half as many pictures as there are queries.
+    for query in _highest_scores(scores, per_label + count // 2):
+        if len(chosen) == count:
+            break
+        if of_label[query.column] < per_label and of_item[query.row] < _QUERIES_PER_PICTURE:
+            of_label[query.column] += 1
+            of_item[query.row] += 1
+            chosen.append(query)
+    return chosen
+
+
+def _highest_scores(scores: Array, per_label: int) -> list[Query]:
+    """Return the highest positive scores of each label, all in falling order."""
+    queries = []
+    for column in range(scores.shape[1]):
+        rows = np.argsort(-scores[:, column], kind="stable")[:per_label]
+        queries += [
+            Query(row, column, float(scores[row, column]))
+            for row in rows.tolist()
+            if scores[row, column] > 0
+        ]
+    return sorted(queries, key=lambda one: (-one.score, one.row, one.column))
+
+
+def write_suggestions(table: TagTable, path: str | os.PathLike[str]) -> None:
     """Write the table as CSV in UTF-8."""
     rows = (
         (
@@ -134,27 +244,11 @@ def write_csv(table: TagTable, path: str | os.PathLike[str]) -> None:
         )
         for row in table
     )
-    write_rows(path, COLUMNS, rows)
+    _write_csv(path, COLUMNS, rows)
 
 
-def write_rows(
-    path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Sequence[str]]
-) -> None:
-    """Write rows of texts as CSV in UTF-8, whole or not at all."""
-    with (
-        atomic_write(path) as part,
-        part.open("w", encoding="utf-8", newline="") as stream,
-    ):
-        plain = csv.writer(stream, lineterminator="\n")
-        quoting = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        plain.writerow(header)
-        for row in rows:
-            # A carriage return ends a line for who reads it, but not for the writer.
-            (quoting if any("\r" in cell for cell in row) else plain).writerow(row)
-
-
-def write_parquet(table: TagTable, path: str | os.PathLike[str]) -> None:
-    """Write the table as parquet; needs pyarrow."""
+def write_suggestions_parquet(table: TagTable, path: str | os.PathLike[str]) -> None:
+    """Write the table as Parquet; needs pyarrow."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -170,82 +264,113 @@ def write_parquet(table: TagTable, path: str | os.PathLike[str]) -> None:
         parquet.write_table(pa.table(columns), part)
 
 
-# §§ doubts
-# Known tags that look wrong.
+def write_suspected_errors(
+    table: TagTable, errors: Iterable[SuspectedError], path: str | os.PathLike[str]
+) -> None:
+    """Write the suspected label errors as CSV, most probable first."""
+    states = {True: TagState.DOUBTFUL_KNOWN, False: TagState.DOUBTFUL_ABSENT}
+    rows = (
+        (
+            table.items[one.row],
+            table.labels[one.column],
+            f"{one.probability:.4f}",
+            f"{one.error_probability:.4f}",
+            states[one.present].text,
+        )
+        for one in errors
+    )
+    _write_csv(path, ERROR_COLUMNS, rows)
 
 
-# Of a hundred tags that people give, some three are slips; nobody knows it of a given archive.
-SLIPS = 0.03
+def write_queries(
+    table: TagTable, queries: Iterable[Query], P: Array, path: str | os.PathLike[str]
+) -> None:
+    """Write what to annotate next as CSV; the state is left blank for the answer."""
+    rows = (
+        (
+            table.items[one.row],
+            table.labels[one.column],
+            f"{P[one.row, one.column]:.4f}",
+            f"{one.score:.4f}",
+            "",
+        )
+        for one in queries
+    )
+    _write_csv(path, QUERY_COLUMNS, rows)
 
 
-def chance_of_slip(p: Array, prior: Array, *, present: bool, slips: float = SLIPS) -> Array:
-    """Return the probability that what somebody said is wrong, seen what the picture looks like.
-
-    With e the share of statements that are slips, which fall on any picture, p the probability of
-    the label for the picture and r its share among all pictures,
-
-        wrong : right  =  e (1 - p)/(1 - r)  :  (1 - e) p/r            for a tag that was given,
-        wrong : right  =  e p/r              :  (1 - e) (1 - p)/(1 - r)  for one that was denied.
-    """
-    p, r = (np.clip(np.asarray(x, dtype=np.float64), 1e-9, 1 - 1e-9) for x in (p, prior))
-    has, has_not = p / r, (1 - p) / (1 - r)
-    right, wrong = (has, has_not) if present else (has_not, has)
-    return np.asarray(slips * wrong / (slips * wrong + (1 - slips) * right))
-
-
-# §§ teaching
-# Which entries to ask a person about next.
+def _write_csv(
+    path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Sequence[str]]
+) -> None:
+    with (
+        atomic_write(path) as part,
+        part.open("w", encoding="utf-8", newline="") as stream,
+    ):
+        plain = csv.writer(stream, lineterminator="\n")
+        quoting = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        plain.writerow(header)
+        for row in rows:
+            # Readers take a carriage return for the end of a line; the writer does not quote it.
+            (quoting if any("\r" in cell for cell in row) else plain).writerow(row)
 
 
-_PER_PICTURE = 2
+class StoredRow(NamedTuple):
+    """A row of one of the CSV files of a run."""
+
+    line: int
+    image: str
+    tag: str
+    probability: float
+    """NaN where the label could not be learned."""
+    state: str
+    score: float
+    """The error probability or the acquisition score; NaN for suggestions."""
 
 
-class Question(NamedTuple):
-    """An entry by its place, and how much its answer is expected to teach."""
-
-    row: int
-    column: int
-    value: float
+def read_suggestions(path: Path) -> list[StoredRow]:
+    """Read suggestions.csv, which may have been edited by hand."""
+    return list(_read_csv(path, COLUMNS))
 
 
-def worth_asking(
-    P: Array,
-    open_to: npt.NDArray[np.bool_],
-    n_present: Array,
-    count: int,
-    *,
-    per_label: int = 5,
-) -> list[Question]:
-    """Return the open entries whose answer would teach most, most first.
-
-    The answer removes the variance P (1 - P) of the entry, and says the more of its label the fewer
-    presences n of it are known: it teaches P (1 - P) / n. At most `per_label` questions are of one
-    label and two of one picture, for the next ones teach less.
-    """
-    value = np.where(open_to, P * (1 - P) / np.maximum(1, n_present), 0).astype(np.float32)
-    chosen: list[Question] = []
-    of_label: Counter[int] = Counter()
-    of_item: Counter[int] = Counter()
-    # Before an entry of a label is asked, others of it are passed over only if their picture has
-    # had its two questions, and these are at most half as many pictures as questions.
-    for question in _most_valuable(value, per_label + count // 2):
-        if len(chosen) == count:
-            break
-        if of_label[question.column] < per_label and of_item[question.row] < _PER_PICTURE:
-            of_label[question.column] += 1
-            of_item[question.row] += 1
-            chosen.append(question)
-    return chosen
+def read_suspected_errors(path: Path) -> list[StoredRow]:
+    """Read suspected_errors.csv."""
+    return list(_read_csv(path, ERROR_COLUMNS, "error_probability"))
 
 
-def _most_valuable(value: Array, of_each_label: int) -> list[Question]:
-    """Return the highest positive values of each label, all in falling order."""
-    questions = []
-    for column in range(value.shape[1]):
-        rows = np.argsort(-value[:, column], kind="stable")[:of_each_label]
-        questions += [
-            Question(row, column, float(value[row, column]))
-            for row in rows.tolist()
-            if value[row, column] > 0
-        ]
-    return sorted(questions, key=lambda one: (-one.value, one.row, one.column))
+def read_queries(path: Path) -> list[StoredRow]:
+    """Read annotate_next.csv."""
+    return list(_read_csv(path, QUERY_COLUMNS, "acquisition_score"))
+
+
+def _read_csv(path: Path, columns: Sequence[str], score: str = "") -> Iterator[StoredRow]:
+    try:
+        with path.open(encoding="utf-8", errors="surrogateescape", newline="") as stream:
+            table = csv.DictReader(stream)
+            if not set(columns) <= set(table.fieldnames or ()):
+                raise InvalidInputError(
+                    f"{path} is not the table that a run writes: expected the columns "
+                    f"{', '.join(columns)}; found {', '.join(table.fieldnames or ()) or 'none'}. "
+                    "Run `tagloom complete` again."
+                )
+            for row in table:
+                yield StoredRow(
+                    table.line_num,
+                    row["image"] or "",
+                    row["tag"] or "",
+                    _number(path, table.line_num, row["probability"]),
+                    row["state"] or "",
+                    _number(path, table.line_num, row[score] if score else ""),
+                )
+    except (OSError, UnicodeError, csv.Error) as problem:
+        raise InvalidInputError(
+            f"{path} cannot be read: {problem}. Run `tagloom complete` again."
+        ) from None
+
+
+def _number(path: Path, line: int, text: str | None) -> float:
+    try:
+        return float(text or "nan")
+    except ValueError:
+        raise InvalidInputError(
+            f"{path}, line {line}: expected a number, found {text!r}. Run `tagloom complete` again."
+        ) from None

@@ -1,4 +1,8 @@
-"""What the learner is taught, and what it must not take for granted."""
+"""Which labels the learner is trained on, and what it assumes of entries nobody has annotated.
+
+Lists of tags are positive-unlabelled (PU) data: without any absence nothing can be learned, so that
+unlisted tags are absent for the learner, and the calibration allows for forgotten ones.
+"""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -13,39 +17,38 @@ from tagloom.labels import PartialLabels, State
 
 Flags = npt.NDArray[np.bool_]
 
-# Up to so many times the pictures that forgetting single tags would leave without any.
+# How many times more untagged pictures there may be than forgetting single tags would explain.
 _MANY = 1.5
-# A list has so many times as many tags given as denied.
+# Tags are lists if there are this many times as many presences as absences.
 _FEW = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Taught:
-    """What the learner is taught of the labels that can be learned.
+class TrainingLabels:
+    """Labels for the learner, restricted to those that can be learned.
 
     Attributes
     ----------
+    labels : PartialLabels
+        What the learner is trained on. In PU learning the unlisted tags of pictures that somebody
+        has looked at are absent here.
     known : PartialLabels
-        For the learner. Where presences far outnumber absences, tags were listed and not asked for
-        one by one: unlisted tags of pictures that somebody has looked at are then presumed absent,
-        for without absences nothing can be told apart.
-    said : PartialLabels
-        What people have said of the same labels, with nothing presumed beyond their own word.
-    unasked : PartialLabels
-        What `known` would be if nobody had been asked about a suggestion. Answers were asked for
-        because of their scores: what scores mean has to be read off what was said without.
-    only_presences : bool
-        Whether absences are presumed for the learner only.
+        The annotations of the same labels, with nothing assumed beyond them.
+    without_feedback : PartialLabels
+        What `labels` would be without any feedback on suggestions. Feedback is biased, as entries
+        were chosen by their scores: probabilities are calibrated without it.
+    positive_unlabelled : bool
+        Whether unlisted tags are absent for the learner only.
     unseen : array of bool
-        Pictures at which nobody has looked, as far as can be told.
+        Pictures that nobody has looked at, as far as can be told.
     rare : PartialLabels
-        What people have said of labels of which too little is known to be learned.
+        Annotations of labels with too few of them to be learned.
     """
 
+    labels: PartialLabels
     known: PartialLabels
-    said: PartialLabels
-    unasked: PartialLabels
-    only_presences: bool
+    without_feedback: PartialLabels
+    positive_unlabelled: bool
     unseen: Flags
     rare: PartialLabels
 
@@ -56,104 +59,105 @@ class Taught:
         return dict(zip(labels, _presences(self.rare).tolist(), strict=True))
 
 
-def teach(said: PartialLabels, options: Options, later: PartialLabels | None = None) -> Taught:
-    """Choose the labels that can be learned and decide what is presumed of the rest.
+def training_labels(
+    known: PartialLabels, options: Options, feedback: PartialLabels | None = None
+) -> TrainingLabels:
+    """Choose the labels that can be learned, and decide what is assumed of unlisted entries.
 
-    `later` is what of it was said about suggestions. It teaches as the rest does, but who has
-    answered a question has not gone through the tags of a picture: whether tags were listed, and of
-    which pictures, is decided without it.
+    `feedback` is the part of `known` that was given on suggestions. The learner is trained on it,
+    too, but answering a query does not mean to have gone through all tags of a picture: whether
+    tags are lists, and of which pictures, is decided without it.
     """
-    first = said if later is None else without(said, later)
-    unasked = first.entries()
-    tagged = np.bincount(unasked.rows, minlength=said.n_items) > 0
-    # Lists of tags on which somebody has denied a few are lists of tags all the same; who was asked
-    # tag by tag has denied most.
-    n_denied = int((~unasked.present).sum())
-    only_presences = not said.unlisted_weight and _FEW * n_denied < unasked.present.sum()
-    kept, left = _sorted_out(said, options.least_pictures, only_presences)
-    chosen, first, rare = said.select(kept), first.select(kept), said.select(left)
-    if not only_presences:
-        # An owner who says what unlisted means has looked at pictures without any tag, too.
-        silent = (first.states() == int(State.UNKNOWN)).all(axis=1)
-        return Taught(chosen, chosen, first, False, np.asarray(silent & ~tagged), rare)
+    first = known if feedback is None else without(known, feedback)
+    unprompted = first.entries()
+    tagged = np.bincount(unprompted.rows, minlength=known.n_items) > 0
+    # Lists remain lists if a few tags are annotated as absent; tables have mostly absences.
+    n_absent = int((~unprompted.present).sum())
+    positive_unlabelled = not known.unlisted_weight and _FEW * n_absent < unprompted.present.sum()
+    kept, left = _learnable(known, options.min_pictures, positive_unlabelled)
+    chosen, first, rare = known.select(kept), first.select(kept), known.select(left)
+    if not positive_unlabelled:
+        # An owner who says what unlisted means has looked at untagged pictures, too.
+        unknown = (first.states() == int(State.UNKNOWN)).all(axis=1)
+        return TrainingLabels(chosen, chosen, first, False, np.asarray(unknown & ~tagged), rare)
     unseen = (
         ~tagged
-        if _left_unseen(unasked.rows, said.n_items, options.untagged)
+        if _untagged_are_unseen(unprompted.rows, known.n_items, options.untagged)
         else np.zeros_like(tagged)
     )
-    # What was not on a list before it was asked about was unlisted, and counts as that.
-    known = _presumed(chosen, unseen)
-    listed = known if later is None else _presumed(first, unseen)
-    return Taught(known, chosen, listed, True, unseen, rare)
+    labels = _unlisted_absent(chosen, unseen)
+    # Before the feedback its entries were unlisted, and count as such.
+    before = labels if feedback is None else _unlisted_absent(first, unseen)
+    return TrainingLabels(labels, chosen, before, True, unseen, rare)
 
 
-def _sorted_out(
-    said: PartialLabels, least: int, only_presences: bool
+def _learnable(
+    known: PartialLabels, min_pictures: int, positive_unlabelled: bool
 ) -> tuple[list[Hashable], list[Hashable]]:
-    """Return the labels that can be learned, and those of which too little is known.
+    """Return the labels that can be learned, and those with too few annotations.
 
-    Where absences are told and none is presumed, a label without any would be on every picture.
+    Where absences are annotated and none is assumed, a label without any would be everywhere.
     """
-    presences = _presences(said)
-    enough = presences >= least
-    if not only_presences:
-        enough &= said.counts().absent > 0
+    presences = _presences(known)
+    enough = presences >= min_pictures
+    if not positive_unlabelled:
+        enough &= known.counts().absent > 0
     if not enough.any():
-        absent = "" if only_presences else " and is known to be absent from another"
+        absent = "" if positive_unlabelled else " and is known to be absent from another"
         raise InvalidInputError(
-            f"No tag is on {least} or more pictures{absent}: there is nothing to learn from "
-            f"({said.n_labels} tags, {int(presences.sum())} times given). Give more tags."
+            f"No tag is on {min_pictures} or more pictures{absent}: there is nothing to learn from "
+            f"({known.n_labels} tags, {int(presences.sum())} times given). Give more tags."
         )
-    named = list(zip(said.labels, enough.tolist(), strict=True))
+    named = list(zip(known.labels, enough.tolist(), strict=True))
     return [one for one, learned in named if learned], [
         one for one, learned in named if not learned
     ]
 
 
-def without(known: PartialLabels, later: PartialLabels) -> PartialLabels:
-    """Hide what was said later; items are the same, labels may be others."""
-    place = {label: column for column, label in enumerate(known.labels)}
-    shared = [label for label in later.labels if label in place]
-    entries = later.select(shared).entries()
+def without(labels: PartialLabels, feedback: PartialLabels) -> PartialLabels:
+    """Hide the entries of the feedback; items are the same, labels may differ."""
+    place = {label: column for column, label in enumerate(labels.labels)}
+    shared = [label for label in feedback.labels if label in place]
+    entries = feedback.select(shared).entries()
     columns = np.array([place[label] for label in shared], dtype=np.int64)
-    return known.with_hidden(entries.rows, columns[entries.columns])
+    return labels.with_hidden(entries.rows, columns[entries.columns])
 
 
-def _presences(said: PartialLabels) -> npt.NDArray[np.int64]:
-    entries = said.entries()
-    return np.bincount(entries.columns[entries.present], minlength=said.n_labels)
+def _presences(known: PartialLabels) -> npt.NDArray[np.int64]:
+    entries = known.entries()
+    return np.bincount(entries.columns[entries.present], minlength=known.n_labels)
 
 
-def _presumed(said: PartialLabels, unseen: Flags) -> PartialLabels:
-    """Return the same with unlisted tags absent, but on pictures at which nobody has looked.
+def _unlisted_absent(known: PartialLabels, unseen: Flags) -> PartialLabels:
+    """Return the labels with unlisted tags absent, except on unseen pictures.
 
-    What was said about suggestions is known of those pictures too.
+    Feedback may be known of unseen pictures, too.
     """
-    entries = said.entries()
-    presumed = PartialLabels.from_entries(
+    entries = known.entries()
+    labels = PartialLabels.from_entries(
         entries.rows,
         entries.columns,
         entries.present,
-        shape=said.shape,
+        shape=known.shape,
         weights=entries.weights,
-        labels=said.labels,
-        items=said.items,
+        labels=known.labels,
+        items=known.items,
         unlisted_weight=1.0,
     )
     rows, place = np.flatnonzero(unseen), np.cumsum(unseen) - 1
-    asked = unseen[entries.rows]
-    silent = np.ones((len(rows), said.n_labels), dtype=bool)
-    silent[place[entries.rows[asked]], entries.columns[asked]] = False
-    hidden_rows, hidden_columns = np.nonzero(silent)
-    return presumed.with_hidden(rows[hidden_rows], hidden_columns)
+    answered = unseen[entries.rows]
+    unknown = np.ones((len(rows), known.n_labels), dtype=bool)
+    unknown[place[entries.rows[answered]], entries.columns[answered]] = False
+    hidden_rows, hidden_columns = np.nonzero(unknown)
+    return labels.with_hidden(rows[hidden_rows], hidden_columns)
 
 
-def _left_unseen(rows: npt.NDArray[np.int64], n_items: int, untagged: str) -> bool:
-    """Say whether pictures without tags are ones at which nobody has looked.
+def _untagged_are_unseen(rows: npt.NDArray[np.int64], n_items: int, untagged: str) -> bool:
+    """Tell whether nobody has looked at the pictures without tags.
 
-    If tags were forgotten one by one, their number on a picture would be Poisson's with a mean mu,
-    and a share exp(-mu) of the pictures would have none. On pictures with at least one tag the mean
-    is mu / (1 - exp(-mu)), which gives mu.
+    If tags were forgotten one by one, their number on a picture would follow a Poisson distribution
+    of some mean mu, and a share exp(-mu) of the pictures would have none. The mean over pictures
+    with at least one tag is mu / (1 - exp(-mu)), which gives mu.
     """
     if untagged != "auto":
         return untagged == "unseen"

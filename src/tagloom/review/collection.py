@@ -160,7 +160,7 @@ class LoadedRun:
     suspected_errors, to_annotate : lists
         By falling probability of an error, and by falling acquisition score.
     affinities : sparse array
-    completeness : float
+    label_frequency : float
     """
 
     title: str
@@ -176,7 +176,7 @@ class LoadedRun:
     suspected_errors: list[SuspectedError]
     to_annotate: list[ToAnnotate]
     affinities: Any
-    completeness: float
+    label_frequency: float
 
 
 _IS_UNDECIDED = membership(*UNDECIDED)

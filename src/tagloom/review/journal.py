@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from tagloom.completion.answers import (
+from tagloom.completion.feedback import (
     FILE,
     IN_EFFECT,
     PROTOCOL,

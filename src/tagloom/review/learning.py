@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.completion.answers import ABSENT, PRESENT, Place, files_read
-from tagloom.completion.options import digest_of_files, read_record
+from tagloom.completion.feedback import ABSENT, PRESENT, Place, files_read
+from tagloom.completion.outputs import digest_of_files, read_record
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.formats import Annotation, Annotations, write_jsonl
 from tagloom.review.collection import (
@@ -41,7 +41,7 @@ _MAX_EXAMPLES = 12
 _STEPS = {
     "begun": "reading the decisions",
     "read": "preparing the training labels",
-    "taught": "learning, and measuring on held-out labels",
+    "training_labels": "learning, and measuring on held-out labels",
     "written": "comparing the suggestions",
 }
 _N_STEPS = len(_STEPS)
@@ -247,7 +247,7 @@ def main(model: str, decisions: str, out: str, photos: str) -> int:
             Path(out),
             photos=Path(photos),
             tag_format="jsonl",
-            say=lambda step, metadata: _report(step=step),
+            on_step=lambda step, findings: _report(step=step),
         )
     except TagloomError as problem:
         _report(error=str(problem))

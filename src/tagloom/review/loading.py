@@ -1,10 +1,9 @@
 """The run under review on disk: read for the page, kept as a snapshot, and restored from it."""
 
-import csv
 import math
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.completion.answers import Place
+from tagloom.completion.feedback import Place
 from tagloom.completion.fit import affinities_of
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.options import NAME, read_record
-from tagloom.completion.outputs import MODEL, QUESTIONS, SUGGESTIONS, TABLE
-from tagloom.completion.suggestions import TagState, chance_of_slip
+from tagloom.completion.outputs import (
+    ANNOTATE_NEXT,
+    MODEL,
+    PARQUET,
+    RECORD,
+    SUGGESTIONS,
+    SUSPECTED_ERRORS,
+    read_record,
+)
+from tagloom.completion.suggestions import (
+    StoredRow,
+    TagState,
+    read_queries,
+    read_suggestions,
+    read_suspected_errors,
+)
 from tagloom.errors import InvalidInputError
 from tagloom.labels import State
 from tagloom.review.collection import EntryState, LoadedRun, SuspectedError, ToAnnotate
@@ -55,17 +67,17 @@ def load(
     folder = _photo_folder(model.photos if photos is None else photos)
     images = [str(item) for item in model.tagger.items_]
     classes = [str(label) for label in model.tagger.classes_]
-    known_tags = [str(label) for label in model.said.labels]
+    known_tags = [str(label) for label in model.known.labels]
     tags = list(dict.fromkeys([*(tags_first or []), *classes, *known_tags]))
     place = {tag: t for t, tag in enumerate(tags)}
     column = np.full(len(tags), -1, dtype=np.int64)
     column[[place[tag] for tag in classes]] = np.arange(len(classes))
     states = _known_states(model, (len(images), len(tags)), [place[tag] for tag in known_tags])
-    P = np.asfortranarray(model.standing(), dtype=np.float32)
+    P = np.asfortranarray(model.open_probabilities(), dtype=np.float32)
     thresholds = np.full(len(tags), np.nan)
     thresholds[[place[tag] for tag in classes]] = model.thresholds
     tables = _Tables(images, place, out)
-    _read_suggestions(tables, states, P, column)
+    _take_suggestions(tables, states, P, column)
     _undo_learning(tables, learned or {}, states, P, column, thresholds)
     return LoadedRun(
         title=folder.name or str(folder),
@@ -78,10 +90,10 @@ def load(
         states=states,
         thresholds=thresholds,
         roc_auc=_roc_auc(record, place),
-        suspected_errors=_suspected_errors(states, P, column),
+        suspected_errors=_suspected_errors(tables, states),
         to_annotate=_to_annotate(tables),
         affinities=affinities_of(model.tagger),
-        completeness=float(model.calibration.completeness),
+        label_frequency=float(model.calibration.label_frequency),
     )
 
 
@@ -94,7 +106,7 @@ def _photo_folder(photos: Path) -> Path:
 
 
 def _known_states(model: CompletionModel, shape: tuple[int, int], columns: list[int]) -> Array:
-    known = model.said.states()
+    known = model.known.states()
     states = np.zeros(shape, dtype=np.int8, order="F")
     for source, target in enumerate(columns):
         states[known[:, source] == int(State.PRESENT), target] = EntryState.PRESENT
@@ -113,45 +125,35 @@ class _Tables:
         i, t = self._images.get(image), self._tags.get(tag)
         return None if i is None or t is None else (i, t)
 
-    def rows(self, name: str) -> Iterator[tuple[int, int, dict[str, str]]]:
+    def rows(
+        self, name: str, read: Callable[[Path], Iterable[StoredRow]]
+    ) -> Iterator[tuple[int, int, StoredRow]]:
         path = self._out / name
-        try:
-            with path.open(encoding="utf-8", errors="surrogateescape", newline="") as stream:
-                table = csv.DictReader(stream)
-                if not {"image", "tag", "probability"} <= set(table.fieldnames or ()):
-                    raise InvalidInputError(
-                        f"{path} lacks the columns image, tag and probability. "
-                        "Run `tagloom complete` again."
-                    )
-                for number, row in enumerate(table, start=2):
-                    found = self.entry(row.get("image") or "", row.get("tag") or "")
-                    if found is None:
-                        raise InvalidInputError(
-                            f"{path}, line {number}: the model beside it does not know this "
-                            "picture and tag. Run `tagloom complete` again."
-                        )
-                    yield *found, row
-        except (OSError, UnicodeError, csv.Error) as problem:
-            raise InvalidInputError(
-                f"{path} cannot be read: {problem}. Run `tagloom complete` again."
-            ) from None
+        for row in read(path):
+            found = self.entry(row.image, row.tag)
+            if found is None:
+                raise InvalidInputError(
+                    f"{path}, line {row.line}: the model beside it does not know this picture and "
+                    "tag. Run `tagloom complete` again."
+                )
+            yield *found, row
 
 
-def _read_suggestions(tables: _Tables, states: Array, P: Array, column: Array) -> None:
+def _take_suggestions(tables: _Tables, states: Array, P: Array, column: Array) -> None:
     """Take states from the table, and the held-out probabilities of known entries."""
     known = np.isin(states, (EntryState.PRESENT, EntryState.ABSENT))
     for t in np.flatnonzero(column >= 0).tolist():
         P[known[:, t], column[t]] = np.nan
-    for i, t, row in tables.rows(SUGGESTIONS):
-        state = _FROM_TABLE.get(row.get("state") or "")
+    for i, t, row in tables.rows(SUGGESTIONS, read_suggestions):
+        state = _FROM_TABLE.get(row.state)
         if state is None:
             raise InvalidInputError(
-                f"{SUGGESTIONS}: {row.get('state')!r} is not a state of a tag. Expected one of "
+                f"{SUGGESTIONS}: {row.state!r} is not a state of a tag. Expected one of "
                 f"{', '.join(_FROM_TABLE)}. Run `tagloom complete` again."
             )
         states[i, t] = state
         if column[t] >= 0 and state != EntryState.SUGGESTED:
-            P[i, column[t]] = _number(row.get("probability"))
+            P[i, column[t]] = row.probability
 
 
 def _undo_learning(
@@ -187,38 +189,22 @@ def _roc_auc(record: Mapping[str, Any], place: Mapping[str, int]) -> Array:
     return roc_auc
 
 
-def _suspected_errors(states: Array, P: Array, column: Array) -> list[SuspectedError]:
-    """Return known labels that are suspected to be wrong, the likeliest errors first."""
-    prior = np.nansum(P, axis=0, dtype=np.float64) / np.maximum(1, (~np.isnan(P)).sum(axis=0))
-    found: list[SuspectedError] = []
-    for state, present in (
-        (EntryState.SUSPECTED_PRESENT, True),
-        (EntryState.SUSPECTED_ABSENT, False),
-    ):
-        rows, tags = np.nonzero(states == state)
-        p = P[rows, column[tags]]
-        chance = chance_of_slip(p, prior[column[tags]], present=present)
-        found += [
-            SuspectedError(i, t, float(p[k]), float(chance[k]), present)
-            for k, (i, t) in enumerate(zip(rows.tolist(), tags.tolist(), strict=True))
-        ]
+def _suspected_errors(tables: _Tables, states: Array) -> list[SuspectedError]:
+    """Return the suspected label errors of the run, with the probabilities of its report."""
+    present = {int(EntryState.SUSPECTED_PRESENT): True, int(EntryState.SUSPECTED_ABSENT): False}
+    found = [
+        SuspectedError(i, t, row.probability, row.score, present[int(states[i, t])])
+        for i, t, row in tables.rows(SUSPECTED_ERRORS, read_suspected_errors)
+        if int(states[i, t]) in present
+    ]
     return sorted(found, key=lambda one: (-one.error_probability, one.image, one.tag))
 
 
 def _to_annotate(tables: _Tables) -> list[ToAnnotate]:
     return [
-        ToAnnotate(i, t, _number(row.get("probability")), _number(row.get("worth")))
-        for i, t, row in tables.rows(QUESTIONS)
+        ToAnnotate(i, t, row.probability, row.score)
+        for i, t, row in tables.rows(ANNOTATE_NEXT, read_queries)
     ]
-
-
-def _number(text: str | None) -> float:
-    try:
-        return float(text or "nan")
-    except ValueError:
-        raise InvalidInputError(
-            f"{text!r} is not a number. Run `tagloom complete` again."
-        ) from None
 
 
 def take_snapshot(out: Path) -> None:
@@ -229,7 +215,7 @@ def take_snapshot(out: Path) -> None:
     """
     folder = out / SNAPSHOT
     folder.mkdir(exist_ok=True)
-    (folder / NAME).unlink(missing_ok=True)
+    (folder / RECORD).unlink(missing_ok=True)
     for name in _files(out):
         _link_or_copy(out / name, folder / name)
 
@@ -237,15 +223,15 @@ def take_snapshot(out: Path) -> None:
 def restore(out: Path) -> None:
     """Bring back the run from the snapshot, with all its tables."""
     kept = _files(out / SNAPSHOT)
-    (out / NAME).unlink(missing_ok=True)
-    (out / TABLE).unlink(missing_ok=True)
+    (out / RECORD).unlink(missing_ok=True)
+    (out / PARQUET).unlink(missing_ok=True)
     for name in kept:
         _link_or_copy(out / SNAPSHOT / name, out / name)
 
 
 def restore_if_interrupted(out: Path) -> bool:
     """Bring back the run if learning was interrupted while its files were being replaced."""
-    interrupted = not (out / NAME).exists() and (out / SNAPSHOT / NAME).exists()
+    interrupted = not (out / RECORD).exists() and (out / SNAPSHOT / RECORD).exists()
     if interrupted:
         restore(out)
     return interrupted
@@ -253,7 +239,7 @@ def restore_if_interrupted(out: Path) -> bool:
 
 def check_is_run(out: Path) -> None:
     """Refuse a folder without a run before anything is written there."""
-    if not (out / SNAPSHOT / NAME).exists():
+    if not (out / SNAPSHOT / RECORD).exists():
         read_record(out)
 
 
@@ -273,7 +259,7 @@ def _files(folder: Path) -> list[str]:
     """Return the existing files of a run, the record last: if it exists, all files do."""
     listed = [str(name) for name in read_record(folder).get("files", [])]
     plain = [name for name in listed if Path(name).name == name]
-    return [name for name in plain if (folder / name).is_file()] + [NAME]
+    return [name for name in plain if (folder / name).is_file()] + [RECORD]
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

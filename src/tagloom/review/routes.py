@@ -53,7 +53,7 @@ class Api:
                 "tags": list(collection.tags),
                 "thresholds": [collection.threshold(t) for t in range(len(collection.tags))],
                 "counts": self._counts(),
-                "completeness": collection.loaded.completeness,
+                "label_frequency": collection.loaded.label_frequency,
             }
         return _answer(request, answer)
 

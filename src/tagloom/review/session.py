@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tagloom.completion.answers import ABSENT, PRESENT, files_read
-from tagloom.completion.options import read_record
+from tagloom.completion.feedback import ABSENT, PRESENT, files_read
+from tagloom.completion.outputs import read_record
 from tagloom.errors import InvalidInputError
 from tagloom.review.collection import Collection, Entry, EntryState, after_verdict, from_journal
 from tagloom.review.journal import Batch, Change, Journal

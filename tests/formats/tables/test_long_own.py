@@ -43,7 +43,7 @@ def test_a_spreadsheet_may_have_saved_it(table):
 
 def test_a_query_without_an_answer_stays_a_suggestion(table):
     reading = read_tags(
-        table("image,tag,probability,worth,state\na,sea,0.5,0.1,\na,sky,0.5,0.1,yes\n")
+        table("image,tag,probability,acquisition_score,state\na,sea,0.5,0.1,\na,sky,0.5,0.1,yes\n")
     )
     assert list(reading.annotations.without_suggestions()) == [Annotation("a", "sky", True)]
     assert reading.warnings == []

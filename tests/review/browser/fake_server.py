@@ -97,7 +97,7 @@ class Handler(BaseHTTPRequestHandler):
                     **data.metadata(),
                     **lists,
                     "counts": {},
-                    "completeness": 0.5,
+                    "label_frequency": 0.5,
                 }
             case ["pictures"]:
                 wanted = [query.get(key, "") for key in ("q", "state", "sort", "tag")]

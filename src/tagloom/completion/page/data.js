@@ -1,5 +1,5 @@
 "use strict";
-// The data come in columns; here they become pictures with tags.
+// Turns the columns of the data into pictures with tags.
 const data = JSON.parse(document.getElementById("data").textContent);
 const KNOWN = 0, SUGGESTED = 1, WRONG = 2, DENIED = 3;
 
@@ -22,14 +22,14 @@ function readPictures() {
   const { count, label, p, state } = data.tags;
   let entry = 0, reason = 0;
   return data.items.map((name, number) => {
-    const picture = { number, name, tags: [], surest: -1, doubtful: false, given: 0,
+    const picture = { number, name, tags: [], best: -1, suspected: false, known: 0,
       key: folded(name) };
     for (const end = entry + count[number]; entry < end; entry++) {
       const tag = { label: label[entry], p: p[entry], state: +state[entry], reason: -1 };
       if (tag.state !== KNOWN) tag.reason = reason++;
-      if (tag.state === SUGGESTED) picture.surest = Math.max(picture.surest, tag.p);
-      if (tag.state === KNOWN || tag.state === WRONG) picture.given++;
-      if (tag.state === WRONG || tag.state === DENIED) picture.doubtful = true;
+      if (tag.state === SUGGESTED) picture.best = Math.max(picture.best, tag.p);
+      if (tag.state === KNOWN || tag.state === WRONG) picture.known++;
+      if (tag.state === WRONG || tag.state === DENIED) picture.suspected = true;
       picture.tags.push(tag);
     }
     return picture;
@@ -40,7 +40,7 @@ const folded = (text) => text.normalize("NFC").toLowerCase();
 const pictures = readPictures();
 const reasonOfTag = reasonsIn(data.reasons);
 
-// For each label the pictures it is suggested for, likeliest first.
+// For each label the pictures it is suggested for, most probable first.
 const suggestedFor = data.labels.map(() => []);
 for (const picture of pictures) {
   for (const tag of picture.tags) {

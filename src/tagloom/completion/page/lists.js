@@ -1,5 +1,5 @@
-// What looks wrong, and what to ask next.
-function caseCard(number, title, line, level, tag, reasons) {
+// Suspected label errors, and what to annotate next.
+function entryCard(number, title, line, level, tag, reasons) {
   return make("article", { class: "card" }, shot(number),
     make("h3", { class: "question", dir: "auto", text: title }),
     make("p", { text: line }), level,
@@ -11,30 +11,30 @@ function caseCard(number, title, line, level, tag, reasons) {
       title: data.items[number] }));
 }
 
-function fillDoubts() {
-  const { picture, label, present, p, chance, reasons } = data.doubts;
+function fillErrors() {
+  const { picture, label, present, p, error_p: errorP, reasons } = data.suspected_errors;
   const reasonsOf = reasonsIn(reasons);
   const build = (place) => {
     const name = data.labels[label[place]];
     const state = present[place] ? WRONG : DENIED;
-    const title = present[place] ? `Given: ${name}` : `Denied: ${name}`;
-    const line = `Wrong with a chance of ${percent(chance[place])}. Had nobody said ` +
-      `anything, the tag would have ${percent(p[place])}.`;
-    const level = bar(chance[place]);
-    level.classList.add("doubt");
-    return caseCard(picture[place], title, line, level,
+    const title = present[place] ? `Known tag: ${name}` : `Known absence: ${name}`;
+    const line = `Wrong with a probability of ${percent(errorP[place])}. Without the annotation ` +
+      `the tag would have a probability of ${percent(p[place])}.`;
+    const level = bar(errorP[place]);
+    level.classList.add("error");
+    return entryCard(picture[place], title, line, level,
       { label: label[place], p: p[place], state }, reasonsOf(place));
   };
-  fillList("wrong", picture, build, "Nothing that was said looks wrong.");
+  fillList("errors", picture, build, "No label errors are suspected.");
 }
 
-function fillQuestions() {
-  const { picture, label, p, reasons } = data.questions;
+function fillToAnnotate() {
+  const { picture, label, p, reasons } = data.to_annotate;
   const reasonsOf = reasonsIn(reasons);
-  const build = (place) => caseCard(picture[place], `${data.labels[label[place]]}?`,
-    `So far ${percent(p[place])} likely.`, bar(p[place]),
+  const build = (place) => entryCard(picture[place], `Add tag ${data.labels[label[place]]}?`,
+    `Probability so far: ${percent(p[place])}.`, bar(p[place]),
     { label: label[place], p: p[place], state: SUGGESTED }, reasonsOf(place));
-  fillList("ask", picture, build, "There is nothing to ask.");
+  fillList("annotate", picture, build, "There is nothing to annotate.");
 }
 
 function fillList(name, entries, build, nothing) {

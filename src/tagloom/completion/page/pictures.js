@@ -1,6 +1,6 @@
-// The grid of pictures, with what is asked for.
+// The grid of pictures: search, filters and order.
 const KINDS = ["known", "suggested", "wrong", "denied"];
-const wanted = { text: "", show: "all", sort: "sure", only: null };
+const wanted = { text: "", show: "all", sort: "probability", only: null };
 
 function tagButton(picture, tag) {
   const label = data.labels[tag.label];
@@ -15,8 +15,8 @@ function tagButton(picture, tag) {
     button.style.setProperty("--p", tag.p / 10 + "%");
     button.append(make("span", { class: "percent", text: percent(tag.p) }));
   }
-  const meaning = { [SUGGESTED]: "suggested", [WRONG]: "given, looks wrong",
-    [DENIED]: "denied, looks right" }[tag.state];
+  const meaning = { [SUGGESTED]: "suggested", [WRONG]: "known, suspected error",
+    [DENIED]: "known absence, suspected error" }[tag.state];
   button.setAttribute("aria-label", `${label}: ${meaning}, ${percent(tag.p)}. Why?`);
   button.setAttribute("aria-haspopup", "dialog");
   button.addEventListener("click", () =>
@@ -25,10 +25,10 @@ function tagButton(picture, tag) {
 }
 
 function card(picture) {
-  const given = picture.tags.filter((tag) => tag.state === KNOWN || tag.state === WRONG);
-  const others = picture.tags.filter((tag) => !given.includes(tag));
+  const known = picture.tags.filter((tag) => tag.state === KNOWN || tag.state === WRONG);
+  const others = picture.tags.filter((tag) => !known.includes(tag));
   const list = make("ul", { class: "tags" },
-    ...[...given, ...others].map((tag) => make("li", {}, tagButton(picture, tag))));
+    ...[...known, ...others].map((tag) => make("li", {}, tagButton(picture, tag))));
   if (!picture.tags.length) list.append(make("li", { class: "none", text: "no tags" }));
   return make("article", { class: "card" }, shot(picture.number), fileName(picture.name), list);
 }
@@ -39,9 +39,9 @@ function matcher() {
     data.labels.flatMap((label, number) => (folded(label).includes(word) ? [number] : []))));
   return (picture) =>
     (wanted.only === null || picture.tags.some((tag) => tag.label === wanted.only)) &&
-    (wanted.show !== "suggested" || picture.surest >= 0) &&
-    (wanted.show !== "doubtful" || picture.doubtful) &&
-    (wanted.show !== "untagged" || picture.given === 0) &&
+    (wanted.show !== "suggested" || picture.best >= 0) &&
+    (wanted.show !== "suspected" || picture.suspected) &&
+    (wanted.show !== "untagged" || picture.known === 0) &&
     words.every((word, place) => picture.key.includes(word) ||
       picture.tags.some((tag) => inLabels[place].has(tag.label)));
 }
@@ -54,12 +54,12 @@ function inOrder() {
     byName ??= [...pictures].sort((a, b) => collator.compare(a.name, b.name));
     return byName;
   }
-  const surest = (picture) => {
-    if (wanted.only === null) return picture.surest;
+  const best = (picture) => {
+    if (wanted.only === null) return picture.best;
     const tag = picture.tags.find((one) => one.label === wanted.only);
     return tag && tag.state === SUGGESTED ? tag.p : -1;
   };
-  return [...pictures].sort((a, b) => surest(b) - surest(a));
+  return [...pictures].sort((a, b) => best(b) - best(a));
 }
 
 // The key explains only what occurs.

@@ -1,4 +1,4 @@
-// Elements are made here, and text is only ever set as text.
+// Makes elements; text is only ever set as text.
 function make(kind, properties = {}, ...children) {
   const element = document.createElement(kind);
   for (const [name, value] of Object.entries(properties)) {
@@ -29,7 +29,7 @@ function thumbnail(number, description) {
   return image;
 }
 
-// A thumbnail that leads to the picture itself, where there is one.
+// A thumbnail that links to the picture itself, if there is one.
 function shot(number) {
   if (!data.thumbnails[number]) return make("span", { class: "shot" }, thumbnail(number));
   const way = data.items[number].split("/").map(encodeURIComponent).join("/");
@@ -59,7 +59,7 @@ function wall(numbers, lineOf, choose) {
   }));
 }
 
-// Fills a container as far as somebody looks; returns a function that starts anew with a list.
+// Fills a container as it is scrolled; returns a function that starts again with a new list.
 function feed(container, build, size) {
   const end = make("div", { class: "end", "aria-hidden": "true" });
   container.after(end);
@@ -68,7 +68,7 @@ function feed(container, build, size) {
     const batch = list.slice(next, next + size);
     next += batch.length;
     container.append(...batch.map(build));
-    // The observer tells of changes only: it is asked again as long as the end is in sight.
+    // The observer reports changes only: observe again as long as the end is visible.
     watcher.unobserve(end);
     if (next < list.length) watcher.observe(end);
   }

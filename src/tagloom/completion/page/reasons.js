@@ -14,23 +14,26 @@ dialog.addEventListener("click", (event) => {
 });
 
 function verdict(state, p, label) {
-  const chance = percentInWords(p);
-  if (state === WRONG) return `“${label}” was given. Had nobody said so, it would have ${chance}.`;
-  if (state === DENIED) return `“${label}” was denied. Had nobody said so, it would have ${chance}.`;
-  return `“${label}” belongs to this picture with a probability of ${chance}.`;
+  const probability = percentInWords(p);
+  if (state === SUGGESTED) {
+    return `“${label}” belongs to this picture with a probability of ${probability}.`;
+  }
+  const annotated = state === WRONG ? "present" : "absent";
+  return `“${label}” is annotated as ${annotated}. Without the annotation its probability would ` +
+    `be ${probability}.`;
 }
 
-function neighboursInWords(number, reasons, label) {
+function neighborsInWords(number, reasons, label) {
   const near = data.near[number];
-  if (!near) return "No other picture is much like it; it was judged by itself.";
+  if (!near) return "It has no neighbours among the pictures; it was judged by itself.";
   if (!reasons.count) {
-    return `None of the ${near} pictures most like it is known to carry “${label}”: ` +
-      "the picture itself and its other tags were judged.";
+    return `None of its ${near} nearest neighbours is known to have “${label}”: it was judged by ` +
+      "the picture itself and its other tags.";
   }
   const verb = reasons.count === 1 ? "is" : "are";
-  const likest = reasons.count > reasons.pictures.length ? " The likest of them:" : "";
-  return `${reasons.count} of the ${near} pictures most like it ${verb} known to carry ` +
-    `“${label}”.${likest}`;
+  const nearest = reasons.count > reasons.pictures.length ? " The nearest of them:" : "";
+  return `${reasons.count} of its ${near} nearest neighbours ${verb} known to have ` +
+    `“${label}”.${nearest}`;
 }
 
 function seeAll(label) {
@@ -48,7 +51,7 @@ function explain(number, tag, reasons) {
     make("div", { class: "case" }, shot(number), make("div", {},
       fileName(data.items[number]),
       make("p", { dir: "auto", text: verdict(tag.state, tag.p, label) }), bar(tag.p),
-      make("p", { dir: "auto", text: neighboursInWords(number, reasons, label) }))),
+      make("p", { dir: "auto", text: neighborsInWords(number, reasons, label) }))),
     wall(reasons.pictures, (other) => baseName(data.items[other])),
     make("p", {}, seeAll(tag.label)));
 }
@@ -61,8 +64,8 @@ function showLabel(label) {
   const from = data.quality.threshold[label];
   const line = list.length
     ? `Suggested for ${inWords.format(list.length)} of ${inWords.format(pictures.length)} ` +
-      `pictures, from ${percentInWords(from)} on` +
-      (list.length > shown.length ? `; the ${shown.length} likeliest:` : ".")
+      `pictures, from a probability of ${percentInWords(from)} on` +
+      (list.length > shown.length ? `; the ${shown.length} most probable:` : ".")
     : "Suggested for no picture.";
   openDialog(data.labels[label], make("p", { text: line }),
     wall(shown.map((one) => one.picture.number), (_, place) => percent(shown[place].tag.p),

@@ -3,12 +3,12 @@ const quality = data.quality;
 const hasAbsent = quality.absent.some((count) => count > 0);
 const columns = [
   { title: "Tag", value: (label) => data.labels[label], words: true },
-  { title: "Given", value: (label) => quality.present[label] },
-  ...(hasAbsent ? [{ title: "Denied", value: (label) => quality.absent[label] }] : []),
+  { title: "Known", value: (label) => quality.present[label] },
+  ...(hasAbsent ? [{ title: "Absent", value: (label) => quality.absent[label] }] : []),
   { title: "Suggested", value: (label) => suggestedFor[label].length },
   { title: "Threshold", value: (label) => quality.threshold[label], text: percent },
-  { title: "Quality", value: (label) => quality.won[label],
-    text: (won) => (won === null ? "–" : (won / 10).toFixed(1)), drawn: true },
+  { title: "ROC AUC", value: (label) => quality.roc_auc[label],
+    text: (auc) => (auc === null ? "–" : (auc / 10).toFixed(1)), drawn: true },
 ];
 const sorted = { column: columns.findIndex((column) => column.title === "Suggested"), falling: true };
 
@@ -30,7 +30,7 @@ const fillLabels = feed(find("labels-body"), (label) =>
 function compareLabels(a, b) {
   const { value, words } = columns[sorted.column];
   const [x, y] = [value(a), value(b)];
-  // What is not known comes last, whichever way the rest is sorted.
+  // Unknown values come last in either order.
   if (x === null || y === null) return (x === null) - (y === null) || a - b;
   const order = words ? collator.compare(x, y) : x - y;
   return (sorted.falling ? -order : order) || a - b;

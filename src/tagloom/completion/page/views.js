@@ -1,13 +1,13 @@
-// One part of the report at a time, named by the address; each is filled when first looked at.
+// Shows one part of the report at a time, as the address says; each is filled when first shown.
 const fillers = {
-  pictures: refresh, tags: refreshLabels, wrong: fillDoubts, ask: fillQuestions,
-  sure: () => {}, left: () => {},
+  pictures: refresh, tags: refreshLabels, errors: fillErrors, annotate: fillToAnnotate,
+  reliability: () => {}, excluded: () => {},
 };
 const filled = new Set();
 
 function showView() {
-  const asked = location.hash.slice(1);
-  const view = Object.hasOwn(fillers, asked) ? asked : "pictures";
+  const wantedView = location.hash.slice(1);
+  const view = Object.hasOwn(fillers, wantedView) ? wantedView : "pictures";
   if (dialog.open) dialog.close();
   for (const name of Object.keys(fillers)) find(name).hidden = name !== view;
   for (const link of document.querySelectorAll(".views a")) {
@@ -20,7 +20,7 @@ function showView() {
   }
 }
 
-find("wrong-number").textContent = inWords.format(data.doubts.picture.length);
-find("ask-number").textContent = inWords.format(data.questions.picture.length);
+find("errors-number").textContent = inWords.format(data.suspected_errors.picture.length);
+find("annotate-number").textContent = inWords.format(data.to_annotate.picture.length);
 window.addEventListener("hashchange", showView);
 showView();

@@ -41,7 +41,7 @@ _OWN_STATES: dict[str, CellState] = {
     "doubtful-absent": State.ABSENT,
 }
 _OWN_COLUMNS = {"image", "tag", "probability", "state"}
-_ONLY_OURS = {"rank", "worth"}
+_ONLY_OURS = {"rank", "error_probability", "acquisition_score"}
 # Looking up a member of an enumeration is slow, and this happens for every row.
 _PRESENT, _ABSENT, _UNKNOWN = State.PRESENT, State.ABSENT, State.UNKNOWN
 

@@ -15,7 +15,7 @@ def test_finished_tags_are_peoples_and_ours(finished):
     with (done.out / "suggestions.csv").open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row["state"] == "suggested"]
     assert {(one.image, one.tag) for one in ours} == {(row["image"], row["tag"]) for row in rows}
-    assert len(theirs) == done.model.said.n_known
+    assert len(theirs) == done.model.known.n_known
     sure = finished_tags(done.out, states=("suggested",), at_least=0.5)
     assert {one.confidence for one in sure} == {
         one.confidence for one in ours if one.confidence >= 0.5

@@ -4,35 +4,35 @@ import numpy as np
 import pytest
 
 from tagloom.completion.calibration import Calibration
-from tagloom.completion.result import Bin, calibration_error, label_qualities, reliability
+from tagloom.completion.result import Bin, calibration_error, label_quality, reliability
 from tagloom.labels import PartialLabels
 from tagloom.metrics import roc_auc
 
 
-def with_completeness(c):
+def with_label_frequency(c):
     return Calibration(c, *(np.zeros(1) for _ in range(4)))
 
 
-def test_what_was_promised_is_compared_with_what_came_true():
+def test_confidence_is_compared_with_the_observed_frequency():
     known = PartialLabels.from_array([[1], [0], [1], [1], [0], [np.nan]])
     P = np.array([[0.82], [0.88], [0.84], [1.0], [0.0], [0.85]], dtype=np.float32)
-    low, middle, high = reliability(known, P, with_completeness(1.0))
-    assert (low.low, low.n, low.came_true) == (0.0, 1, 0.0)
-    assert (middle.n, middle.came_true) == (3, pytest.approx(2 / 3))
-    assert middle.promised == pytest.approx((0.82 + 0.88 + 0.84) / 3)
-    assert (high.high, high.n, high.promised, high.came_true) == (1.0, 1, 1.0, 1.0)
+    low, middle, high = reliability(known, P, with_label_frequency(1.0))
+    assert (low.low, low.n, low.observed) == (0.0, 1, 0.0)
+    assert (middle.n, middle.observed) == (3, pytest.approx(2 / 3))
+    assert middle.confidence == pytest.approx((0.82 + 0.88 + 0.84) / 3)
+    assert (high.high, high.n, high.confidence, high.observed) == (1.0, 1, 1.0, 1.0)
 
 
 @pytest.mark.parametrize("c", [0.2, 0.6, 1.0])
-def test_of_lists_the_share_that_is_listed_is_divided_by_the_completeness(c):
+def test_of_lists_the_share_that_is_listed_is_divided_by_the_label_frequency(c):
     rng = np.random.default_rng(0)
     P = rng.random((200_000, 2))
     listed = (rng.random(P.shape) < P) & (rng.random(P.shape) < c)
     known = PartialLabels.from_entries(*np.nonzero(listed), True, shape=P.shape, unlisted_weight=1)
-    bins = reliability(known, P, with_completeness(c))
+    bins = reliability(known, P, with_label_frequency(c))
     assert len(bins) == 10
     for one in bins:
-        assert one.promised == pytest.approx(one.came_true, abs=0.03)
+        assert one.confidence == pytest.approx(one.observed, abs=0.03)
     assert calibration_error(bins) < 0.02
 
 
@@ -49,21 +49,21 @@ def test_labels_are_judged_by_hidden_entries_and_counted_by_what_people_said():
         [0, 2], [0, 1], True, shape=(4, 2), labels=[3, 4], unlisted_weight=1
     )
     scores = np.array([[0.9, 0.1], [0.1, 0.2], [0.2, 0.3], [0.3, 0.4]])
-    three, four = label_qualities(known, said, scores, np.array([0.5, np.inf]))
+    three, four = label_quality(known, said, scores, np.array([0.5, np.inf]))
     assert (three.label, three.n_present, three.n_absent, three.threshold) == ("3", 1, 1, 0.5)
     assert three.average_precision == pytest.approx(1.0)
     assert (four.n_present, four.n_absent) == (1, 0)
     assert four.average_precision == pytest.approx(0.5)
 
 
-def test_comparisons_are_those_of_the_roc_curve():
+def test_the_roc_auc_is_that_of_scikit_learn():
     from sklearn.metrics import roc_auc_score
 
     rng = np.random.default_rng(0)
     truth = (rng.random((40, 3)) < 0.4).astype(float)
     truth[:, 2] = 1
     scores = rng.random((40, 3)).round(1)
-    won = roc_auc(PartialLabels.from_array(truth), scores)
+    auc = roc_auc(PartialLabels.from_array(truth), scores)
     expected = [roc_auc_score(truth[:, j], scores[:, j]) for j in range(2)]
-    np.testing.assert_allclose(won[:2], expected)
-    assert np.isnan(won[2])
+    np.testing.assert_allclose(auc[:2], expected)
+    assert np.isnan(auc[2])

@@ -1,4 +1,9 @@
-"""Answers that a run has learned from, and that must not be lost to the next one."""
+"""Feedback on the suggestions of a run: decisions of a review, and annotations learned by updates.
+
+`tagloom review` keeps its decisions in a journal in the folder of the run: every decision with its
+time and the state before it, in batches that can be undone. Here the journal is only read, so that
+exporters do not depend on the web page.
+"""
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -7,54 +12,51 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.options import NAME, read_record
-from tagloom.completion.outputs import MODEL
+from tagloom.completion.outputs import MODEL, RECORD, read_record
 from tagloom.errors import InvalidInputError, TagloomError, UnwritableFileError
 from tagloom.formats import Annotation, Annotations
 from tagloom.labels import PartialLabels
 from tagloom.validation import some_of
 
-# §§ decisions
-# What a person has decided in a review of a run, as `tagloom review` keeps it in its folder.
-#
-# Here it is only read, so that exporters need not know of the web page. The file is a journal:
-# every decision with its time and the state before, in batches of which each may be undone.
-
-
 FILE = "review.sqlite"
 PROTOCOL = 1
 PRESENT = frozenset({"accepted", "added", "confirmed"})
-"""States after which a picture has the tag, by a person's word."""
+"""Decisions by which a picture has the tag."""
 ABSENT = frozenset({"rejected", "removed"})
-"""States after which it has it not."""
+"""Decisions by which it does not."""
 IN_EFFECT = """
     SELECT image, tag, after FROM decisions JOIN batches ON batches.id = decisions.batch
     WHERE batches.undone = 0 ORDER BY decisions.id
 """
 
 Place = tuple[str, str]
+"""The names of a picture and a tag."""
 
 
 def decided(out: Path) -> Annotations:
-    """Return what reviewing a run has confirmed (present) and denied (absent).
+    """Return what the review of a run has confirmed (present) and rejected (absent).
 
-    `undecided` are entries that were decided when the run last learned and were taken back since:
-    whatever the model holds of them, nobody says it any more. Without a review nothing is said.
+    `undecided` are entries that were decided when the run was last updated and have been undone
+    since: whatever the model holds of them is withdrawn. There is nothing without a review.
     """
     path = out / FILE
     if not path.exists():
         return Annotations.of([])
     read_files = files_read(read_record(out))
     with reading(path) as journal:
-        said = before_learning(journal, read_files) | in_effect(journal)
+        decisions = before_learning(journal, read_files) | in_effect(journal)
     return Annotations.of(
-        (Annotation(*place, present) for place, present in said.items() if present is not None),
-        undecided=[place for place, present in said.items() if present is None],
+        (
+            Annotation(*place, present)
+            for place, present in decisions.items()
+            if present is not None
+        ),
+        undecided=[place for place, present in decisions.items() if present is None],
     )
 
 
 def in_effect(journal: sqlite3.Connection) -> dict[Place, bool | None]:
-    """Return all that is decided: True for present, False for absent."""
+    """Return all decisions in effect: True for present, False for absent."""
     last = {(name(image), name(tag)): after for image, tag, after in journal.execute(IN_EFFECT)}
     return {place: after in PRESENT for place, after in last.items() if after in PRESENT | ABSENT}
 
@@ -62,9 +64,9 @@ def in_effect(journal: sqlite3.Connection) -> dict[Place, bool | None]:
 def before_learning(
     journal: sqlite3.Connection, read_files: Iterable[str]
 ) -> dict[Place, bool | None]:
-    """Return what was said, before the review, of the entries that a run has learned from it.
+    """Return the annotations, before the review, of the entries that a run has learned from it.
 
-    Decisions are learned from a file, by whose digest they are known here.
+    Decisions are learned from a file, which its digest identifies in the journal.
     """
     rows = [
         row
@@ -80,13 +82,13 @@ def before_learning(
 
 
 def files_read(record: Mapping[str, Any]) -> list[str]:
-    """Return the digests of the files with tags that a run has read, by its record."""
+    """Return the digests of the tag files that a run has read, from its record."""
     tags = (record.get("inputs") or {}).get("tags") or {}
     return sorted(map(str, tags.values()))
 
 
 def stored(text: str) -> str | bytes:
-    """Return a name as the journal can hold it: those of files need not be Unicode."""
+    """Return a name as the journal can hold it: file names need not be Unicode."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -95,13 +97,13 @@ def stored(text: str) -> str | bytes:
 
 
 def name(value: str | bytes) -> str:
-    """Return the name of which `stored` made a value."""
+    """Return the name that `stored` has turned into a value."""
     return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a journal to read, also while a page is writing to it."""
+    """Open a journal for reading, even while the review page writes to it."""
     try:
         journal = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=10)
         try:
@@ -114,11 +116,11 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def check_protocol(journal: sqlite3.Connection, path: Path) -> None:
-    """Refuse a journal of a later version, which may mean other things by the same words."""
+    """Refuse a journal of another version, whose words may have other meanings."""
     protocol = int(journal.execute("PRAGMA user_version").fetchone()[0])
     if protocol != PROTOCOL:
         raise InvalidInputError(
-            f"{path} is no record of decisions that this version can read: expected protocol "
+            f"{path} is not a journal of decisions that this version can read: expected protocol "
             f"{PROTOCOL}, found {protocol}. Use the version of tagloom that wrote it."
         )
 
@@ -126,58 +128,55 @@ def check_protocol(journal: sqlite3.Connection, path: Path) -> None:
 def unreadable(path: Path, problem: Exception) -> InvalidInputError:
     """Return the error for a journal that cannot be read."""
     return InvalidInputError(
-        f"{path} cannot be read as a record of decisions: {problem}. Restore it from a copy, or "
-        "move it away to go on without what was decided."
+        f"{path} cannot be read as a journal of decisions: {problem}. Restore it from a copy, or "
+        "move it away to continue without the decisions."
     )
 
 
-# §§ main keeping
+def check_feedback_kept(out: Path, known: PartialLabels, undecided: Collection[Place]) -> None:
+    """Refuse to replace a run by one that lacks the feedback which the run has learned since.
 
-
-def check_answers_kept(out: Path, said: PartialLabels, undecided: Collection[Place]) -> None:
-    """Refuse to replace a run by one that does not know the answers it was given since.
-
-    Answers may stand in no other file: those that were written into a table of the run are not in
-    the one that took its place. What was decided in a review is in its own journal, and of what the
-    tags leave undecided, because they say both, people are told anyway.
+    There may be no other copy: feedback written into a table of the run is lost when the table is
+    replaced. Decisions of a review are safe in its journal, and contradictory tags, which are left
+    undecided, have been reported already.
     """
-    told = _statements(said)
+    given = _as_mapping(known)
     lost = sorted(
         (image, tag)
-        for (image, tag), present in _answers(out, said).items()
-        if told.get((image, tag)) != present and (image, tag) not in undecided
+        for (image, tag), present in _learned_feedback(out, known).items()
+        if given.get((image, tag)) != present and (image, tag) not in undecided
     )
     if lost:
         listed = some_of([f"{tag} of {image}" for image, tag in lost], 3)
         raise UnwritableFileError(
-            f"{out} has learned {len(lost):,} answers by `tagloom update` that the tags of this "
-            f"run do not hold ({listed}): they would be lost. Write them out with `tagloom export "
-            f"{out} --to csv --only-known --file known.csv` and add --tags known.csv, or choose "
-            "another folder for the results."
+            f"{out} has learned {len(lost):,} annotations by `tagloom update` that the tags of "
+            f"this run do not hold ({listed}): they would be lost. Write them out with `tagloom "
+            f"export {out} --to csv --only-known --file known.csv` and add --tags known.csv, or "
+            "choose another folder for the results."
         )
 
 
-def _answers(out: Path, said: PartialLabels) -> dict[Place, bool]:
-    """Return what was answered of pictures that are there; a folder without a model has nothing."""
-    if not ((out / MODEL).exists() and (out / NAME).exists()):
+def _learned_feedback(out: Path, known: PartialLabels) -> dict[Place, bool]:
+    """Return the feedback on pictures that still exist; nothing for a folder without a model."""
+    if not ((out / MODEL).exists() and (out / RECORD).exists()):
         return {}
     try:
-        given, reviewed = CompletionModel.load(out / MODEL).later, decided(out)
+        given, reviewed = CompletionModel.load(out / MODEL).feedback, decided(out)
     except TagloomError:
         return {}
-    there = set(map(str, said.items or ()))
+    there = set(map(str, known.items or ()))
     in_journal = {(one.image, one.tag) for one in reviewed} | reviewed.undecided
     return {
         place: present
-        for place, present in _statements(given).items()
+        for place, present in _as_mapping(given).items()
         if place[0] in there and place not in in_journal
     }
 
 
-def _statements(said: PartialLabels) -> dict[Place, bool]:
-    entries, items = said.entries(), said.items or ()
+def _as_mapping(known: PartialLabels) -> dict[Place, bool]:
+    entries, items = known.entries(), known.items or ()
     return {
-        (str(items[row]), str(said.labels[column])): present
+        (str(items[row]), str(known.labels[column])): present
         for row, column, present in zip(
             entries.rows.tolist(), entries.columns.tolist(), entries.present.tolist(), strict=True
         )

@@ -15,8 +15,8 @@ from PIL import Image
 from scipy import sparse
 
 from tagloom.completion.report import write_report
-from tagloom.completion.result import Bin, Completed, Doubt, LabelQuality, Left
-from tagloom.completion.suggestions import Question, TagState, tag_table
+from tagloom.completion.result import Bin, CompletionResult, Issue, LabelQuality
+from tagloom.completion.suggestions import Query, SuspectedError, TagState, tag_table
 from tagloom.labels import PartialLabels
 
 nan = float("nan")
@@ -29,6 +29,7 @@ HOSTILE = [
     "שלום עולם",
     "🏖️ beach\u2028\u2029",
     "\udcff lone",
+    "{{ title }} {% raw %} {# no #}",
 ]
 
 
@@ -82,26 +83,29 @@ def completed(photos, items, labels, **changes):
     likeness = np.zeros((n, n))
     likeness[0, 1:4] = 0.2, 0.9, 0.5
     likeness[3, 0] = 0.4
-    result = Completed(
+    result = CompletionResult(
         photos=photos,
-        said=said,
+        known=said,
         P=P,
-        open_to=np.isnan(Y),
+        is_open=np.isnan(Y),
         thresholds=np.full(m, 0.4),
         table=tag_table(said, P, np.isnan(Y), np.full(m, 0.4), doubtful),
-        doubts=[Doubt(2, 0, False, 0.97, 0.9), Doubt(1, 2, True, 0.02, 0.8)],
-        questions=[Question(3, 1, 0.3)],
-        qualities=[
+        suspected_errors=[
+            SuspectedError(2, 0, False, 0.97, 0.9),
+            SuspectedError(1, 2, True, 0.02, 0.8),
+        ],
+        to_annotate=[Query(3, 1, 0.3)],
+        label_quality=[
             LabelQuality(label, 2, 1, 0.4, 0.5, nan if j else 0.75)
             for j, label in enumerate(labels)
         ],
         bins=[Bin(0.0, 0.1, 900, 0.05, 0.04), Bin(0.6, 0.7, 100, 0.65, 0.6)],
-        completeness=0.5,
+        label_frequency=0.5,
         affinities=sparse.csr_array(likeness),
-        skipped=[Left("broken.jpg", "it is a JPEG that is cut short")],
-        warnings=[Left("tags.csv, row 3", "the tag is given twice")],
+        skipped=[Issue("broken.jpg", "it is a JPEG that is cut short")],
+        warnings=[Issue("tags.csv, row 3", "the tag is given twice")],
         too_rare={"zebra": 1},
-        account={"pictures": n, "labels": m},
+        summary={"pictures": n, "labels": m},
     )
     return replace(result, **changes)
 
@@ -141,7 +145,7 @@ def test_every_picture_and_tag_is_in_the_data(photos, tmp_path):
         (row.image, row.tag, round(1000 * row.probability), row.state) for row in result.table
     ]
     assert len(rows_in(data)) == 9
-    assert data["quality"]["won"] == [750, None, None]
+    assert data["quality"]["roc_auc"] == [750, None, None]
 
 
 def test_a_tag_tells_how_many_like_pictures_carry_it_and_the_likest(photos, tmp_path):
@@ -160,15 +164,15 @@ def test_a_tag_tells_how_many_like_pictures_carry_it_and_the_likest(photos, tmp_
 
 def test_what_looks_wrong_and_what_to_ask_are_in_the_data(photos, tmp_path):
     data = report(completed(photos, ITEMS, LABELS), tmp_path / "out").data
-    assert data["doubts"]["picture"] == [2, 1]
-    assert data["doubts"]["present"] == [0, 1]
-    assert data["doubts"]["chance"] == [900, 800]
-    assert (data["questions"]["picture"], data["questions"]["p"]) == ([3], [457])
+    assert data["suspected_errors"]["picture"] == [2, 1]
+    assert data["suspected_errors"]["present"] == [0, 1]
+    assert data["suspected_errors"]["error_p"] == [900, 800]
+    assert (data["to_annotate"]["picture"], data["to_annotate"]["p"]) == ([3], [457])
 
 
 def test_what_was_left_out_is_told_with_its_reason(photos, tmp_path):
     page = report(completed(photos, ITEMS, LABELS), tmp_path / "out")
-    (left,) = (one["text"] for one in page.all("section") if one["id"] == "left")
+    (left,) = (one["text"] for one in page.all("section") if one["id"] == "excluded")
     for expected in ("cut short", "given twice", "zebra"):
         assert expected in left
 
@@ -181,7 +185,7 @@ def test_what_was_left_out_is_told_with_its_reason(photos, tmp_path):
         max_size=6,
         unique=True,
     ),
-    place=st.integers(0, 7),
+    place=st.integers(0, 8),
 )
 def test_no_name_becomes_markup(names, place, photos, tmp_path):
     hostile = HOSTILE[place]
@@ -189,10 +193,10 @@ def test_no_name_becomes_markup(names, place, photos, tmp_path):
         photos,
         names,
         names[:3],
-        skipped=[Left(name, hostile) for name in names],
-        warnings=[Left(hostile, name) for name in names],
+        skipped=[Issue(name, hostile) for name in names],
+        warnings=[Issue(hostile, name) for name in names],
         too_rare=dict.fromkeys(names, 1),
-        account={hostile: hostile},
+        summary={hostile: hostile},
     )
     page = report(result, tmp_path / "out", title=hostile)
     plain = report(completed(photos, ITEMS, LABELS), tmp_path / "plain")
@@ -244,22 +248,22 @@ def test_a_completion_that_found_nothing_makes_a_page(photos, tmp_path):
         photos,
         ITEMS,
         LABELS,
-        doubts=[],
-        questions=[],
+        suspected_errors=[],
+        to_annotate=[],
         bins=[],
-        account={},
+        summary={},
         skipped=[],
         warnings=[],
         too_rare={},
-        completeness=1.0,
+        label_frequency=1.0,
     )
     page = report(result, tmp_path / "out")
-    (left,) = (one["text"] for one in page.all("section") if one["id"] == "left")
+    (left,) = (one["text"] for one in page.all("section") if one["id"] == "excluded")
     assert "Nothing was left out" in left
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser to open the page with")
-@pytest.mark.parametrize(("view", "expected"), [("pictures", 4), ("wrong", 2), ("ask", 1)])
+@pytest.mark.parametrize(("view", "expected"), [("pictures", 4), ("errors", 2), ("annotate", 1)])
 def test_a_browser_shows_hostile_names_as_text(view, expected, photos, tmp_path):
     labels = [HOSTILE[0], HOSTILE[2], HOSTILE[4]]
     result = completed(photos, ["a.png", "b.png", *HOSTILE[:2]], labels)
@@ -284,8 +288,8 @@ def test_a_browser_shows_hostile_names_as_text(view, expected, photos, tmp_path)
 
 
 def test_a_long_list_of_what_was_left_out_is_folded_and_whole(photos, tmp_path):
-    skipped = [Left(f"file {number}.jpg", "it is empty") for number in range(57)]
+    skipped = [Issue(f"file {number}.jpg", "it is empty") for number in range(57)]
     page = report(completed(photos, ITEMS, LABELS, skipped=skipped), tmp_path / "out")
-    (left,) = (one["text"] for one in page.all("section") if one["id"] == "left")
+    (left,) = (one["text"] for one in page.all("section") if one["id"] == "excluded")
     assert all(one.name in left for one in skipped)
     assert "17 more" in [one["text"] for one in page.all("summary")]

@@ -5,15 +5,17 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from tagloom.completion import fit as learning
-from tagloom.completion import pipeline as job
+from tagloom.completion import fit
 from tagloom.completion import pipeline as run
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.suggestions import TagState
 from tagloom.errors import InvalidInputError
 from tagloom.labels import State
 
-FILES = {"suggestions.csv", "annotate_next.csv", "model.tagloom", "report.html", "run.json"}
+FILES = {
+    "suggestions.csv", "suspected_errors.csv", "annotate_next.csv", "model.tagloom", "report.html",
+    "run.json",
+}  # fmt: skip
 
 
 def read(path):
@@ -33,7 +35,7 @@ def model_in(folder):
 
 
 def assert_same(one, two):
-    for name in ("suggestions.csv", "annotate_next.csv"):
+    for name in ("suggestions.csv", "suspected_errors.csv", "annotate_next.csv"):
         assert (one / name).read_bytes() == (two / name).read_bytes()
     assert model_in(one) == model_in(two)
 
@@ -47,10 +49,10 @@ def share_right(collection, table):
 def test_lists_are_completed(collection):
     done = collection.complete(collection.write_lists(), "out")
     right, n_suggested = share_right(collection, done.result.table)
-    n_open = int(collection.truth[done.result.open_to].sum())
+    n_open = int(collection.truth[done.result.is_open].sum())
     assert n_suggested > 0.5 * n_open
     assert right > 0.6
-    assert 0.4 < done.result.completeness < 1
+    assert 0.4 < done.result.label_frequency < 1
     assert files_of(done.out) == FILES
     assert len(read(done.out / "annotate_next.csv")) == 6
 
@@ -59,11 +61,11 @@ def test_a_table_with_absences_is_completed(collection):
     done = collection.complete(collection.write_table(), "out")
     result = done.result
     right, n_suggested = share_right(collection, result.table)
-    assert result.completeness == 1
-    assert n_suggested > 0.6 * collection.truth[result.open_to].sum()
+    assert result.label_frequency == 1
+    assert n_suggested > 0.6 * collection.truth[result.is_open].sum()
     assert right > 0.7
-    truth = collection.truth[result.open_to]
-    assert result.P[result.open_to].mean() == pytest.approx(truth.mean(), abs=0.1)
+    truth = collection.truth[result.is_open]
+    assert result.P[result.is_open].mean() == pytest.approx(truth.mean(), abs=0.1)
 
 
 def test_the_probabilities_of_lists_allow_for_the_list(collection):
@@ -81,8 +83,8 @@ def test_unlisted_tags_that_are_absent_are_never_suggested(collection):
         collection.write_lists(share=1.0, rows=range(60)), "out", unlisted="absent"
     )
     result = done.result
-    assert not result.open_to[:60].any()
-    assert result.open_to[60:].all()
+    assert not result.is_open[:60].any()
+    assert result.is_open[60:].all()
     suggested = {row.image for row in result.table if row.state == TagState.SUGGESTED}
     assert suggested
     assert suggested <= set(collection.features.items[60:])
@@ -98,7 +100,7 @@ def test_a_planted_slip_is_doubted(collection):
     flips = []
     for column in range(2):
         label = before.labels[column]
-        states, p = before.said.states()[:, column], before.P[:, column]
+        states, p = before.known.states()[:, column], before.P[:, column]
         given = np.flatnonzero(states == int(State.PRESENT))
         denied = np.flatnonzero(states == int(State.ABSENT))
         flips += [(int(given[p[given].argmax()]), label), (int(denied[p[denied].argmin()]), label)]
@@ -109,11 +111,11 @@ def test_a_planted_slip_is_doubted(collection):
         writer.writeheader()
         writer.writerows(rows)
     after = collection.complete(path, "after").result
-    doubted = {(one.row, after.labels[one.column]) for one in after.doubts}
+    doubted = {(one.row, after.labels[one.column]) for one in after.suspected_errors}
     # Of so few pictures not all can be sure enough.
     assert len(doubted & set(flips)) >= 2
     assert len(doubted - set(flips)) <= 1
-    chances = [one.chance for one in after.doubts]
+    chances = [one.error_probability for one in after.suspected_errors]
     assert chances == sorted(chances, reverse=True)
     assert min(chances) > 0.3
 
@@ -137,11 +139,11 @@ def test_a_run_that_was_broken_off_goes_on_and_ends_the_same(collection, monkeyp
     tags = collection.write_lists()
     whole = collection.complete(tags, "whole").out
     with monkeypatch.context() as broken:
-        broken.setattr(job, "assemble", lambda *args, **kwargs: 1 / 0)
+        broken.setattr(run, "assemble_result", lambda *args, **kwargs: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             collection.complete(tags, "broken")
     out = collection.folder / "broken"
-    (kept,) = (out / ".work").iterdir()
+    (kept,) = (out / ".checkpoint").iterdir()
     trials = kept / "trials"
     if lost == "trials":
         trials.unlink()
@@ -151,10 +153,10 @@ def test_a_run_that_was_broken_off_goes_on_and_ends_the_same(collection, monkeyp
         (path,) = kept.glob(f"{lost}-*.npy")
         path.unlink()
     else:
-        monkeypatch.setattr(learning, "_scores", lambda *args: pytest.fail("worked out again"))
+        monkeypatch.setattr(fit, "_scores_of_fold", lambda *args: pytest.fail("worked out again"))
     collection.complete(tags, "broken")
     assert_same(out, whole)
-    assert not (out / ".work").exists()
+    assert not (out / ".checkpoint").exists()
 
 
 def test_a_run_that_is_done_has_nothing_to_do_until_something_changes(collection):
@@ -165,7 +167,7 @@ def test_a_run_that_is_done_has_nothing_to_do_until_something_changes(collection
     assert (out / "run.json").read_bytes() == before
     assert files_of(out) == FILES
     assert collection.complete(tags, "out", again=True).result is not None
-    assert collection.complete(tags, "out", seed=3).result is not None
+    assert collection.complete(tags, "out", random_state=3).result is not None
     assert collection.complete(collection.write_lists(seed=2), "out").result is not None
     (out / "suggestions.csv").unlink()
     assert collection.complete(collection.write_lists(seed=2), "out").result is not None
@@ -186,26 +188,26 @@ def test_the_record_tells_what_was_done(collection):
     tags = collection.write_lists()
     out = collection.complete(tags, "out").out
     record = json.loads((out / "run.json").read_text(encoding="utf-8"))
-    assert record["options"]["folds"] == 3
-    assert record["account"]["pictures"] == 80
+    assert record["options"]["cv"] == 3
+    assert record["summary"]["pictures"] == 80
     assert list(record["inputs"]["tags"]) == [str(tags)]
     assert set(record["files"]) - {"suggestions.parquet"} == FILES - {"run.json"}
 
 
-def test_an_update_takes_answers_and_leaves_the_completeness(collection):
+def test_an_update_takes_answers_and_keeps_the_label_frequency(collection):
     first = collection.complete(collection.write_lists(), "out")
     answers = []
-    for question in first.result.questions:
+    for question in first.result.to_annotate:
         row, column = question.row, question.column
         answers.append((first.result.items[row], first.result.labels[column],
                         collection.truth[row, column]))  # fmt: skip
     path = collection.write_answers(answers)
     done = run.update(first.out / "model.tagloom", [path], collection.folder / "updated")
-    assert done.result.completeness == first.result.completeness
-    assert done.model.said.n_known == first.model.said.n_known + len(answers)
-    assert done.model.later.n_known == len(answers)
-    states = done.result.said.states()
-    for question, (_, _, present) in zip(first.result.questions, answers, strict=True):
+    assert done.result.label_frequency == first.result.label_frequency
+    assert done.model.known.n_known == first.model.known.n_known + len(answers)
+    assert done.model.feedback.n_known == len(answers)
+    states = done.result.known.states()
+    for question, (_, _, present) in zip(first.result.to_annotate, answers, strict=True):
         assert states[question.row, question.column] == int(present)
     assert files_of(done.out) == FILES
 
@@ -215,7 +217,7 @@ def test_an_update_learns_what_a_new_fit_with_the_same_parameters_learns(collect
     path = collection.write_answers([("p000.jpg", "beach", True), ("p001.jpg", "cat", False)])
     done = run.update(first.out / "model.tagloom", [path], collection.folder / "updated")
     tagger = CompletionModel.load(done.out / "model.tagloom").tagger
-    scores = learning._scores(tagger, collection.features, tagger.known_)
+    scores = fit._scores_of_fold(tagger, collection.features, tagger.known_)
     assert np.array_equal(scores, tagger.scores().astype(np.float32))
 
 
@@ -223,15 +225,15 @@ def test_many_denials_do_not_turn_lists_into_something_else(collection):
     first = collection.complete(collection.write_lists(), "out")
     unlisted = np.argwhere(~collection.truth)
     answers = [(collection.features.items[r], first.result.labels[c], False) for r, c in unlisted]
-    assert len(answers) > first.model.said.n_known
+    assert len(answers) > first.model.known.n_known
     done = run.update(
         first.out / "model.tagloom", [collection.write_answers(answers)], collection.folder / "new"
     )
-    assert done.result.completeness == first.result.completeness
+    assert done.result.label_frequency == first.result.label_frequency
     right, n_suggested = share_right(collection, done.result.table)
     assert right == 1
     assert n_suggested > 10
-    listed = done.result.said.states() == int(State.PRESENT)
+    listed = done.result.known.states() == int(State.PRESENT)
     assert done.result.P[listed].mean() > 0.4
 
 
@@ -239,7 +241,7 @@ def test_an_update_that_says_it_all_again_changes_nothing(collection):
     tags = collection.write_lists()
     first = collection.complete(tags, "out")
     done = run.update(first.out / "model.tagloom", [tags], collection.folder / "updated")
-    assert done.model.later.n_known == 0
+    assert done.model.feedback.n_known == 0
     name = "suggestions.csv"
     assert (done.out / name).read_bytes() == (first.out / name).read_bytes()
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from tagloom.completion.options import Options
-from tagloom.completion.training_labels import teach, without
+from tagloom.completion.training_labels import training_labels, without
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, add_known
 
-OPTIONS = Options(least_pictures=2)
+OPTIONS = Options(min_pictures=2)
 PRESENT, ABSENT, UNKNOWN = (int(state) for state in (State.PRESENT, State.ABSENT, State.UNKNOWN))
 
 
@@ -16,11 +16,11 @@ def lists(tags, labels=None):
 
 def test_unlisted_tags_are_presumed_absent_for_the_learner_and_for_nobody_else():
     said = lists([["sea"], ["sea", "dog"], ["dog"]])
-    taught = teach(said, OPTIONS)
-    assert taught.only_presences
-    assert taught.said == said
-    assert np.array_equal(taught.known.to_array(), [[0, 1], [1, 1], [1, 0]])
-    assert not taught.unseen.any()
+    training = training_labels(said, OPTIONS)
+    assert training.positive_unlabelled
+    assert training.known == said
+    assert np.array_equal(training.labels.to_array(), [[0, 1], [1, 1], [1, 0]])
+    assert not training.unseen.any()
 
 
 def test_nothing_is_presumed_where_absences_are_told():
@@ -28,56 +28,56 @@ def test_nothing_is_presumed_where_absences_are_told():
     said = PartialLabels.from_array(
         [[1, 0, 0], [1, 1, nan], [0, nan, 1], [0, 1, 0], [0, 0, 1], [nan] * 3]
     )
-    taught = teach(said, OPTIONS)
-    assert not taught.only_presences
-    assert taught.known == said
-    assert taught.unseen.tolist() == [False] * 5 + [True]
+    training = training_labels(said, OPTIONS)
+    assert not training.positive_unlabelled
+    assert training.labels == said
+    assert training.unseen.tolist() == [False] * 5 + [True]
 
 
 def test_a_few_denials_leave_lists_what_they_are():
     said = PartialLabels.from_array([[1, 0], [1, 1], [np.nan, 1], [1, np.nan]])
-    taught = teach(said, OPTIONS)
-    assert taught.only_presences
-    assert taught.said == said
-    assert np.array_equal(taught.known.to_array(), [[1, 0], [1, 1], [0, 1], [1, 0]])
+    training = training_labels(said, OPTIONS)
+    assert training.positive_unlabelled
+    assert training.known == said
+    assert np.array_equal(training.labels.to_array(), [[1, 0], [1, 1], [0, 1], [1, 0]])
 
 
 @pytest.mark.parametrize("unlisted", ["absent", 0.25])
 def test_the_owners_word_on_unlisted_tags_is_taken(unlisted):
     said = PartialLabels.from_tags([["sea"], ["sea", "dog"], ["dog"]], unlisted=unlisted)
-    taught = teach(said, OPTIONS)
-    assert not taught.only_presences
-    assert taught.known == said
+    training = training_labels(said, OPTIONS)
+    assert not training.positive_unlabelled
+    assert training.labels == said
 
 
-def test_rare_labels_are_set_aside_with_what_was_said_of_them():
+def test_rare_labels_are_set_aside_with_what_was_known_labels_them():
     said = lists([["sea", "yak"], ["sea"], [7, "sea"]], labels=["sea", "yak", 7])
-    taught = teach(said, OPTIONS)
-    assert taught.known.labels == ("sea",)
-    assert taught.rare.labels == ("yak", 7)
-    assert taught.too_rare == {"yak": 1, "7": 1}
+    training = training_labels(said, OPTIONS)
+    assert training.labels.labels == ("sea",)
+    assert training.rare.labels == ("yak", 7)
+    assert training.too_rare == {"yak": 1, "7": 1}
 
 
 def test_a_label_that_nobody_denied_is_not_learned_where_others_are_asked_for():
     nan = np.nan
     said = PartialLabels.from_array([[1, 1], [1, 1], *[[0, nan]] * 5])
-    taught = teach(said, OPTIONS)
-    assert taught.known.labels == (0,)
-    assert taught.too_rare == {"1": 2}
+    training = training_labels(said, OPTIONS)
+    assert training.labels.labels == (0,)
+    assert training.too_rare == {"1": 2}
     with pytest.raises(InvalidInputError, match="absent from another"):
-        teach(PartialLabels.from_array([[1, 0], [1, 0], [nan, 0]]), OPTIONS)
+        training_labels(PartialLabels.from_array([[1, 0], [1, 0], [nan, 0]]), OPTIONS)
 
 
 def test_a_picture_with_nothing_but_a_rare_tag_was_looked_at():
     said = lists([["yak"], ["sea"], ["sea"], []])
-    taught = teach(said, Options(least_pictures=2, untagged="unseen"))
-    assert taught.unseen.tolist() == [False, False, False, True]
-    assert np.array_equal(taught.known.to_array(), [[0], [1], [1], [np.nan]], equal_nan=True)
+    training = training_labels(said, Options(min_pictures=2, untagged="unseen"))
+    assert training.unseen.tolist() == [False, False, False, True]
+    assert np.array_equal(training.labels.to_array(), [[0], [1], [1], [np.nan]], equal_nan=True)
 
 
 def test_tags_of_which_nothing_can_be_learned_are_refused():
     with pytest.raises(InvalidInputError, match="2 or more pictures"):
-        teach(lists([["sea"], ["dog"]]), OPTIONS)
+        training_labels(lists([["sea"], ["dog"]]), OPTIONS)
 
 
 @pytest.mark.parametrize(("more_empty", "unseen"), [(0, False), (2000, True)])
@@ -89,16 +89,20 @@ def test_pictures_without_tags_are_unseen_where_forgetting_does_not_explain_them
     empty = np.zeros((more_empty, 30), dtype=bool)
     rows, columns = np.nonzero(np.concatenate([listed, empty]))
     said = PartialLabels.from_entries(rows, columns, True, shape=(2000 + more_empty, 30))
-    taught = teach(said, OPTIONS)
+    training = training_labels(said, OPTIONS)
     untagged = np.bincount(rows, minlength=said.n_items) == 0
     assert untagged.any()
-    assert np.array_equal(taught.unseen, untagged if unseen else np.zeros_like(untagged))
+    assert np.array_equal(training.unseen, untagged if unseen else np.zeros_like(untagged))
 
 
 def test_the_owner_can_say_whether_untagged_pictures_were_seen():
     said = lists([["sea"], ["sea"], []])
-    assert not teach(said, Options(least_pictures=2, untagged="seen")).unseen.any()
-    assert teach(said, Options(least_pictures=2, untagged="unseen")).unseen.tolist() == [0, 0, 1]
+    assert not training_labels(said, Options(min_pictures=2, untagged="seen")).unseen.any()
+    assert training_labels(said, Options(min_pictures=2, untagged="unseen")).unseen.tolist() == [
+        0,
+        0,
+        1,
+    ]
 
 
 def test_many_denied_suggestions_leave_lists_what_they_are():
@@ -108,8 +112,8 @@ def test_many_denied_suggestions_leave_lists_what_they_are():
         shape=(8, 2),
     )  # fmt: skip
     later = without(said, tags)
-    assert not teach(said, Options(least_pictures=2)).only_presences
-    assert teach(said, Options(least_pictures=2), later).only_presences
+    assert not training_labels(said, Options(min_pictures=2)).positive_unlabelled
+    assert training_labels(said, Options(min_pictures=2), later).positive_unlabelled
 
 
 def test_an_answer_does_not_make_a_picture_looked_through():
@@ -117,20 +121,20 @@ def test_an_answer_does_not_make_a_picture_looked_through():
         [0, 0, 1, 1, 2, 3], [0, 1, 0, 1, 0, 1], [True, True, True, True, True, False], shape=(4, 2)
     )
     later = PartialLabels.from_entries([2, 3], [0, 1], [True, False], shape=(4, 2))
-    taught = teach(said, Options(least_pictures=2, untagged="unseen"), later)
-    assert taught.unseen.tolist() == [False, False, True, True]
+    training = training_labels(said, Options(min_pictures=2, untagged="unseen"), later)
+    assert training.unseen.tolist() == [False, False, True, True]
     expected = [[PRESENT, PRESENT], [PRESENT, PRESENT], [PRESENT, UNKNOWN], [UNKNOWN, ABSENT]]
-    assert taught.known.states().tolist() == expected
+    assert training.labels.states().tolist() == expected
     unasked = [[PRESENT, PRESENT], [PRESENT, PRESENT], [UNKNOWN] * 2, [UNKNOWN] * 2]
-    assert taught.unasked.states().tolist() == unasked
+    assert training.without_feedback.states().tolist() == unasked
 
 
 def test_what_was_asked_about_was_not_on_the_list_before():
     lists_ = PartialLabels.from_entries([0, 0, 1, 2], [0, 1, 0, 1], True, shape=(3, 2))
     later = PartialLabels.from_entries([1, 2], [1, 0], [True, False], shape=(3, 2))
-    taught = teach(add_known(lists_, later), OPTIONS, later)
-    assert taught.unasked == teach(lists_, OPTIONS).known
-    assert taught.known.to_array().tolist() == [[1, 1], [1, 1], [0, 1]]
+    training = training_labels(add_known(lists_, later), OPTIONS, later)
+    assert training.without_feedback == training_labels(lists_, OPTIONS).labels
+    assert training.labels.to_array().tolist() == [[1, 1], [1, 1], [0, 1]]
 
 
 def test_without_hides_by_the_names_of_labels():
@@ -146,6 +150,6 @@ def test_what_the_owner_calls_absent_was_looked_at():
     said = PartialLabels.from_entries(
         rows, columns, np.ones(4, dtype=bool), shape=codes.shape, unlisted_weight=1.0
     )
-    assert not teach(said, Options(least_pictures=2)).unseen.any()
+    assert not training_labels(said, Options(min_pictures=2)).unseen.any()
     open_row = said.with_hidden(np.array([4, 4]), np.array([0, 1]))
-    assert teach(open_row, Options(least_pictures=2)).unseen.tolist() == [0, 0, 0, 0, 1]
+    assert training_labels(open_row, Options(min_pictures=2)).unseen.tolist() == [0, 0, 0, 0, 1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagloom.completion.report import SIDE, thumbnail_path, write_thumbnails
+from tagloom.completion.thumbnails import SIDE, thumbnail_path, write_thumbnails
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def photos(tmp_path):
 
 
 def picture(path, size=(800, 400), **options):
-    """Left half red, right half blue."""
+    """Issue half red, right half blue."""
     pixels = np.zeros((size[1], size[0], 3), dtype=np.uint8)
     pixels[:, : size[0] // 2, 0] = 255
     pixels[:, size[0] // 2 :, 2] = 255
