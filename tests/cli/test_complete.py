@@ -102,7 +102,7 @@ def test_photos_that_are_none(make, words, collection, tagloom, tmp_path):
     [
         (None, "does not exist"),
         (b"", "it is empty"),
-        (bytes(range(256)), "found no tags in any format"),
+        (bytes(range(256)), "found no tags in any known format"),
         (b"image,tag\nelsewhere.jpg,sea\n", "None of the 1 pictures that have tags is in"),
         (b"image,tag\nscene-00001.jpg,sea\n", "No tag is on 3 or more pictures"),
     ],
