@@ -7,7 +7,7 @@ bounds on what is read, so that a damaged or hostile file costs little.
 import os
 import struct
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -227,15 +227,7 @@ def _exactly(stream: IO[bytes], size: int) -> bytes:
     return data
 
 
-def _tiff(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
-    for tag, data in _tiff_values(stream, _TIFF_NAMES, _LARGEST_BLOCK):
-        yield _TIFF_NAMES[tag], data
-
-
-_READERS = {"JPEG": _jpeg, "PNG": _png, "TIFF": _tiff, "WEBP": _webp}
-
-
-class _Layout(NamedTuple):
+class _TiffLayout(NamedTuple):
     order: str
     number: str
     """Number of entries of a directory."""
@@ -245,37 +237,33 @@ class _Layout(NamedTuple):
     """Position of a value; values that fit are stored in its place."""
 
 
-def _tiff_values(
-    stream: IO[bytes], tags: Collection[int], largest: int
-) -> Iterator[tuple[int, bytes]]:
-    """Yield the bytes of the given tags in the first directory of a TIFF, classic or BigTIFF."""
+def _tiff(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the blocks in the first directory of a TIFF, classic or BigTIFF."""
     stream.seek(0)
-    layout, first = _opening(stream.read(16))
-    for tag, size, offset in _entries(stream, layout, first):
-        if tag not in tags:
-            continue
-        if size > largest:
-            raise InvalidInputError(f"tag {tag} of the TIFF claims {size} bytes")
-        stream.seek(offset)
-        data = stream.read(size)
-        if len(data) < size:
-            raise EOFError(f"tag {tag} ends after the file")
-        yield tag, data
+    layout, first = _tiff_header(stream.read(16))
+    for tag, size, offset in _tiff_entries(stream, layout, first):
+        if tag in _TIFF_NAMES:
+            stream.seek(offset)
+            yield _TIFF_NAMES[tag], _exactly(stream, size)
 
 
-def _opening(start: bytes) -> tuple[_Layout, int]:
+def _tiff_header(start: bytes) -> tuple[_TiffLayout, int]:
     order = "<" if start[:2] == b"II" else ">"
     if struct.unpack_from(order + "H", start, 2)[0] == 43:
-        return _Layout(order, "Q", "HHQ", "Q"), struct.unpack_from(order + "Q", start, 8)[0]
-    return _Layout(order, "H", "HHI", "I"), struct.unpack_from(order + "I", start, 4)[0]
+        return _TiffLayout(order, "Q", "HHQ", "Q"), struct.unpack_from(order + "Q", start, 8)[0]
+    return _TiffLayout(order, "H", "HHI", "I"), struct.unpack_from(order + "I", start, 4)[0]
 
 
-def _entries(stream: IO[bytes], layout: _Layout, first: int) -> Iterator[tuple[int, int, int]]:
+def _tiff_entries(
+    stream: IO[bytes], layout: _TiffLayout, first: int
+) -> Iterator[tuple[int, int, int]]:
     """Yield tag, size in bytes and position of each value."""
     head = struct.Struct(layout.order + layout.entry)
     place = struct.Struct(layout.order + layout.offset)
     count = struct.Struct(layout.order + layout.number)
-    _seek(stream, first)
+    if first >= 2**63:
+        raise InvalidInputError("the TIFF's first directory is beyond the end of any file")
+    stream.seek(first)
     (number,) = count.unpack(stream.read(count.size))
     if number > 0xFFFF:
         raise InvalidInputError(f"the TIFF claims {number} tags")
@@ -290,10 +278,7 @@ def _entries(stream: IO[bytes], layout: _Layout, first: int) -> Iterator[tuple[i
             yield tag, size, offset
 
 
-def _seek(stream: IO[bytes], offset: int) -> None:
-    if offset >= 2**63:
-        raise InvalidInputError("the TIFF's first directory is beyond the end of any file")
-    stream.seek(offset)
+_READERS = {"JPEG": _jpeg, "PNG": _png, "TIFF": _tiff, "WEBP": _webp}
 
 
 def photoshop_iptc(data: bytes) -> bytes:
