@@ -1,4 +1,4 @@
-"""Learners: scikit-learn estimators that take unknown labels as unknown."""
+"""Learners: scikit-learn estimators that leave unknown labels unknown."""
 
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner

@@ -58,7 +58,7 @@ class APGGraph(SolvedLearner):
     ridge : float, default=0.0
         rho, weight of the squared norm of M.
     fit_intercept : bool, default=True
-        Whether to learn b. The paper has none and relies on centred features.
+        Whether to learn b. The paper has no intercept and relies on centred features.
     solver : {"admm", "apg", "paper"}, default="admm"
         "admm" and "apg" stop with a certified distance to the optimum, "admm" after far fewer
         passes over the items; "apg" is accelerated proximal gradient; "paper" is Algorithm 2 as
