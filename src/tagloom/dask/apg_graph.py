@@ -256,7 +256,7 @@ class PassCounter:
 
     @contextmanager
     def shown(self, at_most: int, show: bool) -> Iterator[None]:
-        """Show a bar meanwhile; its end is the largest possible number of passes."""
+        """Show a progress bar of `at_most` passes meanwhile; most fits end sooner."""
         with progress_bar(at_most, "fitting", show=show, unit="passes") as advance:
             self._advance = advance
             yield
