@@ -42,6 +42,11 @@ contents of a cell: finished cells of another version are computed again. Moving
 does not change it.
 """
 
+TOP_K = 5
+_N_EXAMPLES = 12
+
+Scores = npt.NDArray[Any]
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -150,12 +155,6 @@ def fingerprint(dataset: Dataset) -> str:
         seen.update(f"{array.dtype.str}{array.shape}".encode())
         seen.update(np.ascontiguousarray(array).tobytes())
     return seen.hexdigest()[:16]
-
-
-TOP_K = 5
-_N_EXAMPLES = 12
-
-Scores = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

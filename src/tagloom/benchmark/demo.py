@@ -22,7 +22,7 @@ from tagloom.models import KNeighborsTagger, LeastSquares, tune
 from tagloom.vision import EfficientNetLite
 
 Array = npt.NDArray[Any]
-Console = Callable[[str, dict[str, Any]], None]
+OnStep = Callable[[str, dict[str, Any]], None]
 
 OURS = "tagloom"
 _TOP_K = 5
@@ -91,7 +91,7 @@ def run_demo(
     n_pictures: int = 600,
     keep: float = 0.25,
     random_state: int = 0,
-    console: Console | None = None,
+    on_step: OnStep | None = None,
     show_progress: bool = False,
 ) -> DemoResult:
     """Draw scenes, keep a share of their tags, complete these and compare with the truth.
@@ -113,7 +113,7 @@ def run_demo(
         encoder=encoder,
         cache=out / "features",
         again=True,
-        on_step=console,
+        on_step=on_step,
         show_progress=show_progress,
     )
     assert finished.result is not None

@@ -36,7 +36,7 @@ def demo(
         n_pictures=pictures,
         keep=keep,
         random_state=seed,
-        console=StepPrinter(quiet=to_json),
+        on_step=StepPrinter(quiet=to_json),
         show_progress=sys.stderr.isatty(),
     )
     if to_json:
