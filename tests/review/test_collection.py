@@ -45,9 +45,13 @@ def test_running_counts_and_keys_are_those_of_the_whole_table(untouched, changes
 
 def test_only_changes_are_returned(untouched):
     collection = Collection(untouched.review.collection.loaded)
-    asked = [(1, 2, EntryState.ACCEPTED), (1, 2, EntryState.ACCEPTED), (3, 4, EntryState.REJECTED)]
-    assert collection.put(asked) == [(1, 2), (3, 4)]
-    assert collection.put(asked) == []
+    entries = [
+        (1, 2, EntryState.ACCEPTED),
+        (1, 2, EntryState.ACCEPTED),
+        (3, 4, EntryState.REJECTED),
+    ]
+    assert collection.put(entries) == [(1, 2), (3, 4)]
+    assert collection.put(entries) == []
 
 
 BASES = [state for state in EntryState if state not in DECIDED]

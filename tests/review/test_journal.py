@@ -53,8 +53,8 @@ def changes_to(after, now):
 
 def restored(batch, now, back):
     """What a reader of the answer believes: states before where undone, after where redone."""
-    told = {(one.image, one.tag): one.before if back else one.after for one in batch.changes}
-    return now | told
+    changed = {(one.image, one.tag): one.before if back else one.after for one in batch.changes}
+    return now | changed
 
 
 def decided_entries(table):
@@ -115,7 +115,7 @@ def test_a_second_review_of_the_same_run_is_refused(tmp_path):
 
 def test_a_file_that_is_no_journal_is_refused_and_left_alone(tmp_path):
     (tmp_path / "review.sqlite").write_bytes(b"something else" * 100)
-    with pytest.raises(InvalidInputError, match="cannot be read as a record of decisions"):
+    with pytest.raises(InvalidInputError, match="cannot be read as a journal of decisions"):
         Journal(tmp_path)
     assert (tmp_path / "review.sqlite").read_bytes() == b"something else" * 100
 

@@ -18,11 +18,11 @@ from tagloom.review.session import Review
 def learn(page):
     assert page.post("/api/learn", {}).json == {"started": True}
     for _ in range(1200):
-        told = page.get("/api/learn").json
-        if told["state"] != "running":
-            return told
-        assert 0 <= told["done"] < told["of"]
-        assert told["step"]
+        progress = page.get("/api/learn").json
+        if progress["state"] != "running":
+            return progress
+        assert 0 <= progress["done"] < progress["of"]
+        assert progress["step"]
         time.sleep(0.05)
     raise AssertionError("learning does not end")
 
@@ -43,9 +43,9 @@ def test_learning_again_takes_decisions_and_gives_them_back_when_undone(page, ho
     (i, j), t = (wall[0]["i"], wall[1]["i"]), names["tags"].index("tree")
     page.decide((i, t, "accept"), (j, t, "reject"))
     page.decide(*((k, "new thing", "accept") for k in range(4)))
-    told = learn(page)
-    assert told["state"] == "done", told
-    changed = told["changed"]
+    progress = learn(page)
+    assert progress["state"] == "done", progress
+    changed = progress["changed"]
     after = page.get("/api/collection").json
     assert changed["suggested_after"] == after["counts"]["suggested"]
     assert (
@@ -102,9 +102,9 @@ def test_a_failure_is_reported_and_changes_nothing(page, home, monkeypatch):
     before = page.get("/api/collection").json
     page.decide((1, 2, "accept"))
     monkeypatch.setattr("sys.executable", "/bin/false")
-    told = learn(page)
-    assert told["state"] == "failed"
-    assert "ended early" in told["error"]
+    progress = learn(page)
+    assert progress["state"] == "failed"
+    assert "ended early" in progress["error"]
     assert read_record(home / "out")["digest"] == before["run"]
     assert page.get("/api/pictures").status == 200
 
@@ -114,9 +114,9 @@ def test_without_the_snapshot_it_says_what_is_missing(page, home):
     assert learn(page)["state"] == "done"
     shutil.rmtree(home / "out" / ".before-review")
     page.decide((2, 2, "accept"))
-    told = learn(page)
-    assert told["state"] == "failed"
-    assert "run from before the review is no longer in" in told["error"]
+    progress = learn(page)
+    assert progress["state"] == "failed"
+    assert "run from before the review is no longer in" in progress["error"]
     assert page.get("/api/collection").json["counts"]["accepted"] == 2
 
 

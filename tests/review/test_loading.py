@@ -53,8 +53,8 @@ def test_a_suspected_error_has_a_probability_and_is_confirmed_or_removed(page, h
 
 def test_a_suspected_error_of_an_absent_tag_has_a_state_of_its_own(page, review):
     review.collection.put([(2, 3, EntryState.SUSPECTED_ABSENT)])
-    told = {tag["t"]: tag["state"] for tag in page.get("/api/pictures/2").json["tags"]}
-    assert told[3] == "suspected-absent"
+    states = {tag["t"]: tag["state"] for tag in page.get("/api/pictures/2").json["tags"]}
+    assert states[3] == "suspected-absent"
 
 
 @pytest.mark.parametrize(

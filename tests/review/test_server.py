@@ -97,15 +97,15 @@ URL = "http://127.0.0.1:4321/?token=a-secret&b"
 
 @pytest.fixture
 def browser(monkeypatch):
-    """What a browser is asked to open, and when."""
-    asked, was_asked = [], threading.Event()
+    """The addresses that a browser is asked to open, and an event."""
+    opened, was_opened = [], threading.Event()
 
     def take(address):
-        asked.append(address)
-        was_asked.set()
+        opened.append(address)
+        was_opened.set()
 
     monkeypatch.setattr("webbrowser.open", take)
-    return asked, was_asked
+    return opened, was_opened
 
 
 def test_where_arguments_are_visible_the_key_is_in_a_private_file(browser, tmp_path, monkeypatch):

@@ -70,9 +70,9 @@ def test_a_tag_of_the_run_is_found_by_its_exact_name(page, review, names):
 def test_many_new_tags_can_be_added(page, names):
     for number in range(70):
         page.decide((number % 48, f"new {number}", "accept"))
-    told = page.get("/api/collection").json
-    assert told["tags"] == names["tags"] + [f"new {number}" for number in range(70)]
-    assert told["counts"]["accepted"] == 70
+    collection = page.get("/api/collection").json
+    assert collection["tags"] == names["tags"] + [f"new {number}" for number in range(70)]
+    assert collection["counts"]["accepted"] == 70
     rows = {row["t"]: row for row in page.get("/api/tags").json["rows"]}
     assert all(rows[len(names["tags"]) + n]["accepted"] == 1 for n in range(70))
 

@@ -52,15 +52,15 @@ def test_answers_are_compressed_for_clients_that_accept_gzip(page):
 
 
 def test_pictures_hold_the_tags_of_the_table_in_the_order_of_their_ranks(page, table, names):
-    told = [
+    listed = [
         (names["images"][row["i"]], names["tags"][tag["t"]], tag["state"])
         for row in rows_of(page, "/api/pictures")
         for tag in row["tags"]
     ]
     ranked = sorted(table, key=lambda row: (row["image"].casefold(), int(row["rank"])))
-    assert sorted(told) == sorted((row["image"], row["tag"], row["state"]) for row in table)
+    assert sorted(listed) == sorted((row["image"], row["tag"], row["state"]) for row in table)
     likely = [row for row in ranked if row["probability"]]
-    shown = [one for one in told if one[1] in {row["tag"] for row in likely}]
+    shown = [one for one in listed if one[1] in {row["tag"] for row in likely}]
     assert shown == [(row["image"], row["tag"], row["state"]) for row in likely]
 
 
@@ -158,11 +158,11 @@ def test_why_returns_the_neighbors_of_the_graph_those_with_the_tag_first(page, h
     near = S[[7], :].toarray()[0]
     assert answer["n_neighbors"] == np.count_nonzero(near)
     present = model.known.states()[:, list(model.known.labels).index("sky")] == State.PRESENT
-    told = answer["neighbors"]
-    for one in told:
+    neighbors = answer["neighbors"]
+    for one in neighbors:
         assert abs(one["affinity"] - near[one["i"]]) < 1e-4
         assert (one["state"] == "present") == present[one["i"]]
-    has_tag = [one["state"] == "present" for one in told]
+    has_tag = [one["state"] == "present" for one in neighbors]
     assert any(has_tag)
     assert has_tag == sorted(has_tag, reverse=True)
 

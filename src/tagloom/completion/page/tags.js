@@ -8,7 +8,7 @@ const columns = [
   { title: "Suggested", value: (label) => suggestedFor[label].length },
   { title: "Threshold", value: (label) => quality.threshold[label], text: percent },
   { title: "ROC AUC", value: (label) => quality.roc_auc[label],
-    text: (auc) => (auc === null ? "–" : (auc / 10).toFixed(1)), drawn: true },
+    text: (auc) => (auc === null ? "–" : (auc / 1000).toFixed(2)), drawn: true },
 ];
 const sorted = { column: columns.findIndex((column) => column.title === "Suggested"), falling: true };
 
