@@ -8,8 +8,16 @@ from typing import Literal
 import numpy as np
 from scipy.special import softmax
 
-from tagloom.datasets.base import Dataset, Size, check_size
-from tagloom.datasets.files import Layout, find_items, parse_integer, read_npz, select_features
+from tagloom.datasets.base import (
+    Dataset,
+    Layout,
+    Size,
+    check_size,
+    find_items,
+    parse_integer,
+    read_npz,
+    select_features,
+)
 from tagloom.errors import InvalidInputError
 from tagloom.formats.text import numbered_lines
 from tagloom.labels import PartialLabels

@@ -4,14 +4,20 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tagloom.datasets.base import Dataset, note_of_split, seeded_split, split_from_words
-from tagloom.datasets.files import Layout, Unlisted, find_items, labels_from_tags
+from tagloom.datasets.base import (
+    Dataset,
+    Layout,
+    Unlisted,
+    find_items,
+    labels_from_tags,
+    note_of_split,
+    seeded_split,
+    split_from_words,
+)
 from tagloom.errors import InvalidInputError
 from tagloom.formats.base import AnnotationBuilder, normalize_picture
 from tagloom.formats.names import rename
-from tagloom.formats.tables.columns import SPLIT, find_column
-from tagloom.formats.tables.csv import Table
-from tagloom.formats.tables.forms import form_of_header
+from tagloom.formats.tables.csv import SPLIT, Table, find_column, form_of_header
 from tagloom.formats.tables.long import add_long
 from tagloom.formats.tables.tag_lists import add_tag_lists
 from tagloom.formats.tables.wide import add_wide

@@ -14,8 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.datasets.base import Dataset, Size, check_size
-from tagloom.datasets.files import Layout, features_from_array, find_items, read_features
+from tagloom.datasets.base import (
+    Dataset,
+    Layout,
+    Size,
+    check_size,
+    features_from_array,
+    find_items,
+    read_features,
+)
 from tagloom.errors import InvalidInputError
 from tagloom.formats.text import numbered_lines, read_bytes
 from tagloom.labels import PartialLabels

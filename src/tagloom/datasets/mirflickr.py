@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.datasets.base import Dataset, Rows, Size, check_size
-from tagloom.datasets.files import Layout, parse_integer
+from tagloom.datasets.base import Dataset, Layout, Rows, Size, check_size, parse_integer
 from tagloom.errors import InvalidInputError
 from tagloom.formats.text import numbered_lines
 from tagloom.labels import PartialLabels

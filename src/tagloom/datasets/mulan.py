@@ -12,10 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.datasets.arff import ArffTable, Attribute, read_arff
-from tagloom.datasets.base import Dataset, note_of_split, seeded_split, split_from_words
-from tagloom.datasets.files import Layout, features_from_array, read_npz
+from tagloom.datasets.base import (
+    Dataset,
+    Layout,
+    features_from_array,
+    note_of_split,
+    read_npz,
+    seeded_split,
+    split_from_words,
+)
 from tagloom.errors import InvalidInputError
-from tagloom.formats.xml import read_xml
+from tagloom.formats.text import read_xml
 from tagloom.labels import PartialLabels
 from tagloom.validation import some_of
 

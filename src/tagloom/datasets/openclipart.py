@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tagloom.datasets.base import Dataset, note_of_split, seeded_split
-from tagloom.datasets.files import Layout, labels_from_tags
+from tagloom.datasets.base import Dataset, Layout, labels_from_tags, note_of_split, seeded_split
 from tagloom.errors import InvalidInputError
-from tagloom.formats.xml import read_xml
+from tagloom.formats.text import read_xml
 from tagloom.validation import check_integer, some_of
 
 _LAYOUT = Layout(

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.datasets.base import Dataset, Size, check_size
-from tagloom.datasets.files import Layout, missing_files, notes_of_missing
+from tagloom.datasets.base import Dataset, Layout, Size, check_size, missing_files, notes_of_missing
 from tagloom.errors import InvalidInputError
 from tagloom.formats.interchange.voc import class_lines
 from tagloom.labels import PartialLabels

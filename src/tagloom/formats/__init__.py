@@ -1,7 +1,6 @@
 """Read and write annotations in the formats of other programs."""
 
-from tagloom.formats.annotations import Annotation, Annotations
-from tagloom.formats.base import AnnotationBuilder, InputWarning, Reading
+from tagloom.formats.base import Annotation, AnnotationBuilder, Annotations, InputWarning, Reading
 from tagloom.formats.interchange.coco import read_coco, write_coco
 from tagloom.formats.interchange.fiftyone import read_fiftyone, write_fiftyone
 from tagloom.formats.interchange.label_studio import read_label_studio, write_label_studio

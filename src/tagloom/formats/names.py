@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Annotations
-from tagloom.formats.base import AnnotationBuilder, InputWarning
+from tagloom.formats.base import Annotation, AnnotationBuilder, Annotations, InputWarning
 from tagloom.validation import some_of
 
 

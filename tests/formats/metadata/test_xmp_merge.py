@@ -11,7 +11,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.formats.base import normalize_name
 from tagloom.formats.metadata.xmp import FIELDS, escaped, read_packet
 from tagloom.formats.metadata.xmp_merge import merge_packet, new_packet
-from tagloom.formats.xml import illegal_character
+from tagloom.formats.text import illegal_character
 
 DC, DIGIKAM, LR = FIELDS
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tagloom.formats.annotations import Annotation, Annotations
 from tagloom.formats.base import (
+    Annotation,
     AnnotationBuilder,
+    Annotations,
     Format,
     InputWarning,
     Reading,

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Annotations
 from tagloom.formats.base import (
+    Annotation,
     AnnotationBuilder,
+    Annotations,
     Format,
     InputWarning,
     Reading,

@@ -9,11 +9,17 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Annotations
-from tagloom.formats.base import AnnotationBuilder, Format, Reading, WarningCounter
+from tagloom.formats.base import (
+    Annotation,
+    AnnotationBuilder,
+    Annotations,
+    Format,
+    Reading,
+    WarningCounter,
+)
 from tagloom.formats.interchange.json import Place, load_json, read_head, save_json
 from tagloom.formats.names import PictureIndex, check_writable, with_slashes
-from tagloom.formats.xml import illegal_character, read_xml
+from tagloom.formats.text import illegal_character, read_xml
 from tagloom.io import atomic_write
 from tagloom.validation import some_of
 

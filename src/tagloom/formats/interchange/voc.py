@@ -10,9 +10,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tagloom.errors import InvalidInputError, UnwritableFileError
-from tagloom.formats.annotations import Annotation, Annotations
 from tagloom.formats.base import (
+    Annotation,
     AnnotationBuilder,
+    Annotations,
     Format,
     InputWarning,
     Reading,
@@ -26,8 +27,7 @@ from tagloom.formats.names import (
     with_slashes,
     without_extension,
 )
-from tagloom.formats.text import numbered_lines
-from tagloom.formats.xml import read_xml
+from tagloom.formats.text import numbered_lines, read_xml
 from tagloom.io import atomic_write
 from tagloom.validation import some_of
 

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation
-from tagloom.formats.base import AnnotationBuilder, Format, Reading, normalize_name
+from tagloom.formats.base import Annotation, AnnotationBuilder, Format, Reading, normalize_name
 from tagloom.formats.metadata.sidecars import select_pictures
 from tagloom.formats.metadata.xmp import read_packet
-from tagloom.formats.xml import illegal_character
+from tagloom.formats.text import illegal_character
 from tagloom.vision import find_pictures
 from tagloom.vision.pictures import SIGNATURE_LENGTH, picture_format
 

@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from tagloom.formats.annotations import Annotation
 from tagloom.formats.base import (
+    Annotation,
     AnnotationBuilder,
     Format,
     InputWarning,
@@ -15,7 +15,7 @@ from tagloom.formats.base import (
 from tagloom.formats.metadata import embedded, sidecars
 from tagloom.formats.metadata.embedded import has_embedded, read_embedded
 from tagloom.formats.metadata.sidecars import has_sidecars, read_sidecars, select_pictures
-from tagloom.formats.xml import illegal_character
+from tagloom.formats.text import illegal_character
 from tagloom.vision import find_pictures
 
 TITLE = "folder names"

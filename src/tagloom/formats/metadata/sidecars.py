@@ -10,8 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation
-from tagloom.formats.base import AnnotationBuilder, Format, InputWarning, Reading
+from tagloom.formats.base import Annotation, AnnotationBuilder, Format, InputWarning, Reading
 from tagloom.formats.metadata.xmp import read_packet, writable
 from tagloom.formats.metadata.xmp_merge import merge_packet, new_packet
 from tagloom.vision import Found, find_pictures

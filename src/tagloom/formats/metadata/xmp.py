@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats.base import normalize_name
-from tagloom.formats.xml import illegal_character, malformed
+from tagloom.formats.text import illegal_character, malformed
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 XMPMETA = ("adobe:ns:meta/ xmpmeta", "adobe:ns:meta/ xapmeta")

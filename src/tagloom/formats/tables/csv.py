@@ -1,17 +1,125 @@
-"""CSV files: finding the separator, and rows with the lines on which they begin."""
+"""CSV tables: separators and rows, names of columns, states in cells, and the form of a table.
+
+A table has one of four forms: tag lists with or without a header, long, or wide.
+"""
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.base import AnnotationBuilder, normalize_name
-from tagloom.formats.tables.columns import KNOWN, plain
-from tagloom.formats.text import Text, read_text
+from tagloom.formats.base import AnnotationBuilder, Format, Reading, normalize_name
+from tagloom.formats.metadata.folders import warn_of_keywords
+from tagloom.formats.text import Text, read_head, read_text
+from tagloom.labels import State
 from tagloom.vision.pictures import named_format
+
+PICTURE = (
+    "image",
+    "file_name",
+    "filename",
+    "file",
+    "path",
+    "item",
+    "imageid",
+    "image_id",
+    "image_name",
+    "image_path",
+    "file_path",
+    "filepath",
+    "picture",
+    "photo",
+)
+TAG = ("tag", "label", "labelname", "label_name", "keyword")
+TAGS = ("tags", "labels", "keywords")
+STATE = ("present", "state", "value", "confidence")
+PROBABILITY = ("probability", "confidence")
+SPLIT = ("split",)
+KNOWN = frozenset((*PICTURE, *TAG, *TAGS, *STATE, *PROBABILITY, *SPLIT))
+
+
+def plain(name: str) -> str:
+    """Return the name of a column for comparison: `File Name` is `file_name`."""
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def find_column(
+    header: Sequence[str], names: Iterable[str], excluded: Iterable[int] = ()
+) -> int | None:
+    """Return the column with the first of these names that occurs; None if none does.
+
+    >>> find_column(["ImageID", "LabelName", "Confidence"], TAG)
+    1
+    """
+    left_out = set(excluded)
+    places: dict[str, int] = {}
+    for place, name in enumerate(header):
+        if place not in left_out:
+            places.setdefault(plain(name), place)
+    return next((places[name] for name in names if name in places), None)
+
+
+def find_picture_column(header: Sequence[str], excluded: Iterable[int] = ()) -> int:
+    """Return the first column that is named like pictures, else the first column."""
+    left_out = set(excluded)
+    free = [place for place in range(len(header)) if place not in left_out]
+    named = [place for place in free if plain(header[place]) in PICTURE]
+    return (named or free or [0])[0]
+
+
+UNCERTAIN: Literal["uncertain"] = "uncertain"
+CellState = State | Literal["uncertain"]
+"""A state; UNCERTAIN is unknown because an annotator could not tell."""
+
+STATES: dict[str, CellState] = {
+    **dict.fromkeys(("1", "1.0", "present", "yes", "true"), State.PRESENT),
+    **dict.fromkeys(("0", "0.0", "absent", "no", "false"), State.ABSENT),
+    **dict.fromkeys(("", "unknown", "nan", "na", "n/a", "null", "none", "?"), State.UNKNOWN),
+    **dict.fromkeys(("-1", "-1.0", "uncertain"), UNCERTAIN),
+}
+
+
+def state_of(cell: str) -> CellState | None:
+    """Return the state that a cell spells; None if it is none.
+
+    >>> state_of("1") is State.PRESENT, state_of("No ") is State.ABSENT, state_of("-1")
+    (True, True, 'uncertain')
+    >>> state_of("") is State.UNKNOWN, state_of("2")
+    (True, None)
+    """
+    known = STATES.get(cell)
+    return STATES.get(cell.strip().lower()) if known is None else known
+
+
+def probability_of(cell: str) -> float | None:
+    """Return the number in [0, 1] that a cell spells, with a decimal point or comma; else None.
+
+    >>> probability_of("0.25"), probability_of("0,25"), probability_of("2")
+    (0.25, 0.25, None)
+    """
+    try:
+        number = float(cell.replace(",", "."))
+    except ValueError:
+        return None
+    return number if 0 <= number <= 1 else None
+
+
+def bad_state(where: str, found: str, also: str = "") -> InvalidInputError:
+    """Return the error for a cell that is not a state."""
+    return InvalidInputError(
+        f"{where}: expected 1 (present), 0 (absent) or, for unknown, nothing{also}; found "
+        f"{found!r}. Change the cell, or remove the column if it is not about tags."
+    )
+
+
+NO_PICTURE = "a row names no picture: left out"
+NO_TAG = "a tag is blank: left out"
+UNCERTAIN_CELL = "a cell is -1 (uncertain): read as unknown"
+
 
 SEPARATORS = (",", ";", "\t", "|")
 SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -224,3 +332,112 @@ def sniff_tag_separator(cells: Iterable[str]) -> str | None:
             counts[separator] += separator in cell
     best = max(_TAG_SEPARATORS, key=lambda separator: counts[separator])
     return best if counts[best] else None
+
+
+_FILES = ("metadata.jsonl", "metadata.csv", "labels.csv", "tags.csv")
+_NOT_CSV = ("{", "[", "<")
+
+
+def table_format(
+    key: str,
+    title: str,
+    expected: str,
+    detect: Callable[[Text], bool],
+    read: Callable[[Path], Reading],
+) -> Format:
+    """Describe a format of tables: a file, or a folder with a file of a usual name."""
+
+    def detect_path(path: Path) -> bool:
+        table = _table_in(path)
+        text = None if table is None else read_head(table)
+        return text is not None and detect(text)
+
+    def read_path(path: Path, pictures: Path | None) -> Reading:
+        table = _table_in(path) or path
+        reading = read(table)
+        if path.is_dir():
+            reading.warnings.extend(warn_of_keywords(path, table))
+        return reading
+
+    return Format(key, title, expected, detect_path, read_path)
+
+
+def _table_in(path: Path) -> Path | None:
+    """Return the file itself, or the first file in a folder with a usual name of tables."""
+    if path.is_dir():
+        return next((path / name for name in _FILES if (path / name).is_file()), None)
+    return path if path.is_file() else None
+
+
+def has_form(form: str) -> Callable[[Text], bool]:
+    """Return a function that detects tables of this form."""
+    return lambda text: table_form(text) == form
+
+
+def table_form(text: Text) -> str | None:
+    """Return "tags", "long", "wide" or "bare" (tags without header); None if it is no table."""
+    if text.content.lstrip().startswith(_NOT_CSV):
+        return None
+    declared, start = declared_separator(text.content)
+    content = text.content[start:]
+    separator = declared or sniff_separator(content)
+    rows = sample_rows(content, separator)
+    if not rows or len(rows[0]) < 2:
+        return None
+    if all(cell is None for cell in ambiguous_cells(rows, separator)):
+        return "bare"
+    form = form_of_header(rows[0])
+    if form != "wide":
+        return form
+    return "wide" if _looks_wide(rows) else None
+
+
+def form_of_header(header: Sequence[str]) -> str:
+    """Return the form of a table by its header: "tags", "long" or "wide".
+
+    >>> form_of_header(["file_name", "tags"]), form_of_header(["image", "tag"])
+    ('tags', 'long')
+    >>> form_of_header(["image", "sea", "sky"])
+    'wide'
+    """
+    if find_column(header, TAGS) is not None:
+        return "tags"
+    return "wide" if find_column(header, TAG) is None else "long"
+
+
+def _looks_wide(rows: list[list[str]]) -> bool:
+    """Return whether the columns may be tags: a column names pictures, or all cells are states."""
+    named = any(plain(name) in PICTURE for name in rows[0])
+    body = [cell for row in rows[1:] for cell in row[1:]]
+    return named or (bool(body) and all(state_of(cell) is not None for cell in body))
+
+
+def ambiguous_cells(rows: list[list[str]], separator: str) -> Iterator[int | None]:
+    """Yield for each row the first cell that may be something else than a picture and its tags.
+
+    None where the row can only be a picture followed by its tags, without a header.
+    """
+    others = [other for other in SEPARATORS if other != separator]
+    clear: set[str] = {""}
+    for row in rows:
+        ambiguous = 0 if named_format(row[0].strip()) is None else None
+        for place, cell in enumerate(row[1:], 1):
+            if cell in clear or ambiguous is not None:
+                continue
+            if _may_be_state(cell) or any(other in cell for other in others):
+                ambiguous = place
+            else:
+                clear.add(cell)
+        yield ambiguous
+
+
+def _may_be_state(cell: str) -> bool:
+    return bool(cell.strip()) and (state_of(cell) is not None or _is_number(cell))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation
 from tagloom.formats.base import (
+    Annotation,
     AnnotationBuilder,
     Reading,
     TagNames,
     WarningCounter,
     normalize_picture,
 )
-from tagloom.formats.tables.columns import NO_PICTURE, NO_TAG, PICTURE, TAG, TAGS, plain
-from tagloom.formats.tables.forms import table_format
+from tagloom.formats.tables.csv import NO_PICTURE, NO_TAG, PICTURE, TAG, TAGS, plain, table_format
 from tagloom.formats.text import Text, read_text
 
 TITLE = "JSON lines"

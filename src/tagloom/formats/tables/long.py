@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation
 from tagloom.formats.base import (
+    Annotation,
     AnnotationBuilder,
     Reading,
     TagNames,
     WarningCounter,
     normalize_picture,
 )
-from tagloom.formats.tables.columns import (
+from tagloom.formats.tables.csv import (
     NO_PICTURE,
     NO_TAG,
     PROBABILITY,
@@ -22,15 +22,16 @@ from tagloom.formats.tables.columns import (
     UNCERTAIN,
     UNCERTAIN_CELL,
     CellState,
+    Table,
     bad_state,
     find_column,
     find_picture_column,
+    has_form,
     plain,
     probability_of,
     state_of,
+    table_format,
 )
-from tagloom.formats.tables.csv import Table
-from tagloom.formats.tables.forms import has_form, table_format
 from tagloom.labels import State
 
 TITLE = "long CSV"

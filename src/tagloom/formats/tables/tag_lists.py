@@ -6,23 +6,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation
 from tagloom.formats.base import (
+    Annotation,
     AnnotationBuilder,
     Reading,
     TagNames,
     WarningCounter,
     normalize_picture,
 )
-from tagloom.formats.tables.columns import (
+from tagloom.formats.tables.csv import (
     NO_PICTURE,
     NO_TAG,
+    SEPARATOR_NAMES,
     TAGS,
+    Table,
+    ambiguous_cells,
     find_column,
     find_picture_column,
+    has_form,
+    sniff_tag_separator,
+    table_format,
 )
-from tagloom.formats.tables.csv import SEPARATOR_NAMES, Table, sniff_tag_separator
-from tagloom.formats.tables.forms import ambiguous_cells, has_form, table_format
 
 TITLE = "tag-list CSV"
 BARE_TITLE = "tag-list CSV without header"

@@ -3,22 +3,28 @@
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation
-from tagloom.formats.base import AnnotationBuilder, Reading, WarningCounter, normalize_picture
-from tagloom.formats.tables.columns import (
+from tagloom.formats.base import (
+    Annotation,
+    AnnotationBuilder,
+    Reading,
+    WarningCounter,
+    normalize_picture,
+)
+from tagloom.formats.tables.csv import (
     NO_PICTURE,
     PICTURE,
     SPLIT,
     STATES,
     UNCERTAIN,
     UNCERTAIN_CELL,
+    Table,
     bad_state,
     find_picture_column,
+    has_form,
     plain,
     state_of,
+    table_format,
 )
-from tagloom.formats.tables.csv import Table
-from tagloom.formats.tables.forms import has_form, table_format
 from tagloom.labels import State
 
 TITLE = "wide CSV"

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.annotations import Annotation, Annotations
+from tagloom.formats.base import Annotation, Annotations
 from tagloom.formats.tables import jsonl
-from tagloom.formats.tables.columns import PICTURE, plain
+from tagloom.formats.tables.csv import PICTURE, plain
 from tagloom.io import atomic_write
 
 Target = str | os.PathLike[str]

@@ -3,7 +3,7 @@
 import pytest
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.xml import illegal_character, read_xml
+from tagloom.formats.text import illegal_character, read_xml
 
 BOMB = '<!DOCTYPE a [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><a>&b;</a>'
 
