@@ -4,7 +4,7 @@ import inspect
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -20,8 +20,8 @@ _KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
 }
 
 
-def _take_over(ctx: typer.Context, path: Path | None) -> Path | None:
-    """Make what the file says the defaults of the command: flags win."""
+def _use_as_defaults(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Make the values of the file the defaults of the command, which flags override."""
     if path is None:
         return None
     names = {
@@ -29,21 +29,17 @@ def _take_over(ctx: typer.Context, path: Path | None) -> Path | None:
         for option in ctx.command.params
         if option.name not in ("config", "help")
     }
-    kinds = get_type_hints(inspect.unwrap(_callback(ctx)))
+    kinds = get_type_hints(inspect.unwrap(cast(Any, ctx.command.callback)))
     values: dict[str, Any] = {}
     for key, value in read_toml(path).items():
         if key not in names:
-            raise InvalidInputError(f"{path}: {_no_such(key, value, sorted(names))}")
-        values[names[key]] = _as_on_the_command_line(path, key, value, kinds[names[key]])
+            raise InvalidInputError(f"{path}: {_unknown_key(key, value, sorted(names))}")
+        values[names[key]] = _as_flag(path, key, value, kinds[names[key]])
     ctx.default_map = values
     return path
 
 
-def _callback(ctx: typer.Context) -> Any:
-    return ctx.command.callback
-
-
-def _no_such(key: str, value: Any, names: list[str]) -> str:
+def _unknown_key(key: str, value: Any, names: list[str]) -> str:
     listed = f"Keys are the flags of this command: {', '.join(names)}."
     if isinstance(value, dict):
         return f"there is a section [{key}]. Write the keys without any section. {listed}"
@@ -52,8 +48,8 @@ def _no_such(key: str, value: Any, names: list[str]) -> str:
     return f"there is no key {key!r}.{hint} {listed}"
 
 
-def _as_on_the_command_line(path: Path, key: str, value: Any, kind: Any) -> Any:
-    """Return the text that a flag would have, or a list of them; a switch is true or false."""
+def _as_flag(path: Path, key: str, value: Any, kind: Any) -> Any:
+    """Return the value as text, as a flag would have it, or a list of texts; switches stay bool."""
     choices = [one for one in get_args(kind) if one is not NoneType]
     if NoneType in get_args(kind):
         kind = choices[0]
@@ -71,7 +67,7 @@ def _as_on_the_command_line(path: Path, key: str, value: Any, kind: Any) -> Any:
 
 
 def _key(option: Any) -> str:
-    """Return the longest name of a flag without its dashes; an argument has but its name."""
+    """Return the longest name of a flag without its dashes; an argument has a single name."""
     flags = [str(flag).lstrip("-") for flag in option.opts]
     return max(flags, key=len).replace("_", "-")
 
@@ -79,6 +75,9 @@ def _key(option: Any) -> str:
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
-        "--config", callback=_take_over, is_eager=True, help="TOML file with these flags as keys."
+        "--config",
+        callback=_use_as_defaults,
+        is_eager=True,
+        help="TOML file with these flags as keys.",
     ),
 ]

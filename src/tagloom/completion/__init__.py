@@ -1,1 +1,1 @@
-"""A folder in, finished tags out."""
+"""Complete the tags of a collection: one pipeline, see `tagloom.completion.pipeline`."""
