@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from tagloom.completion import pipeline
-from tagloom.completion.inputs import Pictures
-from tagloom.completion.options import Options
+from tagloom.completion.inputs import Options, Pictures
 from tagloom.vision import Features
 
 STEPS = ("fit_tagger", "score_held_out", "assemble_result", "write_outputs")

@@ -18,7 +18,6 @@ from tagloom.benchmark.demo import (
     tag_lists,
 )
 from tagloom.completion.calibration import choose_thresholds
-from tagloom.completion.checkpoint import Checkpoint
 from tagloom.completion.fit import (
     HeldOut,
     affinities_of,
@@ -26,8 +25,8 @@ from tagloom.completion.fit import (
     fit_tagger,
     score_held_out,
 )
-from tagloom.completion.inputs import Pictures
-from tagloom.completion.options import Options
+from tagloom.completion.inputs import Options, Pictures
+from tagloom.completion.outputs import Checkpoint
 from tagloom.completion.pipeline import assemble_result
 from tagloom.completion.result import CompletionResult, calibration_error
 from tagloom.completion.training_labels import TrainingLabels, training_labels

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tagloom.completion import pipeline as run
-from tagloom.completion.inputs import Pictures
-from tagloom.completion.options import Options
+from tagloom.completion.inputs import Options, Pictures
 from tagloom.vision import Features
 from tagloom.vision.pictures import Found
 

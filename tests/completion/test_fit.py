@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from tagloom.completion.checkpoint import Checkpoint
 from tagloom.completion.fit import calibrate_collection, score_held_out
-from tagloom.completion.inputs import known_labels
-from tagloom.completion.options import Options
+from tagloom.completion.inputs import Options, known_labels
+from tagloom.completion.outputs import Checkpoint
 from tagloom.completion.training_labels import training_labels
 from tagloom.formats import read_tags
 from tagloom.models import SemanticDiffusion

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from tagloom.completion.inputs import (
+    Options,
     Pictures,
     encode_pictures,
     input_summary,
     known_labels,
     read_sources,
 )
-from tagloom.completion.options import Options
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
 

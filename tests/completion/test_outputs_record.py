@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagloom.completion.checkpoint import digest_of
-from tagloom.completion.outputs import digest_of_files, read_record, write_record
+from tagloom.completion.outputs import digest_of, digest_of_files, read_record, write_record
 from tagloom.errors import InvalidInputError
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tagloom.completion.options import Options
+from tagloom.completion.inputs import Options
 from tagloom.completion.training_labels import training_labels, without
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, add_known

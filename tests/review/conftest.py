@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("starlette", reason="the review page needs tagloom[review]")
 pytest.importorskip("uvicorn", reason="the review page needs tagloom[review]")
 
-from tagloom.completion.options import Options
+from tagloom.completion.inputs import Options
 from tagloom.completion.pipeline import complete
 from tagloom.datasets.scenes import write_scenes
 from tagloom.review.routes import make_app

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.completion.calibration import Calibration
-from tagloom.completion.options import Options
+from tagloom.completion.inputs import Options
 from tagloom.completion.pipeline import complete
 from tagloom.completion.result import Bin, CompletionResult, reliability
 from tagloom.datasets.scenes import generated_scenes

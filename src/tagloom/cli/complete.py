@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagloom.cli.config import ConfigFile
-from tagloom.cli.console import StepPrinter, as_json, removing_empty, result_text
+from tagloom.cli.console import ConfigFile, StepPrinter, as_json, removing_empty, result_text
 from tagloom.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def complete(
     report.html, model.tagloom and run.json into OUT. After an interruption the same command
     continues where it stopped.
     """
-    from tagloom.completion.options import Options
+    from tagloom.completion.inputs import Options
     from tagloom.completion.pipeline import complete as run
     from tagloom.vision import load_encoder
 

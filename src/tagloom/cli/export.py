@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagloom.cli.complete import AsJson
-from tagloom.cli.config import ConfigFile
-from tagloom.cli.console import echo, listed, shown, warning_lines
+from tagloom.cli.console import ConfigFile, echo, listed, shown, warning_lines
 
 if TYPE_CHECKING:
     from tagloom.formats import Annotations

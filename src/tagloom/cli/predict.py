@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from tagloom.cli.complete import AsJson, model_file
-from tagloom.cli.config import ConfigFile
-from tagloom.cli.console import as_json, listed, shown
+from tagloom.cli.console import ConfigFile, as_json, listed, shown
 
 _SHOWN_PICTURES = 20
 

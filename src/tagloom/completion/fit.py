@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from tagloom.completion.calibration import CollectionCalibration, calibrate
-from tagloom.completion.checkpoint import Checkpoint, digest_of
-from tagloom.completion.options import Options
+from tagloom.completion.inputs import Options
+from tagloom.completion.outputs import Checkpoint, digest_of
 from tagloom.completion.training_labels import TrainingLabels, without
 from tagloom.labels import PartialLabels, State, split_items, split_known
 from tagloom.progress import progress_bar

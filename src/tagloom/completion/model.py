@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.completion.calibration import Calibration, CollectionCalibration
-from tagloom.completion.inputs import encode_pictures
-from tagloom.completion.options import Options
+from tagloom.completion.inputs import Options, encode_pictures
 from tagloom.completion.result import Issue
 from tagloom.completion.suggestions import (
     TagTable,

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 import tagloom
 from tagloom.completion.calibration import CollectionCalibration, choose_thresholds
-from tagloom.completion.checkpoint import Checkpoint, digest_of
 from tagloom.completion.feedback import check_feedback_kept
 from tagloom.completion.fit import (
     HeldOut,
@@ -26,6 +25,7 @@ from tagloom.completion.fit import (
     score_held_out,
 )
 from tagloom.completion.inputs import (
+    Options,
     Pictures,
     TagsRead,
     encode_pictures,
@@ -34,9 +34,10 @@ from tagloom.completion.inputs import (
     read_sources,
 )
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.options import Options
 from tagloom.completion.outputs import (
     CHECKPOINT,
+    Checkpoint,
+    digest_of,
     digest_of_files,
     is_done,
     prepare_out,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from tagloom.completion.options import Options
+from tagloom.completion.inputs import Options
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State
 

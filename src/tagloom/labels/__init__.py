@@ -1,9 +1,9 @@
 """Partial labels: each (item, label) is present, absent or unknown."""
 
-from tagloom.labels.merge import add_known
 from tagloom.labels.parsing import is_missing
 from tagloom.labels.partial import PartialLabels, as_partial_labels
 from tagloom.labels.splits import (
+    add_known,
     hide_per_class,
     hide_uniformly,
     keep_presences,

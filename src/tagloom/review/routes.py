@@ -18,8 +18,7 @@ from tagloom.errors import TagloomError
 from tagloom.review import requests, views
 from tagloom.review.learning import Learning
 from tagloom.review.pictures import PLACEHOLDER, SIZES, VIEW_SIZE, OutsideError, Thumbnails
-from tagloom.review.requests import RefusedError, as_json, number_of, refusal
-from tagloom.review.security import BODY, Gate
+from tagloom.review.requests import BODY, Gate, RefusedError, as_json, number_of, refusal
 from tagloom.review.session import Review
 from tagloom.vision.pictures import PictureError
 

@@ -26,7 +26,7 @@ def driver():
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory):
     """A run on a few scenes of which half the tags are known; names are as bad as they can be."""
-    from tagloom.completion.options import Options
+    from tagloom.completion.inputs import Options
     from tagloom.completion.pipeline import complete
     from tagloom.datasets.scenes import write_scenes
 

@@ -19,8 +19,7 @@ from tagloom.linalg import (
 )
 from tagloom.optim.objective import Objective, dual_bound, nearest_subgradient, relative_gap
 from tagloom.optim.solvers.apg import run_apg
-from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule, WarmStart
-from tagloom.optim.solvers.cg import run_cg
+from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule, WarmStart, run_cg
 
 # Over-relaxation: it saves about a third of the iterations.
 _RELAXATION = 1.6

@@ -7,8 +7,7 @@ import numpy as np
 
 from tagloom.linalg import Matrix, inner, threshold_singular_values
 from tagloom.optim.objective import Objective, dual_bound, relative_gap
-from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule, WarmStart
-from tagloom.optim.solvers.cg import run_cg
+from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule, WarmStart, run_cg
 
 # After an accepted step the Lipschitz estimate is multiplied by this factor, so that steps follow
 # the local curvature, at the price of an occasional rejected step (one gradient).

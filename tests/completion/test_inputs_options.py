@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tagloom.completion.options import Options, parse_unlisted
+from tagloom.completion.inputs import Options, parse_unlisted
 from tagloom.errors import InvalidInputError
 
 

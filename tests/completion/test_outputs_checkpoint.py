@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tagloom.completion.checkpoint import Checkpoint, StoredResults
+from tagloom.completion.outputs import Checkpoint, StoredResults
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

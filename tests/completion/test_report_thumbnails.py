@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagloom.completion.thumbnails import SIDE, thumbnail_path, write_thumbnails
+from tagloom.completion.report import SIDE, thumbnail_path, write_thumbnails
 
 
 @pytest.fixture
