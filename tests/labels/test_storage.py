@@ -45,7 +45,7 @@ class Reference:
         made = self.build()
         yield made
         if not self.background:
-            cells = made._store.cells()
+            cells = made.store.cells()
             yield PartialLabels(Dense.from_cells(cells, made.shape), made._names)
             yield PartialLabels(Sparse.from_cells(cells, made.shape, 0.0), made._names)
 

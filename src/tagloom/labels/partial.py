@@ -219,6 +219,11 @@ class PartialLabels:
         return self._store.shape[1]
 
     @property
+    def store(self) -> Store:
+        """The codes and weights as they are held, dense or sparse; not to be changed."""
+        return self._store
+
+    @property
     def items(self) -> tuple[Hashable, ...] | None:
         """Names of the items; None if they are known by position."""
         return self._names.items

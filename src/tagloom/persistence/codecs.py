@@ -47,8 +47,8 @@ from tagloom.persistence.container import (
     write_model,
 )
 from tagloom.semantics.concepts import ConceptSelector
-from tagloom.semantics.descriptor import SemanticDescriptor
-from tagloom.semantics.local import LocalDescriptor
+from tagloom.semantics.descriptor import DescriptorState, SemanticDescriptor
+from tagloom.semantics.local import LocalDescriptor, LocalState
 from tagloom.semantics.pca import DescriptorPCA
 from tagloom.tagger.inputs import Alignment, DescriptorPipeline, Descriptors, TrainingSet
 from tagloom.vision import Features
@@ -78,7 +78,7 @@ def serialize_labels(known: PartialLabels) -> Serialized:
     """
     for names in (known.labels, known.items or ()):
         check_names(names)
-    store = known._store
+    store = known.store
     arrays: Arrays = {"codes": store.codes}
     if store.weights is not None:
         arrays["weights"] = store.weights
@@ -137,16 +137,16 @@ def _check_codes(codes: Codes) -> None:
 
 def serialize_descriptor(descriptor: SemanticDescriptor) -> Serialized:
     """Return a fitted descriptor without the training items and their labels."""
+    n_features, scales, concepts, local = descriptor.to_state()
     metadata = {
         "parameters": encoded_parameters(descriptor, DESCRIPTOR_KINDS),
-        "n_features": descriptor.n_features_in_,
+        "n_features": n_features,
     }
-    concepts, local = descriptor.concepts_, descriptor.local_
     parts = {
         "concepts": None if concepts is None else _serialize_concepts(concepts),
         "local": None if local is None else _serialize_local(local),
     }
-    return joined(parts, Serialized({"scales": descriptor.scales_}, metadata))
+    return joined(parts, Serialized({"scales": scales}, metadata))
 
 
 def deserialize_descriptor(
@@ -158,14 +158,15 @@ def deserialize_descriptor(
     """
     metadata = serialized.metadata
     parameters = decoded_parameters(metadata["parameters"], DESCRIPTOR_KINDS)
-    descriptor = SemanticDescriptor(**parameters)
-    descriptor.n_features_in_ = int(metadata["n_features"])
-    descriptor._names = descriptor._read_names(descriptor.n_features_in_ - descriptor.n_visual)
-    descriptor.scales_ = serialized.arrays["scales"]
     concepts, local = serialized.optional_part("concepts"), serialized.optional_part("local")
-    descriptor.concepts_ = None if concepts is None else _deserialize_concepts(concepts)
-    descriptor.local_ = None if local is None else _deserialize_local(local, known, visual)
-    return descriptor
+    return SemanticDescriptor(**parameters).from_state(
+        DescriptorState(
+            int(metadata["n_features"]),
+            serialized.arrays["scales"],
+            None if concepts is None else _deserialize_concepts(concepts),
+            None if local is None else _deserialize_local(local, known, visual),
+        )
+    )
 
 
 def serialize_reduction(reduction: DescriptorPCA) -> Serialized:
@@ -199,25 +200,28 @@ def _deserialize_concepts(serialized: Serialized) -> ConceptSelector:
 
 def _serialize_local(local: LocalDescriptor) -> Serialized:
     # Without a reduction the rows are the visual features, which the tagger saves.
-    arrays = {"rates": local.rates_}
-    if local._pca is not None:
-        arrays["rows"] = local._rows
-    metadata = {"parameters": encoded_parameters(local), "n_features": local.n_features_in_}
-    pca = None if local._pca is None else _serialize_pca(local._pca)
+    state = local.to_state()
+    arrays = {"rates": state.rates}
+    if state.pca is not None:
+        arrays["rows"] = state.rows
+    metadata = {"parameters": encoded_parameters(local), "n_features": state.n_features}
+    pca = None if state.pca is None else _serialize_pca(state.pca)
     return joined({"pca": pca}, Serialized(arrays, metadata))
 
 
 def _deserialize_local(
     serialized: Serialized, known: PartialLabels, visual: npt.NDArray[Any]
 ) -> LocalDescriptor:
-    local = LocalDescriptor(**decoded_parameters(serialized.metadata["parameters"]))
+    arrays, metadata = serialized
     pca = serialized.optional_part("pca")
-    local._pca = None if pca is None else _deserialize_pca(pca)
-    local._rows = visual if pca is None else serialized.arrays["rows"]
-    local._known, local.labels_ = known, known.labels
-    local.rates_, local.neighbors_ = serialized.arrays["rates"], None
-    local.n_features_in_ = int(serialized.metadata["n_features"])
-    return local
+    state = LocalState(
+        n_features=int(metadata["n_features"]),
+        pca=None if pca is None else _deserialize_pca(pca),
+        rows=visual if pca is None else arrays["rows"],
+        known=known,
+        rates=arrays["rates"],
+    )
+    return LocalDescriptor(**decoded_parameters(metadata["parameters"])).from_state(state)
 
 
 def _serialize_pca(pca: PCA) -> Serialized:

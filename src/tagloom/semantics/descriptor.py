@@ -1,7 +1,7 @@
 """The semantic descriptor: concepts of the item and labels of its neighbours, side by side."""
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -115,6 +115,16 @@ class SemanticDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
             names += [f"label:{name}" for name in self.local_.get_feature_names_out()]
         return as_text(names)
 
+    def to_state(self) -> "DescriptorState":
+        """Return what has to be kept of the fitted descriptor."""
+        return DescriptorState(self.n_features_in_, self.scales_, self.concepts_, self.local_)
+
+    def from_state(self, state: "DescriptorState") -> Self:
+        """Take over the state of a fitted descriptor."""
+        self.n_features_in_, self.scales_, self.concepts_, self.local_ = state
+        self._names = self._read_names(self.n_features_in_ - self.n_visual)
+        return self
+
     def _fit_concepts(self, posteriors: Array, known: PartialLabels) -> Array | None:
         self.concepts_ = _part(self.concepts, ConceptSelector, "concepts")
         if self.concepts_ is None:
@@ -162,6 +172,15 @@ class SemanticDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
             if self.scaling is not None:
                 table[:, start:end] /= table.dtype.type(scale)
         return table
+
+
+class DescriptorState(NamedTuple):
+    """What a fitted descriptor consists of; a part that was dropped is None."""
+
+    n_features: int
+    scales: Array
+    concepts: ConceptSelector | None
+    local: LocalDescriptor | None
 
 
 def _part(given: Any, kind: type[Any], name: str) -> Any:

@@ -1,7 +1,7 @@
 """The local descriptor: the pooled labels of visually similar items."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -135,6 +135,17 @@ class LocalDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return as_text(self.labels_)
 
+    def to_state(self) -> "LocalState":
+        """Return what has to be kept of the fitted descriptor."""
+        return LocalState(self.n_features_in_, self._pca, self._rows, self._known, self.rates_)
+
+    def from_state(self, state: "LocalState") -> Self:
+        """Take over the state of a fitted descriptor; it holds no neighbours of training items."""
+        self.n_features_in_, self._pca, self._rows, self._known, self.rates_ = state
+        self.labels_ = state.known.labels
+        self.neighbors_ = None
+        return self
+
     def _search(self, rows: Array | None) -> Neighbors:
         available = len(self._rows) - (rows is None)
         k = min(self.n_neighbors, available)
@@ -157,6 +168,17 @@ class LocalDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
         check_number("shrinkage", self.shrinkage, low=0)
         check_choice("metric", self.metric, METRICS)
         check_choice("algorithm", self.algorithm, ALGORITHMS)
+
+
+class LocalState(NamedTuple):
+    """What a fitted local descriptor needs to describe new items."""
+
+    n_features: int
+    pca: PCA | None
+    rows: Array
+    """The training items, reduced by `pca`."""
+    known: PartialLabels
+    rates: Floats
 
 
 def _pool_observed(known: PartialLabels, found: Neighbors, dtype: npt.DTypeLike) -> Array:
