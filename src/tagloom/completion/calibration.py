@@ -59,7 +59,7 @@ class Calibration:
     scale: Floats
 
     def probabilities(self, scores: Array) -> npt.NDArray[np.float32]:
-        """Return p for a table of scores, of items without any annotation."""
+        """Return p for scores of learners that were not shown the entries."""
         p = np.empty(scores.shape, dtype=np.float32)
         for column in range(scores.shape[1]):
             of_label = scores[:, column].astype(np.float64)
@@ -239,8 +239,8 @@ def _share_listed_at_top(p: Floats, entries: _Entries) -> float:
     N entries the estimate is (r - 1) / N: the last one is there because it ends the top. So no list
     is ever taken to be complete, which would rule out every suggestion.
     """
-    unlisted = ~entries.absent
-    order = np.flatnonzero(unlisted)[np.argsort(-p[unlisted], kind="stable")]
+    candidates = ~entries.absent
+    order = np.flatnonzero(candidates)[np.argsort(-p[candidates], kind="stable")]
     listed = np.cumsum(entries.weights[order] * entries.present[order])
     wanted = min(150.0, 0.25 * float(listed[-1]))
     end = int(np.searchsorted(listed, wanted))
@@ -270,7 +270,7 @@ class CollectionCalibration:
     positive_unlabelled: bool
 
     def open_probabilities(self, scores: Array) -> npt.NDArray[np.float32]:
-        """Return the probabilities of open entries, given the scores of the collection."""
+        """Return the probabilities of open entries, given the scores of the final tagger."""
         P = self.seen.probabilities(scores)
         if self.positive_unlabelled:
             P = np.asarray(self.seen.if_unlisted(P))

@@ -26,8 +26,9 @@ class Options:
     ----------
     unlisted : "unknown", "absent" or float in (0, 1]
         What it means that a tag is not on a picture's list; a number is the weight with which it is
-        absent. "unknown" never takes it for an absence; where no absence is known at all, the
-        learner has to assume them, and probabilities allow for forgotten tags (PU learning).
+        absent. With "unknown" it stays open to suggestions. Where hardly any absences are annotated
+        the learner treats unlisted tags as absent, as PU learning does, and the probabilities allow
+        for forgotten tags.
     untagged : {"auto", "seen", "unseen"}
         Whether somebody has looked at the pictures without any tag. "auto" assumes so unless there
         are many more of them than forgetting single tags would explain.
