@@ -188,6 +188,11 @@ def check_size(dataset: Dataset, expected: Size, check: bool) -> Dataset:
     return replace(dataset, notes=(*dataset.notes, difference))
 
 
+def split_at(n_training: int, n_items: int) -> tuple[Rows, Rows]:
+    """Return training and test rows of a set that lists its training items first."""
+    return np.arange(n_training), np.arange(n_training, n_items)
+
+
 def seeded_split(truth: PartialLabels, test_share: float, random_state: int) -> tuple[Rows, Rows]:
     """Draw training and test rows at random, with rare labels on both sides.
 

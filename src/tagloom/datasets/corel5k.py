@@ -17,6 +17,7 @@ from tagloom.datasets.base import (
     parse_integer,
     read_npz,
     select_features,
+    split_at,
 )
 from tagloom.errors import InvalidInputError
 from tagloom.formats.text import numbered_lines
@@ -67,8 +68,7 @@ def load_corel5k(
     dataset = Dataset(
         "Corel5k",
         truth,
-        np.arange(len(training)),
-        np.arange(len(training), len(ids)),
+        *split_at(len(training), len(ids)),
         folder=folder,
         features=_stored(_LAYOUT.file(root / _STORED), ids, items) if features else None,
         notes=[*notes, *more, *lost, *_notes_of_words(one_sided), *_notes_of_stored(features)],

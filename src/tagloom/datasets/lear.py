@@ -22,6 +22,7 @@ from tagloom.datasets.base import (
     features_from_array,
     find_items,
     read_features,
+    split_at,
 )
 from tagloom.errors import InvalidInputError
 from tagloom.formats.text import numbered_lines, read_bytes
@@ -98,12 +99,10 @@ def load_lear(
     if folder is not None:
         entries, notes = find_items(folder, entries, _TITLES[name])
     truth = PartialLabels.from_array(np.vstack(annotations), labels=labels, items=entries)
-    n_training = len(listed[0])
     dataset = Dataset(
         _TITLES[name],
         truth,
-        np.arange(n_training),
-        np.arange(n_training, len(entries)),
+        *split_at(len(listed[0]), len(entries)),
         folder=folder,
         features=(
             None

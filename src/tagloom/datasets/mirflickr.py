@@ -39,22 +39,20 @@ _POTENTIAL = (
     "tree",
     "water",
 )
-_RELEVANT = (
-    "baby",
-    "bird",
-    "car",
-    "clouds",
-    "dog",
-    "female",
-    "flower",
-    "male",
-    "night",
-    "people",
-    "portrait",
-    "river",
-    "sea",
-    "tree",
-)
+# The others have a second, stricter annotation: what the picture is about.
+_POTENTIAL_ONLY = {
+    "animals",
+    "food",
+    "indoor",
+    "lake",
+    "plant_life",
+    "sky",
+    "structures",
+    "sunset",
+    "transport",
+    "water",
+}
+_RELEVANT = [label for label in _POTENTIAL if label not in _POTENTIAL_ONLY]
 MIRFLICKR_LABELS = (*_POTENTIAL, *(f"{label}_r1" for label in _RELEVANT))
 _ANNOTATIONS = ("mirflickr25k_annotations_v080", "annotations", "mirflickr25k_annotations")
 _LAYOUT = Layout(

@@ -6,7 +6,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.datasets.base import Dataset, Layout, Size, check_size, missing_files, notes_of_missing
+from tagloom.datasets.base import (
+    Dataset,
+    Layout,
+    Size,
+    check_size,
+    missing_files,
+    notes_of_missing,
+    split_at,
+)
 from tagloom.errors import InvalidInputError
 from tagloom.formats.interchange.voc import class_lines
 from tagloom.labels import PartialLabels
@@ -73,8 +81,7 @@ def load_voc2007(path: str | os.PathLike[str], *, check_counts: bool = True) -> 
     dataset = Dataset(
         "VOC 2007",
         truth,
-        np.arange(len(training_ids)),
-        np.arange(len(training_ids), len(items)),
+        *split_at(len(training_ids), len(items)),
         folder=folder,
         notes=notes_of_missing(missing_files(folder, items), folder),
     )

@@ -2,29 +2,22 @@
 
 import numpy as np
 
-from tagloom.datasets.scenes.canvas import Canvas, Colour, Pen, Spot, darker, lighter, mix, pick
-
-_WALLS: tuple[Colour, ...] = (
-    (236, 222, 196),
-    (226, 178, 140),
-    (214, 118, 92),
-    (240, 236, 228),
-    (168, 192, 206),
-    (238, 206, 120),
-    (190, 204, 170),
+from tagloom.datasets.scenes.canvas import (
+    Canvas,
+    Colour,
+    Pen,
+    Spot,
+    darker,
+    lighter,
+    mix,
+    palette,
+    pick,
 )
+
+_WALLS = palette("#ecdec4 #e2b28c #d6765c #f0ece4 #a8c0ce #eece78 #beccaa")
 _ROOFS: tuple[Colour, ...] = ((170, 82, 62), (132, 72, 60), (96, 98, 112), (150, 104, 72))
 _WARM: Colour = (255, 214, 128)
-_PAINT: tuple[Colour, ...] = (
-    (202, 48, 44),
-    (44, 98, 172),
-    (240, 190, 56),
-    (60, 132, 96),
-    (238, 238, 236),
-    (56, 60, 70),
-    (226, 120, 52),
-    (120, 160, 190),
-)
+_PAINT = palette("#ca302c #2c62ac #f0be38 #3c8460 #eeeeec #383c46 #e27834 #78a0be")
 _GLASS: Colour = (150, 190, 212)
 
 

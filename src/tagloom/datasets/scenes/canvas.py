@@ -477,6 +477,12 @@ def _byte(value: float) -> int:
     return 0 if value < 0 else 255 if value > 255 else round(value)
 
 
+def palette(colours: str) -> tuple[Colour, ...]:
+    """Return colours that are written as on the web: `palette("#ff8000 #ffffff")`."""
+    channels = (bytes.fromhex(colour.removeprefix("#")) for colour in colours.split())
+    return tuple((red, green, blue) for red, green, blue in channels)
+
+
 def pick(rng: np.random.Generator, colours: tuple[Colour, ...], spread: float = 12) -> Colour:
     """Draw one of the colours and vary it a little."""
     red, green, blue = colours[int(rng.integers(len(colours)))]

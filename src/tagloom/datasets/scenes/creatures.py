@@ -4,26 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tagloom.datasets.scenes.canvas import Canvas, Colour, Pen, Spot, darker, lighter, pick
+from tagloom.datasets.scenes.canvas import Canvas, Colour, Pen, Spot, darker, lighter, palette, pick
 
 _SKIN: tuple[Colour, ...] = ((246, 208, 174), (224, 172, 130), (178, 122, 84), (120, 78, 54))
-_HAIR: tuple[Colour, ...] = (
-    (44, 34, 32),
-    (110, 70, 40),
-    (206, 164, 90),
-    (150, 74, 44),
-    (170, 168, 170),
-)
-_CLOTH: tuple[Colour, ...] = (
-    (204, 58, 56),
-    (52, 104, 170),
-    (244, 190, 70),
-    (66, 138, 104),
-    (236, 232, 224),
-    (120, 80, 150),
-    (234, 130, 70),
-    (70, 76, 92),
-)
+_HAIR = palette("#2c2220 #6e4628 #cea45a #964a2c #aaa8aa")
+_CLOTH = palette("#cc3a38 #3468aa #f4be46 #428a68 #ece8e0 #785096 #ea8246 #464c5c")
 
 _DARK: Colour = (28, 24, 26)
 

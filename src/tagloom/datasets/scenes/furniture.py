@@ -12,45 +12,16 @@ from tagloom.datasets.scenes.canvas import (
     grain,
     lighter,
     mix,
+    palette,
     pick,
 )
 from tagloom.datasets.scenes.plants import blossom, cactus
 
 _WOOD: tuple[Colour, ...] = ((168, 116, 72), (136, 90, 58), (196, 150, 100), (110, 76, 56))
-_CLOTH: tuple[Colour, ...] = (
-    (70, 110, 130),
-    (190, 92, 74),
-    (110, 130, 92),
-    (206, 168, 90),
-    (150, 100, 130),
-    (120, 120, 130),
-)
-_PETALS: tuple[Colour, ...] = (
-    (232, 64, 70),
-    (250, 196, 56),
-    (244, 126, 168),
-    (150, 96, 206),
-    (250, 248, 240),
-    (246, 140, 60),
-)
-_WALL: tuple[Colour, ...] = (
-    (232, 220, 200),
-    (196, 212, 210),
-    (226, 196, 172),
-    (174, 190, 166),
-    (214, 206, 220),
-    (240, 226, 180),
-    (120, 146, 158),
-)
-_SPINES: tuple[Colour, ...] = (
-    (176, 60, 52),
-    (50, 92, 130),
-    (220, 172, 76),
-    (84, 120, 82),
-    (230, 220, 196),
-    (110, 72, 110),
-    (60, 60, 70),
-)
+_CLOTH = palette("#466e82 #be5c4a #6e825c #cea85a #966482 #787882")
+_PETALS = palette("#e84046 #fac438 #f47ea8 #9660ce #faf8f0 #f68c3c")
+_WALL = palette("#e8dcc8 #c4d4d2 #e2c4ac #aebea6 #d6cedc #f0e2b4 #78929e")
+_SPINES = palette("#b03c34 #325c82 #dcac4c #547852 #e6dcc4 #6e486e #3c3c46")
 
 
 def table(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:

@@ -23,9 +23,7 @@ def highlands(plan: Plan) -> None:
         if plan.chance(0.3):
             plan.stand("boat", buildings.sailing_boat, tall=80, near=(0.25, 0.5))
     near = (0.78, 0.97) if lake else (0.15, 0.9)
-    if plan.chance(0.7):
-        for _ in plan.some(2, 6):
-            plan.stand("tree", plants.conifer, tall=130, near=near)
+    _group(plan, 0.7, (2, 6), "tree", plants.conifer, tall=130, near=near)
     if plan.chance(0.3):
         plan.stand("house", buildings.house, tall=88, near=near)
     if not lake and plan.chance(0.35):
@@ -53,16 +51,12 @@ def meadow(plan: Plan) -> None:
     plan.add("grass", land.meadow, horizon=plan.horizon + 4, wave=14)
     if plan.chance(0.25):
         _country_road(plan)
-    if plan.chance(0.55):
-        for _ in plan.some(1, 3):
-            plan.stand("tree", plants.leafy_tree, tall=150, near=(0.15, 0.8))
+    _group(plan, 0.55, (1, 3), "tree", plants.leafy_tree, tall=150, near=(0.15, 0.8))
     if plan.chance(0.45):
         _flock(plan)
     if plan.chance(0.4):
         plan.stand("house", buildings.house, tall=105, near=(0.15, 0.5))
-    if plan.chance(0.55):
-        for _ in plan.some(2, 5):
-            plan.stand("flower", plants.flowers, tall=36, near=(0.7, 0.98))
+    _group(plan, 0.55, (2, 5), "flower", plants.flowers, tall=36, near=(0.7, 0.98))
     if plan.chance(0.25):
         _walker(plan, 92, (0.5, 0.9), 48, (0.6, 0.9))
     _rainfall(plan, 0.45)
@@ -119,9 +113,8 @@ def desert(plan: Plan) -> None:
     if plan.chance(0.75):
         for _ in plan.some(1, 4):
             plan.stand("cactus", plants.cactus, tall=116, near=(0.25, 0.95))
-    elif plan.chance(0.5):
-        for _ in plan.some(1, 3):
-            plan.stand("palm", plants.palm, tall=150, near=(0.3, 0.7))
+    else:
+        _group(plan, 0.5, (1, 3), "palm", plants.palm, tall=150, near=(0.3, 0.7))
 
 
 def forest(plan: Plan) -> None:
@@ -134,14 +127,10 @@ def forest(plan: Plan) -> None:
         plan.add(None, land.leaf_litter, horizon=plan.horizon)
     for _ in plan.some(5, 9):
         plan.stand("tree", plants.trunk, tall=260, near=(0.08, 0.9))
-    if plan.chance(0.4):
-        for _ in plan.some(1, 4):
-            plan.stand("flower", plants.flowers, tall=36, near=(0.5, 0.97))
+    _group(plan, 0.4, (1, 4), "flower", plants.flowers, tall=36, near=(0.5, 0.97))
     if plan.chance(0.3):
         _walker(plan, 104, (0.5, 0.92), 54, (0.6, 0.93))
-    if plan.chance(0.35):
-        for _ in plan.some(1, 2):
-            plan.stand("bird", sky.perched_bird, tall=34, near=(0.6, 0.97))
+    _group(plan, 0.35, (1, 2), "bird", sky.perched_bird, tall=34, near=(0.6, 0.97))
 
 
 def street(plan: Plan) -> None:
@@ -266,12 +255,8 @@ def garden(plan: Plan) -> None:
         high = plan.between(34, 48)
         plan.add(None, land.picket_fence, foot=plan.horizon + 6, high=high)
     plan.add("grass", land.meadow, horizon=plan.horizon, wave=5)
-    if plan.chance(0.4):
-        for _ in plan.some(1, 2):
-            plan.stand("tree", plants.leafy_tree, tall=200, near=(0.15, 0.5))
-    if plan.chance(0.85):
-        for _ in plan.some(2, 6):
-            plan.stand("flower", plants.flowers, tall=46, near=(0.2, 0.97))
+    _group(plan, 0.4, (1, 2), "tree", plants.leafy_tree, tall=200, near=(0.15, 0.5))
+    _group(plan, 0.85, (2, 6), "flower", plants.flowers, tall=46, near=(0.2, 0.97))
     if plan.chance(0.4):
         _terrace(plan)
     if plan.chance(0.2):
@@ -314,13 +299,8 @@ def beach(plan: Plan) -> None:
     near = ((shore + 14 - plan.horizon) / (240 - plan.horizon), 0.97)
     if plan.chance(0.55):
         for _ in plan.some(1, 2):
-            plan.stand(
-                "palm",
-                plants.palm,
-                tall=190,
-                near=near,
-                across=plan.one_of((0.03, 0.3), (0.7, 0.97)),
-            )
+            side = plan.one_of((0.03, 0.3), (0.7, 0.97))
+            plan.stand("palm", plants.palm, tall=190, near=near, across=side)
     if sunny and plan.chance(0.5):
         for _ in plan.some(1, 2):
             spot = plan.stand("umbrella", creatures.umbrella, tall=88, near=near)
@@ -442,22 +422,12 @@ def _banks(plan: Plan) -> None:
         if plan.chance(0.3):
             plan.stand("flower", plants.flowers, tall=34, near=(0.75, 0.95), across=side)
     if plan.chance(0.4):
-        plan.stand(
-            "house",
-            buildings.house,
-            tall=100,
-            near=(0.2, 0.45),
-            across=plan.one_of((0.1, 0.25), (0.75, 0.9)),
-        )
+        side = plan.one_of((0.1, 0.25), (0.75, 0.9))
+        plan.stand("house", buildings.house, tall=100, near=(0.2, 0.45), across=side)
     if plan.chance(0.25):
         for _ in plan.some(2, 3):
-            plan.stand(
-                "sheep",
-                creatures.sheep,
-                tall=52,
-                near=(0.4, 0.8),
-                across=plan.one_of((0.03, 0.2), (0.8, 0.97)),
-            )
+            side = plan.one_of((0.03, 0.2), (0.8, 0.97))
+            plan.stand("sheep", creatures.sheep, tall=52, near=(0.4, 0.8), across=side)
     if plan.chance(0.35):
         _strollers(plan, (0.35, 0.75), 84, 0.35, plan.one_of((0.03, 0.22), (0.78, 0.97)))
 
@@ -497,6 +467,15 @@ def _range(plan: Plan, low: float, high: float, snow: float) -> None:
         plan.add("mountain", land.mountains, seed=seed, horizon=plan.horizon, high=tall)
         if snowy:
             plan.add("snow", land.snow_caps, seed=seed, horizon=plan.horizon, high=tall)
+
+
+def _group(
+    plan: Plan, odds: float, count: tuple[int, int], label: str, thing: Thing, **place: Any
+) -> None:
+    """Add, perhaps, several things of one kind; `place` is as in `Plan.stand`."""
+    if plan.chance(odds):
+        for _ in plan.some(*count):
+            plan.stand(label, thing, **place)
 
 
 def _walker(

@@ -7,62 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from tagloom.datasets.scenes.canvas import HEIGHT, Canvas, Colour, Light, Spot, pick
+from tagloom.datasets.scenes.canvas import HEIGHT, Canvas, Colour, Light, Spot, palette, pick
 
 Paint = Callable[[Canvas, np.random.Generator], None]
 # A thing that stands at a spot.
 Thing = Callable[..., None]
 
-# zenith, horizon, ambient, haze, glow, and the range of heights of the sun (as shares).
-_HOURS: dict[str, tuple[Colour, Colour, Colour, Colour, Colour, tuple[float, float]]] = {
-    "day": (
-        (64, 128, 206),
-        (190, 222, 240),
-        (1.0, 1.0, 1.0),
-        (196, 216, 232),
-        (255, 250, 228),
-        (0.08, 0.2),
-    ),
-    "morning": (
-        (112, 152, 212),
-        (252, 216, 200),
-        (1.0, 0.95, 0.92),
-        (238, 214, 212),
-        (255, 238, 214),
-        (0.15, 0.3),
-    ),
-    "evening": (
-        (82, 88, 158),
-        (252, 178, 116),
-        (1.0, 0.84, 0.72),
-        (240, 182, 148),
-        (255, 216, 140),
-        (0.22, 0.36),
-    ),
-    "grey": (
-        (146, 156, 174),
-        (208, 214, 220),
-        (0.84, 0.87, 0.91),
-        (198, 205, 214),
-        (222, 226, 230),
-        (0.1, 0.2),
-    ),
-    "night": (
-        (12, 18, 50),
-        (52, 62, 112),
-        (0.36, 0.42, 0.62),
-        (44, 54, 98),
-        (96, 108, 156),
-        (0.1, 0.25),
-    ),
-    "lamplight": (
-        (60, 50, 60),
-        (90, 70, 70),
-        (0.92, 0.8, 0.66),
-        (150, 120, 100),
-        (255, 226, 170),
-        (0.1, 0.2),
-    ),
+# Zenith, horizon, haze and glow; the ambient light; the range of heights of the sun (as shares).
+_HOURS: dict[str, tuple[str, Colour, tuple[float, float]]] = {
+    "day": ("#4080ce #bedef0 #c4d8e8 #fffae4", (1.0, 1.0, 1.0), (0.08, 0.2)),
+    "morning": ("#7098d4 #fcd8c8 #eed6d4 #ffeed6", (1.0, 0.95, 0.92), (0.15, 0.3)),
+    "evening": ("#52589e #fcb274 #f0b694 #ffd88c", (1.0, 0.84, 0.72), (0.22, 0.36)),
+    "grey": ("#929cae #d0d6dc #c6cdd6 #dee2e6", (0.84, 0.87, 0.91), (0.1, 0.2)),
+    "night": ("#0c1232 #343e70 #2c3662 #606c9c", (0.36, 0.42, 0.62), (0.1, 0.25)),
+    "lamplight": ("#3c323c #5a4646 #967864 #ffe2aa", (0.92, 0.8, 0.66), (0.1, 0.2)),
 }
 
 
@@ -179,7 +137,8 @@ class Plan:
 
 def light_of(hour: str, rng: np.random.Generator) -> Light:
     """Return the light of an hour, with small random variations."""
-    zenith, horizon, ambient, haze, glow, heights = _HOURS[hour]
+    colours, ambient, heights = _HOURS[hour]
+    zenith, horizon, haze, glow = palette(colours)
     side = 1 if rng.uniform() < 0.5 else -1
     x = 0.5 + side * rng.uniform(0.08, 0.38)
     strength = rng.uniform(0.94, 1.05)

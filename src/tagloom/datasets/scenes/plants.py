@@ -2,19 +2,21 @@
 
 import numpy as np
 
-from tagloom.datasets.scenes.canvas import Canvas, Colour, Pen, Spot, darker, lighter, mix, pick
+from tagloom.datasets.scenes.canvas import (
+    Canvas,
+    Colour,
+    Pen,
+    Spot,
+    darker,
+    lighter,
+    mix,
+    palette,
+    pick,
+)
 
 _LEAVES: tuple[Colour, ...] = ((70, 128, 58), (96, 146, 60), (58, 112, 66), (118, 150, 62))
 _AUTUMN: tuple[Colour, ...] = ((206, 122, 46), (190, 84, 48), (222, 164, 60), (150, 130, 56))
-_BLOSSOM: tuple[Colour, ...] = (
-    (232, 64, 70),
-    (250, 196, 56),
-    (244, 126, 168),
-    (150, 96, 206),
-    (252, 250, 246),
-    (246, 140, 60),
-    (92, 124, 226),
-)
+_BLOSSOM = palette("#e84046 #fac438 #f47ea8 #9660ce #fcfaf6 #f68c3c #5c7ce2")
 
 
 def leafy_tree(canvas: Canvas, rng: np.random.Generator, spot: Spot) -> None:

@@ -13,6 +13,7 @@ from tagloom.datasets.scenes.canvas import (
     layered_noise,
     lighter,
     mix,
+    palette,
     pick,
 )
 
@@ -29,15 +30,7 @@ _RAINBOW = np.array(
     dtype=np.float64,
 )
 
-_BALLOON: tuple[Colour, ...] = (
-    (226, 62, 54),
-    (244, 168, 42),
-    (54, 132, 200),
-    (250, 214, 70),
-    (70, 160, 96),
-    (150, 84, 170),
-    (240, 120, 150),
-)
+_BALLOON = palette("#e23e36 #f4a82a #3684c8 #fad646 #46a060 #9654aa #f07896")
 
 
 def sky(canvas: Canvas, rng: np.random.Generator, *, horizon: float) -> None:
