@@ -11,15 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tagloom.formats.base import (
-    Annotation,
-    AnnotationBuilder,
-    Annotations,
-    Format,
-    InputWarning,
-    Reading,
-    WarningCounter,
-)
+from tagloom.formats import base
 from tagloom.formats.interchange.json import Place, load_json, read_head, save_json
 from tagloom.formats.names import PictureIndex, check_writable
 
@@ -41,7 +33,7 @@ def is_coco(path: Path) -> bool:
     return bool(_KEYS.search(head)) and (is_empty or bool(_INNER_KEYS.search(head)))
 
 
-def read_coco(path: Path, pictures: Path | None = None) -> Reading:
+def read_coco(path: Path, pictures: Path | None = None) -> base.Reading:
     """Read a COCO json file of instances.
 
     Pictures without annotations are kept. An annotation with a `score` is a machine's; of several
@@ -73,7 +65,7 @@ def read_coco(path: Path, pictures: Path | None = None) -> Reading:
     return reader.finish(path)
 
 
-FORMAT = Format(
+FORMAT = base.Format(
     "coco", TITLE, 'an object with "images", "annotations" and "categories"', is_coco, read_coco
 )
 
@@ -82,8 +74,8 @@ class _Reader:
     """Reads a file into a builder; people's annotations and the best scores are kept apart."""
 
     def __init__(self, whole: Place, index: PictureIndex) -> None:
-        self.builder = AnnotationBuilder()
-        self.counter = WarningCounter()
+        self.builder = base.AnnotationBuilder()
+        self.counter = base.WarningCounter()
         self.whole = whole
         self.index = index
         self.listed_images = whole.field("images").items()
@@ -128,12 +120,12 @@ class _Reader:
             for one in place.listed(_ABSENT):
                 tag = self._category(one)
                 if tag is not None and one.value not in not_exhaustive:
-                    self.builder.add(Annotation(image, tag, False), one.where)
+                    self.builder.add(base.Annotation(image, tag, False), one.where)
             for one in place.listed(_MACHINE_ABSENT):
                 tag = self._category(one.field("category_id"))
                 score = self._score(one)
                 if tag is not None and score is not None:
-                    self.builder.add(Annotation(image, tag, False, score), one.where)
+                    self.builder.add(base.Annotation(image, tag, False, score), one.where)
 
     def _score(self, place: Place) -> float | None:
         score = place.field("score").probability()
@@ -155,10 +147,10 @@ class _Reader:
             seen.add(exact)
             self._add(place, pair)
         for pair, place in self.by_people.items():
-            self.builder.add(Annotation(*pair), place.where)
+            self.builder.add(base.Annotation(*pair), place.where)
         for pair, score in self.best.items():
             if pair not in self.by_people:
-                self.builder.add(Annotation(*pair, True, score), str(self.whole.path))
+                self.builder.add(base.Annotation(*pair, True, score), str(self.whole.path))
 
     def _check_id(self, place: Place, ids: set[_Identity]) -> None:
         if place.field("id").value is None:
@@ -187,7 +179,7 @@ class _Reader:
         if score is not None:
             self.best[pair] = max(score, self.best.get(pair, 0.0))
 
-    def finish(self, path: Path) -> Reading:
+    def finish(self, path: Path) -> base.Reading:
         self.counter.add_to(self.builder)
         return self.builder.finish(
             path,
@@ -208,8 +200,8 @@ def _shape(place: Place) -> str:
 
 
 def write_coco(
-    annotations: Annotations, path: Path, *, pictures: Path | None = None
-) -> list[InputWarning]:
+    annotations: base.Annotations, path: Path, *, pictures: Path | None = None
+) -> list[base.InputWarning]:
     """Write COCO json; return warnings about what it cannot hold.
 
     A tag belongs to the whole picture, but readers require `bbox`, `area`, `iscrowd` and
@@ -232,7 +224,7 @@ def write_coco(
         height are 0.
     """
     check_writable(annotations)
-    counter = WarningCounter()
+    counter = base.WarningCounter()
     category = {tag: number for number, tag in enumerate(annotations.tags, 1)}
     has_absences = not annotations.present.all()
     images: list[dict[str, Any]] = []
@@ -259,7 +251,7 @@ def write_coco(
     return counter.warnings()
 
 
-def _absences(annotations: Iterable[Annotation], category: dict[str, int]) -> dict[str, Any]:
+def _absences(annotations: Iterable[base.Annotation], category: dict[str, int]) -> dict[str, Any]:
     absent = [one for one in annotations if not one.present]
     return {
         _ABSENT: [category[one.tag] for one in absent if one.confidence is None],
@@ -281,11 +273,11 @@ def _whole_picture(width: int, height: int) -> dict[str, Any]:
     }
 
 
-def _score(one: Annotation) -> dict[str, float]:
+def _score(one: base.Annotation) -> dict[str, float]:
     return {} if one.confidence is None else {"score": one.confidence}
 
 
-def _size(name: str, pictures: Path | None, counter: WarningCounter) -> tuple[int, int]:
+def _size(name: str, pictures: Path | None, counter: base.WarningCounter) -> tuple[int, int]:
     size = None if pictures is None else _stored_size(pictures / name)
     if size is None:
         counter.add(name, "its size is not known: width, height and box are 0")

@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.base import (
-    Annotation,
-    AnnotationBuilder,
-    Annotations,
-    Format,
-    InputWarning,
-    Reading,
-    WarningCounter,
-)
+from tagloom.formats import base
 from tagloom.formats.interchange.json import Place, load_json, read_head, save_json
 from tagloom.formats.names import (
     PictureIndex,
@@ -38,7 +30,7 @@ def is_fiftyone(path: Path) -> bool:
     return bool(_START.match(read_head(_labels_file(path))))
 
 
-def read_fiftyone(path: Path, pictures: Path | None = None) -> Reading:
+def read_fiftyone(path: Path, pictures: Path | None = None) -> base.Reading:
     """Read a FiftyOneImageClassificationDataset.
 
     A target is null, a class (its number or its name), an object with `label` and `confidence`, or
@@ -64,7 +56,7 @@ def read_fiftyone(path: Path, pictures: Path | None = None) -> Reading:
     labels = _labels_file(path)
     whole = Place(load_json(labels), labels)
     classes = [place.text() for place in whole.listed("classes")]
-    builder, counter = AnnotationBuilder(tags=dict.fromkeys(classes)), WarningCounter()
+    builder, counter = base.AnnotationBuilder(tags=dict.fromkeys(classes)), base.WarningCounter()
     finder = _Finder(labels.parent, pictures)
     for key, target in whole.field("labels").fields():
         image = finder.find(key, target, counter)
@@ -78,7 +70,7 @@ def read_fiftyone(path: Path, pictures: Path | None = None) -> Reading:
     return builder.finish(path, TITLE, lists_absences=False, names=finder.source)
 
 
-FORMAT = Format(
+FORMAT = base.Format(
     "fiftyone",
     TITLE,
     'an object with "classes" and "labels", or a folder with such a labels.json',
@@ -92,8 +84,8 @@ def _labels_file(path: Path) -> Path:
 
 
 def _annotation(
-    place: Place, image: str, classes: list[str], counter: WarningCounter
-) -> Annotation | None:
+    place: Place, image: str, classes: list[str], counter: base.WarningCounter
+) -> base.Annotation | None:
     confidence: float | None = None
     label = place
     if isinstance(place.value, dict):
@@ -106,10 +98,10 @@ def _annotation(
         if place.value.get("attributes"):
             counter.add(place.where, "attributes are not read")
     tag = _tag(label, classes, counter)
-    return None if tag is None else Annotation(image, tag, True, confidence)
+    return None if tag is None else base.Annotation(image, tag, True, confidence)
 
 
-def _tag(place: Place, classes: list[str], counter: WarningCounter) -> str | None:
+def _tag(place: Place, classes: list[str], counter: base.WarningCounter) -> str | None:
     if isinstance(place.value, str):
         return place.text()
     if isinstance(place.value, bool) or not isinstance(place.value, int):
@@ -137,7 +129,7 @@ class _Finder:
             self.source = f"{self.source}, {pictures}" if self._manifest else str(pictures)
         self._index = PictureIndex.of_folder(pictures)
 
-    def find(self, key: str, place: Place, counter: WarningCounter) -> str:
+    def find(self, key: str, place: Place, counter: base.WarningCounter) -> str:
         if not key:
             place.refuse("a picture's name as key")
         if posixpath.isabs(key):
@@ -151,8 +143,8 @@ class _Finder:
 
 
 def write_fiftyone(
-    annotations: Annotations, path: Path, *, pictures: Path | None = None
-) -> list[InputWarning]:
+    annotations: base.Annotations, path: Path, *, pictures: Path | None = None
+) -> list[base.InputWarning]:
     """Write `labels.json` as FiftyOne reads it; return warnings about what it cannot hold.
 
     No picture is copied. With `pictures`, a manifest `data.json` with the path of each picture is
@@ -173,7 +165,7 @@ def write_fiftyone(
     labels = _labels_file(path)
     keys = _keys(annotations.images)
     number = {tag: place for place, tag in enumerate(annotations.tags)}
-    counter = WarningCounter()
+    counter = base.WarningCounter()
     targets: dict[str, list[Any] | None] = {}
     for image, own in annotations.by_image().items():
         targets[keys[image]] = [_target(one, number) for one in own if one.present] or None
@@ -186,7 +178,7 @@ def write_fiftyone(
     return counter.warnings()
 
 
-def _target(one: Annotation, number: dict[str, int]) -> int | dict[str, Any]:
+def _target(one: base.Annotation, number: dict[str, int]) -> int | dict[str, Any]:
     if one.confidence is None:
         return number[one.tag]
     return {"label": number[one.tag], "confidence": one.confidence}

@@ -9,14 +9,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.base import (
-    Annotation,
-    AnnotationBuilder,
-    Annotations,
-    Format,
-    Reading,
-    WarningCounter,
-)
+from tagloom.formats import base
 from tagloom.formats.interchange.json import Place, load_json, read_head, save_json
 from tagloom.formats.names import PictureIndex, check_writable, with_slashes
 from tagloom.formats.text import illegal_character, read_xml
@@ -49,7 +42,7 @@ def is_label_studio(path: Path) -> bool:
 
 def read_label_studio(
     path: Path, pictures: Path | None = None, *, controls: Sequence[str] | None = None
-) -> Reading:
+) -> base.Reading:
     """Read an export of Label Studio, or tasks to be imported.
 
     Choices in annotations are presences, those of the control `tags_absent` absences. Predictions
@@ -76,7 +69,7 @@ def read_label_studio(
     """
     whole = Place(load_json(path), path)
     reader = _TaskReader(
-        AnnotationBuilder(),
+        base.AnnotationBuilder(),
         PictureIndex.of_folder(pictures),
         None if controls is None else set(controls),
     )
@@ -97,7 +90,7 @@ def read_label_studio(
     )
 
 
-FORMAT = Format(
+FORMAT = base.Format(
     "label-studio",
     TITLE,
     'a list of tasks with "data" and "annotations" or "predictions"',
@@ -110,12 +103,12 @@ class _TaskReader:
     """Reads tasks, in full or as JSON-MIN, into a builder."""
 
     def __init__(
-        self, builder: AnnotationBuilder, index: PictureIndex, controls: set[str] | None
+        self, builder: base.AnnotationBuilder, index: PictureIndex, controls: set[str] | None
     ) -> None:
         self.builder = builder
         self.index = index
         self.controls = controls
-        self.counter = WarningCounter()
+        self.counter = base.WarningCounter()
         self.found: set[str] = set()
         self._address: dict[str, str] = {}
 
@@ -195,7 +188,7 @@ class _TaskReader:
         # A nested choice is exported as the path that leads to it.
         place = choice.items()[-1] if isinstance(choice.value, list) and choice.value else choice
         present = result.field("from_name").value != _ABSENT
-        self.builder.add(Annotation(image, place.text(), present, confidence), choice.where)
+        self.builder.add(base.Annotation(image, place.text(), present, confidence), choice.where)
 
     def _read_min(self, task: Place, image: str) -> None:
         for key, place in task.fields():
@@ -205,7 +198,7 @@ class _TaskReader:
             self.found.add(key)
             held = place.field("choices") if is_object else place
             for one in held.items() if isinstance(held.value, list) else [held]:
-                self.builder.add(Annotation(image, one.text(), key != _ABSENT), one.where)
+                self.builder.add(base.Annotation(image, one.text(), key != _ABSENT), one.where)
 
     def _is_wanted(self, key: str, is_object: bool) -> bool:
         if self.controls is None:
@@ -295,7 +288,7 @@ def _uploaded(path: str) -> str:
 
 
 def write_label_studio(
-    annotations: Annotations,
+    annotations: base.Annotations,
     path: Path,
     *,
     prefix: str = "",
@@ -364,7 +357,7 @@ def _config_beside(path: Path) -> Path:
     return path.with_suffix(".config.xml")
 
 
-def _results(annotations: list[Annotation]) -> list[dict[str, Any]]:
+def _results(annotations: list[base.Annotation]) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
     for control, present in ((_PRESENT, True), (_ABSENT, False)):
         chosen = [one for one in annotations if one.present == present]
@@ -373,7 +366,7 @@ def _results(annotations: list[Annotation]) -> list[dict[str, Any]]:
     return results
 
 
-def _result(identity: str, control: str, chosen: list[Annotation]) -> dict[str, Any]:
+def _result(identity: str, control: str, chosen: list[base.Annotation]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "id": identity,
         "type": "choices",

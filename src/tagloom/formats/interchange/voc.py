@@ -10,15 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tagloom.errors import InvalidInputError, UnwritableFileError
-from tagloom.formats.base import (
-    Annotation,
-    AnnotationBuilder,
-    Annotations,
-    Format,
-    InputWarning,
-    Reading,
-    WarningCounter,
-)
+from tagloom.formats import base
 from tagloom.formats.interchange.json import read_head
 from tagloom.formats.names import (
     PictureIndex,
@@ -53,7 +45,7 @@ def is_voc(path: Path) -> bool:
     return main is not None or objects is not None
 
 
-def read_voc(path: Path, pictures: Path | None = None) -> Reading:
+def read_voc(path: Path, pictures: Path | None = None) -> base.Reading:
     """Read PASCAL VOC's lists of classes, or its XML files where there are no lists.
 
     In the lists 1 is present, -1 absent, and 0 unknown: all objects of the class are difficult to
@@ -77,7 +69,7 @@ def read_voc(path: Path, pictures: Path | None = None) -> Reading:
             "and the like, or Annotations with an XML file for each picture. Name the folder that "
             "has them."
         )
-    builder, counter = AnnotationBuilder(), WarningCounter()
+    builder, counter = base.AnnotationBuilder(), base.WarningCounter()
     if main is not None:
         index = PictureIndex.of_folder(pictures or _folder_of_pictures(main.absolute().parents[1]))
         details = _read_main(main, index, builder, counter)
@@ -88,7 +80,7 @@ def read_voc(path: Path, pictures: Path | None = None) -> Reading:
     return builder.finish(path, TITLE, lists_absences=main is not None, **details)
 
 
-FORMAT = Format("voc", TITLE, "a folder with ImageSets/Main or Annotations", is_voc, read_voc)
+FORMAT = base.Format("voc", TITLE, "a folder with ImageSets/Main or Annotations", is_voc, read_voc)
 
 
 def _find(path: Path) -> tuple[Path | None, Path | None]:
@@ -131,7 +123,7 @@ def _folder_of_pictures(home: Path) -> Path | None:
 
 
 def _read_main(
-    main: Path, index: PictureIndex, builder: AnnotationBuilder, counter: WarningCounter
+    main: Path, index: PictureIndex, builder: base.AnnotationBuilder, counter: base.WarningCounter
 ) -> dict[str, str]:
     files: dict[str, list[str]] = {}
     for entry in sorted(main.iterdir()):
@@ -156,14 +148,18 @@ def _without_halves(sides: list[str]) -> list[str]:
 
 
 def _read_class(
-    path: Path, tag: str, index: PictureIndex, builder: AnnotationBuilder, counter: WarningCounter
+    path: Path,
+    tag: str,
+    index: PictureIndex,
+    builder: base.AnnotationBuilder,
+    counter: base.WarningCounter,
 ) -> None:
     for number, name, state in class_lines(path):
         where = f"{path}, line {number}"
         image = _picture(name, index, where, counter)
         builder.images.setdefault(image)
         if state is not None:
-            builder.add(Annotation(image, tag, state), where)
+            builder.add(base.Annotation(image, tag, state), where)
 
 
 def class_lines(path: Path) -> list[tuple[int, str, bool | None]]:
@@ -191,7 +187,7 @@ def _picture_lines(path: Path) -> list[tuple[int, str]]:
     return lines
 
 
-def _picture(name: str, index: PictureIndex, where: str, counter: WarningCounter) -> str:
+def _picture(name: str, index: PictureIndex, where: str, counter: base.WarningCounter) -> str:
     found = index.with_stem(name)
     if found is None:
         counter.add(where, "no single picture was found for this id: its name has no extension")
@@ -199,7 +195,7 @@ def _picture(name: str, index: PictureIndex, where: str, counter: WarningCounter
 
 
 def _read_objects(
-    folder: Path, index: PictureIndex, builder: AnnotationBuilder, counter: WarningCounter
+    folder: Path, index: PictureIndex, builder: base.AnnotationBuilder, counter: base.WarningCounter
 ) -> dict[str, str]:
     """Read every XML file in a folder; several objects of one class are one presence."""
     n_objects = 0
@@ -210,7 +206,7 @@ def _read_objects(
 
 
 def _read_picture(
-    path: Path, index: PictureIndex, builder: AnnotationBuilder, counter: WarningCounter
+    path: Path, index: PictureIndex, builder: base.AnnotationBuilder, counter: base.WarningCounter
 ) -> int:
     root = read_xml(path)
     if root.tag != "annotation":
@@ -231,13 +227,13 @@ def _read_picture(
         certain[tag] = certain.get(tag, False) or _is_easy(difficult, path, number)
     for tag, is_certain in certain.items():
         if is_certain:
-            builder.add(Annotation(image, tag), str(path))
+            builder.add(base.Annotation(image, tag), str(path))
         else:
             builder.leave_undecided(image, tag)
     return len(objects)
 
 
-def _filename(root: ElementTree.Element, path: Path, counter: WarningCounter) -> str:
+def _filename(root: ElementTree.Element, path: Path, counter: base.WarningCounter) -> str:
     named = with_slashes((root.findtext("filename") or "").strip())
     if not named:
         counter.add(str(path), "no filename is given: the picture has the name of the XML file")
@@ -252,7 +248,7 @@ def _is_easy(difficult: str, path: Path, number: int) -> bool:
     return difficult == "0"
 
 
-def write_voc(annotations: Annotations, folder: Path) -> list[InputWarning]:
+def write_voc(annotations: base.Annotations, folder: Path) -> list[base.InputWarning]:
     """Write `ImageSets/Main/<class>_trainval.txt` below a folder; return warnings.
 
     Every list has every picture: 1 where a person annotated the class as present, -1 as absent, 0
@@ -278,7 +274,7 @@ def write_voc(annotations: Annotations, folder: Path) -> list[InputWarning]:
     except OSError as problem:
         raise UnwritableFileError(f"{main} cannot be made: {problem.strerror}.") from problem
     _check_other_lists(main, annotations.tags)
-    counter = WarningCounter()
+    counter = base.WarningCounter()
     state: dict[tuple[str, str], int] = {}
     for one in annotations:
         if one.confidence is None:

@@ -39,13 +39,8 @@ _LONGEST_KEYWORD = 64
 def read_embedded(folder: str | os.PathLike[str], pictures: Iterable[str] | None = None) -> Reading:
     """Read the keywords in JPEG, PNG, TIFF and WebP files.
 
-    A damaged file gives a warning, and the keywords before the damage.
-
-    Parameters
-    ----------
-    folder : path
-    pictures : iterable of str, optional
-        Names relative to the folder; all pictures in it by default.
+    A damaged file gives a warning, and the keywords before the damage. The parameters are those of
+    `read_sidecars`.
     """
     root = Path(folder)
     builder = AnnotationBuilder()

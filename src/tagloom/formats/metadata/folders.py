@@ -26,12 +26,7 @@ def read_folders(folder: str | os.PathLike[str], pictures: Iterable[str] | None 
     """Take every folder on the path of a picture as a tag of it.
 
     "holiday/beach/IMG.jpg" has the tags "holiday" and "beach"; a picture at the top has none.
-
-    Parameters
-    ----------
-    folder : path
-    pictures : iterable of str, optional
-        Names relative to the folder; all pictures in it by default.
+    The parameters are those of `read_sidecars`.
     """
     root = Path(folder)
     found = find_pictures(root)

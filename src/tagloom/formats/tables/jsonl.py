@@ -6,14 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.base import (
-    Annotation,
-    AnnotationBuilder,
-    Reading,
-    TagNames,
-    WarningCounter,
-    normalize_picture,
-)
+from tagloom.formats import base
 from tagloom.formats.tables.csv import NO_PICTURE, NO_TAG, PICTURE, TAG, TAGS, plain, table_format
 from tagloom.formats.text import Text, read_text
 
@@ -25,7 +18,7 @@ _EXAMPLE = '{"file_name": "a.jpg", "tags": ["sea"]}'
 _EXTENSIONS = (".jsonl", ".ndjson")
 
 
-def read_jsonl(path: str | Path) -> Reading:
+def read_jsonl(path: str | Path) -> base.Reading:
     """Read lines such as `{"file_name": "a.jpg", "tags": ["sea"]}`.
 
     `absent` may list tags that the picture does not have, `unknown` tags that are undecided, and
@@ -33,7 +26,7 @@ def read_jsonl(path: str | Path) -> Reading:
     for each tag, `suggested_absent` that of its absence. Other keys are ignored with a warning.
     """
     text = read_text(Path(path))
-    builder, counter, names = AnnotationBuilder(), WarningCounter(), TagNames()
+    builder, counter, names = base.AnnotationBuilder(), base.WarningCounter(), base.TagNames()
     text.warn_of_guess(builder)
     lists_absences = False
     for number, line in enumerate(text.lines(), 1):
@@ -111,12 +104,13 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_without_repeated_keys)
 def _add_object(
     given: dict[str, Any],
     where: str,
-    builder: AnnotationBuilder,
-    counter: WarningCounter,
-    names: TagNames,
+    builder: base.AnnotationBuilder,
+    counter: base.WarningCounter,
+    names: base.TagNames,
 ) -> None:
     key = _picture_key(given)
-    image = "" if key is None else normalize_picture(_text(given[key], f"{where}, key {key!r}"))
+    name = "" if key is None else _text(given[key], f"{where}, key {key!r}")
+    image = base.normalize_picture(name)
     if image:
         builder.images.setdefault(image)
     elif set(given) != {VOCABULARY}:
@@ -131,11 +125,11 @@ def _add_object(
         elif used == UNKNOWN:
             builder.leave_undecided(image, tag)
         else:
-            builder.add(Annotation(image, tag, present, confidence), where)
+            builder.add(base.Annotation(image, tag, present, confidence), where)
 
 
 def _entries(
-    given: dict[str, Any], picture: str | None, where: str, counter: WarningCounter
+    given: dict[str, Any], picture: str | None, where: str, counter: base.WarningCounter
 ) -> Iterator[tuple[str, str, bool, float | None]]:
     """Yield key, tag, presence and confidence."""
     for key, value in given.items():

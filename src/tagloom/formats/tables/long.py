@@ -5,14 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.base import (
-    Annotation,
-    AnnotationBuilder,
-    Reading,
-    TagNames,
-    WarningCounter,
-    normalize_picture,
-)
+from tagloom.formats import base
 from tagloom.formats.tables.csv import (
     NO_PICTURE,
     NO_TAG,
@@ -47,7 +40,7 @@ _ONLY_OURS = {"rank", "error_probability", "acquisition_score"}
 _PRESENT, _ABSENT, _UNKNOWN = State.PRESENT, State.ABSENT, State.UNKNOWN
 
 
-def read_long_csv(path: str | Path) -> Reading:
+def read_long_csv(path: str | Path) -> base.Reading:
     """Read a table such as `image,tag,state` or Open Images' `ImageID,LabelName,Confidence`.
 
     States are 1, 0, present, absent, yes, no, true, false; an empty cell is unknown, and so is -1.
@@ -56,7 +49,7 @@ def read_long_csv(path: str | Path) -> Reading:
     by their columns: there the state alone tells a person's annotation from a suggestion.
     """
     table = Table.read(Path(path))
-    builder = AnnotationBuilder()
+    builder = base.AnnotationBuilder()
     columns = add_long(table, builder)
     details = table.details(**vars(columns))
     return builder.finish(table.path, TITLE, lists_absences=columns.state is not None, **details)
@@ -111,11 +104,11 @@ def _given(place: int | None) -> list[int]:
 
 
 def add_long(
-    table: Table, builder: AnnotationBuilder, excluded: frozenset[int] = frozenset()
+    table: Table, builder: base.AnnotationBuilder, excluded: frozenset[int] = frozenset()
 ) -> LongColumns:
     """Add the annotations of a table; warn of columns that are neither used nor `excluded`."""
     columns = LongColumns.of(table)
-    counter, names = WarningCounter(), TagNames()
+    counter, names = base.WarningCounter(), base.TagNames()
     table.text.warn_of_guess(builder)
     used = columns.used | excluded | _own_places(table.header)
     unused = sorted(set(range(len(table.header))) - used)
@@ -135,15 +128,16 @@ def add_long(
 
 
 def _rows(
-    table: Table, columns: LongColumns, names: TagNames
-) -> Iterator[tuple[str, Annotation, CellState]]:
+    table: Table, columns: LongColumns, names: base.TagNames
+) -> Iterator[tuple[str, base.Annotation, CellState]]:
     """Yield the place, the annotation and the state of each row."""
     path = str(table.path)
     state_in = _own_state if is_ours(table.header) else _state
     for row, (cells, line) in enumerate(zip(table.rows, table.lines, strict=True)):
         state, confidence = state_in(table, row, columns)
-        image, tag = normalize_picture(cells[columns.picture]), names.normalize(cells[columns.tag])
-        one = Annotation(image, tag, state is _PRESENT, confidence)
+        image = base.normalize_picture(cells[columns.picture])
+        tag = names.normalize(cells[columns.tag])
+        one = base.Annotation(image, tag, state is _PRESENT, confidence)
         yield f"{path}, line {line}", one, state
 
 
@@ -181,10 +175,10 @@ def _checked(table: Table, row: int, columns: LongColumns, state: CellState | No
 
 
 def _add_name(
-    builder: AnnotationBuilder,
-    one: Annotation,
+    builder: base.AnnotationBuilder,
+    one: base.Annotation,
     state: CellState,
-    counter: WarningCounter,
+    counter: base.WarningCounter,
     where: str,
 ) -> None:
     """Add the picture or the tag of a row that lacks the other."""

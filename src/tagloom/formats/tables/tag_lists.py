@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.base import (
-    Annotation,
-    AnnotationBuilder,
-    Reading,
-    TagNames,
-    WarningCounter,
-    normalize_picture,
-)
+from tagloom.formats import base
 from tagloom.formats.tables.csv import (
     NO_PICTURE,
     NO_TAG,
@@ -34,7 +27,7 @@ _LISTS = "lists in brackets"
 _ONE_TAG = "nothing: one tag in each cell"
 
 
-def read_tag_list_csv(path: str | Path, *, separator: str | None = None) -> Reading:
+def read_tag_list_csv(path: str | Path, *, separator: str | None = None) -> base.Reading:
     """Read a table such as `file_name,tags`, where a cell holds all tags of a picture.
 
     Tags are separated by `;`, `|` or `,`, whichever most cells hold, or by `separator`; or each
@@ -42,7 +35,7 @@ def read_tag_list_csv(path: str | Path, *, separator: str | None = None) -> Read
     means, only the owner of the file knows.
     """
     table = Table.read(Path(path))
-    builder = AnnotationBuilder()
+    builder = base.AnnotationBuilder()
     columns, between = add_tag_lists(table, builder, separator)
     details = {
         **table.details(**vars(columns)),
@@ -51,7 +44,7 @@ def read_tag_list_csv(path: str | Path, *, separator: str | None = None) -> Read
     return builder.finish(table.path, TITLE, lists_absences=False, **details)
 
 
-def read_bare_tag_list_csv(path: str | Path) -> Reading:
+def read_bare_tag_list_csv(path: str | Path) -> base.Reading:
     """Read rows `a.jpg,sea,sky` without a header, each as long as the picture has tags."""
     table = Table.read(Path(path), header=False)
     for row, place in enumerate(ambiguous_cells(table.rows, table.separator)):
@@ -61,7 +54,7 @@ def read_bare_tag_list_csv(path: str | Path) -> Reading:
                 f"then its tags; found {table.rows[row][place]!r}, which could be something else. "
                 "Add a header such as 'file_name,tags' or 'image,tag,state'."
             )
-    builder = AnnotationBuilder()
+    builder = base.AnnotationBuilder()
     table.text.warn_of_guess(builder)
     rows = [(cells[0], [tag for tag in cells[1:] if tag.strip()]) for cells in table.rows]
     _add_rows(table, rows, builder)
@@ -106,7 +99,7 @@ class TagColumns:
 
 def add_tag_lists(
     table: Table,
-    builder: AnnotationBuilder,
+    builder: base.AnnotationBuilder,
     separator: str | None = None,
     excluded: frozenset[int] = frozenset(),
 ) -> tuple[TagColumns, str]:
@@ -158,10 +151,12 @@ def _listed(table: Table, row: int, column: int, cell: str) -> list[str]:
     )
 
 
-def _add_rows(table: Table, rows: list[tuple[str, list[str]]], builder: AnnotationBuilder) -> None:
-    counter, names = WarningCounter(), TagNames()
+def _add_rows(
+    table: Table, rows: list[tuple[str, list[str]]], builder: base.AnnotationBuilder
+) -> None:
+    counter, names = base.WarningCounter(), base.TagNames()
     for row, (name, tags) in enumerate(rows):
-        image, where = normalize_picture(name), table.where(row)
+        image, where = base.normalize_picture(name), table.where(row)
         if not image:
             counter.add(where, NO_PICTURE)
             continue
@@ -169,7 +164,7 @@ def _add_rows(table: Table, rows: list[tuple[str, list[str]]], builder: Annotati
         for written in tags:
             tag = names.normalize(written.strip())
             if tag:
-                builder.add(Annotation(image, tag), where)
+                builder.add(base.Annotation(image, tag), where)
             else:
                 counter.add(where, NO_TAG)
     names.add_to(builder, str(table.path))

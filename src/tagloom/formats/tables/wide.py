@@ -3,13 +3,7 @@
 from pathlib import Path
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats.base import (
-    Annotation,
-    AnnotationBuilder,
-    Reading,
-    WarningCounter,
-    normalize_picture,
-)
+from tagloom.formats import base
 from tagloom.formats.tables.csv import (
     NO_PICTURE,
     PICTURE,
@@ -32,14 +26,14 @@ TITLE = "wide CSV"
 _PRESENT, _UNKNOWN = State.PRESENT, State.UNKNOWN
 
 
-def read_wide_csv(path: str | Path) -> Reading:
+def read_wide_csv(path: str | Path) -> base.Reading:
     """Read a table of pictures and tags with 1 (present), 0 (absent) or nothing (unknown).
 
     -1 means uncertain, and is unknown. Columns in which no cell is a state (`Age`, `split`) are
     not used, as long as there are others.
     """
     table = Table.read(Path(path))
-    builder = AnnotationBuilder()
+    builder = base.AnnotationBuilder()
     picture = add_wide(table, builder)
     details = table.details(picture=picture)
     return builder.finish(table.path, TITLE, lists_absences=True, **details)
@@ -55,18 +49,18 @@ FORMAT = table_format(
 
 
 def add_wide(
-    table: Table, builder: AnnotationBuilder, excluded: frozenset[int] = frozenset()
+    table: Table, builder: base.AnnotationBuilder, excluded: frozenset[int] = frozenset()
 ) -> int:
     """Add the annotations of a table; return the column of pictures."""
     picture = find_picture_column(table.header, excluded)
     table.text.warn_of_guess(builder)
     columns, unused = _tag_columns(table, {picture, *excluded})
     table.warn_of_unused(builder, unused)
-    counter = WarningCounter()
+    counter = base.WarningCounter()
     tags = [(column, table.header[column]) for column in columns]
     builder.tags.update(dict.fromkeys(tag for _, tag in tags))
     for row, cells in enumerate(table.rows):
-        image = normalize_picture(cells[picture])
+        image = base.normalize_picture(cells[picture])
         if image:
             builder.images.setdefault(image)
             _add_row(table, row, image, tags, builder, counter)
@@ -81,8 +75,8 @@ def _add_row(
     row: int,
     image: str,
     tags: list[tuple[int, str]],
-    builder: AnnotationBuilder,
-    counter: WarningCounter,
+    builder: base.AnnotationBuilder,
+    counter: base.WarningCounter,
 ) -> None:
     cells, where = table.rows[row], table.where(row)
     for column, tag in tags:
@@ -96,7 +90,7 @@ def _add_row(
             builder.leave_undecided(image, tag)
             counter.add(where, UNCERTAIN_CELL)
         elif state is not _UNKNOWN:
-            builder.add(Annotation(image, tag, state is _PRESENT), where)
+            builder.add(base.Annotation(image, tag, state is _PRESENT), where)
 
 
 def _tag_columns(table: Table, excluded: set[int]) -> tuple[list[int], list[int]]:
