@@ -36,21 +36,7 @@ _HOME = {
     "tune": "tagloom.models",
 }
 
-__all__ = [
-    "APGGraph",
-    "BinaryRelevance",
-    "FastTag",
-    "KNeighborsTagger",
-    "LabelPropagation",
-    "LeastSquares",
-    "Maxide",
-    "PartialLabels",
-    "SemanticDiffusion",
-    "SemanticTagger",
-    "__version__",
-    "regularization_path",
-    "tune",
-]
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:

@@ -148,6 +148,21 @@ def test_with_hidden_over_an_absent_background_is_unknown():
         known.with_hidden([0], [-1])
 
 
+def test_with_entries_keeps_names_only(holiday):
+    other = holiday.with_entries([0], [1], [True], weights=[0.5], unlisted_weight=0.25)
+    assert other == PartialLabels.from_entries(
+        [0],
+        [1],
+        [True],
+        shape=holiday.shape,
+        weights=[0.5],
+        labels=holiday.labels,
+        items=holiday.items,
+        unlisted_weight=0.25,
+    )
+    assert holiday.with_entries([], [], []).n_known == 0
+
+
 def test_block_ends_with_the_last_row(holiday):
     assert holiday.block(1, 10)[0].shape == (1, 3)
     assert holiday.block(5, 10)[0].shape == (0, 3)

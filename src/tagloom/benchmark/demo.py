@@ -149,9 +149,7 @@ def keep_tags(truth: PartialLabels, keep: float, random_state: int = 0) -> Parti
 
 def tag_lists(truth: PartialLabels, rows: Array, columns: Array) -> PartialLabels:
     """Return labels with the names of the truth, of which only these entries are present."""
-    return PartialLabels.from_entries(
-        rows, columns, True, shape=truth.shape, labels=truth.labels, items=truth.items
-    )
+    return truth.with_entries(rows, columns, True)
 
 
 def hidden_truth(known: PartialLabels, truth: PartialLabels) -> PartialLabels:

@@ -340,9 +340,7 @@ def _settled_states(known: PartialLabels) -> Array:
 
 
 def _no_labels(like: PartialLabels) -> PartialLabels:
-    return PartialLabels.from_entries(
-        [], [], [], shape=like.shape, labels=like.labels, items=like.items
-    )
+    return like.with_entries([], [], [])
 
 
 def _no_annotations(more: Sequence[Path], model_path: Path, read: TagsRead) -> InvalidInputError:

@@ -134,14 +134,11 @@ def _unlisted_absent(known: PartialLabels, unseen: Flags) -> PartialLabels:
     Feedback may be known of unseen pictures, too.
     """
     entries = known.entries()
-    labels = PartialLabels.from_entries(
+    labels = known.with_entries(
         entries.rows,
         entries.columns,
         entries.present,
-        shape=known.shape,
         weights=entries.weights,
-        labels=known.labels,
-        items=known.items,
         unlisted_weight=1.0,
     )
     rows, place = np.flatnonzero(unseen), np.cumsum(unseen) - 1

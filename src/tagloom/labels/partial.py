@@ -366,6 +366,21 @@ class PartialLabels:
         names = Names(tuple(self.labels[column] for column in columns.tolist()), self.items)
         return PartialLabels(self._store.select(columns), names)
 
+    def with_entries(
+        self,
+        rows: ArrayLike,
+        columns: ArrayLike,
+        present: ArrayLike,
+        *,
+        weights: ArrayLike | None = None,
+        unlisted_weight: float = 0.0,
+    ) -> "PartialLabels":
+        """Return a table of the same items and labels with these entries; see `from_entries`."""
+        parts = parsing.read_entries(
+            rows, columns, present, self.shape, weights, self.labels, self.items, unlisted_weight
+        )
+        return PartialLabels(*parts)
+
     def with_hidden(self, rows: ArrayLike, columns: ArrayLike) -> "PartialLabels":
         """Return a copy in which the entries at these rows and columns are unknown."""
         places = parsing.checked_positions(rows, columns, self.shape)

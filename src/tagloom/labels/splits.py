@@ -106,14 +106,11 @@ def _keep_entries(
     known: PartialLabels, entries: Entries, kept: npt.NDArray[np.bool_], unlisted: float = 0.0
 ) -> PartialLabels:
     """Return the chosen entries of `known`, with its names; the rest is unlisted."""
-    return PartialLabels.from_entries(
+    return known.with_entries(
         entries.rows[kept],
         entries.columns[kept],
         entries.present[kept],
-        shape=known.shape,
         weights=entries.weights[kept],
-        labels=known.labels,
-        items=known.items,
         unlisted_weight=unlisted,
     )
 
@@ -193,15 +190,7 @@ def _without_items(known: PartialLabels, hidden: npt.NDArray[np.bool_]) -> Parti
 def _with_certain_absences(known: PartialLabels) -> PartialLabels:
     """Return a copy in which unlisted entries are absent with weight 1."""
     entries = known.entries()
-    truth = PartialLabels.from_entries(
-        entries.rows,
-        entries.columns,
-        entries.present,
-        shape=known.shape,
-        labels=known.labels,
-        items=known.items,
-        unlisted_weight=1.0,
-    )
+    truth = known.with_entries(entries.rows, entries.columns, entries.present, unlisted_weight=1.0)
     return truth.with_hidden(*known.hidden_entries())
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels
@@ -72,8 +72,7 @@ class ConceptSelector(LabelledMixin, SelectorMixin, BaseEstimator):
             Posteriors of the concepts.
         y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown)
         """
-        concepts = validate_data(self, X, dtype=[np.float64, np.float32])
-        known = read_labels(y, len(concepts))
+        concepts, known = self._read(X, y)
         n_kept = self._n_kept(known.n_labels, concepts.shape[1])
         self.relevance_ = np.empty(concepts.shape[1])
         for part, information in _information_blocks(concepts, known, self.n_bins):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.semantics.concepts import ConceptSelector
-from tagloom.semantics.evidence import LabelledMixin, read_labels
+from tagloom.semantics.evidence import LabelledMixin
 from tagloom.semantics.local import LocalDescriptor, as_text
 from tagloom.validation import check_choice, is_integer
 
@@ -82,8 +82,7 @@ class SemanticDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
         """Select concepts and describe the training items, none by its own labels."""
         check_choice("scaling", self.scaling, SCALINGS)
-        rows = validate_data(self, X, dtype=[np.float64, np.float32])
-        known = read_labels(y, len(rows))
+        rows, known = self._read(X, y)
         visual, posteriors = self._split(rows)
         self._names: Array = self._read_names(posteriors.shape[1])
         parts = (self._fit_concepts(posteriors, known), self._fit_local(visual, known))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.utils.validation import validate_data
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, as_partial_labels
@@ -118,7 +119,12 @@ def read_labels(Y: Any, n_items: int) -> PartialLabels:
 
 
 class LabelledMixin:
-    """Scikit-learn tags of an estimator that needs labels, one column for each."""
+    """An estimator that needs labels, one column for each, and says so by scikit-learn tags."""
+
+    def _read(self, X: Any, y: Any) -> tuple[npt.NDArray[Any], PartialLabels]:
+        """Return the training rows and their labels, checked."""
+        rows = validate_data(self, X, dtype=[np.float64, np.float32])
+        return rows, read_labels(y, len(rows))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

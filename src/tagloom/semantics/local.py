@@ -19,7 +19,6 @@ from tagloom.semantics.evidence import (
     as_dense,
     evidence_by_labels,
     label_rates,
-    read_labels,
 )
 from tagloom.semantics.pca import fitted_pca
 from tagloom.validation import check_choice, check_integer, check_number
@@ -106,8 +105,7 @@ class LocalDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
         y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown)
         """
         self._check_parameters()
-        rows = validate_data(self, X, dtype=[np.float64, np.float32])
-        known = read_labels(y, len(rows))
+        rows, known = self._read(X, y)
         self._pca: PCA | None = fitted_pca(rows, self.n_components)
         self._rows: Array = self._reduced(rows)
         self._known: PartialLabels = known

@@ -105,6 +105,12 @@ class SemanticTagger(BaseEstimator):
     """
 
     training_set_: TrainingSet
+    items_: list[str]
+    classes_: tuple[Any, ...]
+    known_: PartialLabels
+    alignment_: Alignment
+    descriptor_: SemanticDescriptor
+    pca_: DescriptorPCA
     learner_: Any
     tuning_: Tuning | None
     embedding_summary_: EmbeddingSummary | None
@@ -220,6 +226,9 @@ class SemanticTagger(BaseEstimator):
         A fit that fails before this point leaves a fitted tagger unchanged.
         """
         self.training_set_, self._graph = training_set, graph
+        self.items_, self.alignment_ = training_set.features.items, training_set.alignment
+        self.known_, self.classes_ = training_set.known, training_set.known.labels
+        self.descriptor_, self.pca_ = training_set.pipeline.descriptor, training_set.pipeline.pca
         self.tuning_, self.learner_ = tuning, learner
         self.encoder_metadata_, self.embedding_summary_ = encoder_metadata, embedding_summary
         return self
@@ -293,36 +302,6 @@ class SemanticTagger(BaseEstimator):
             check_same_encoder(encoder, tagger.encoder_metadata_)
         tagger.encoder, tagger.cache = encoder, cache
         return tagger
-
-    @property
-    def items_(self) -> list[str]:
-        """The training pictures."""
-        return self.training_set_.features.items
-
-    @property
-    def classes_(self) -> tuple[Any, ...]:
-        """The labels."""
-        return self.known_.labels
-
-    @property
-    def known_(self) -> PartialLabels:
-        """The known labels of the training pictures."""
-        return self.training_set_.known
-
-    @property
-    def alignment_(self) -> Alignment:
-        """Which labelled items have no picture and which pictures no label."""
-        return self.training_set_.alignment
-
-    @property
-    def descriptor_(self) -> SemanticDescriptor:
-        """The fitted semantic descriptor."""
-        return self.training_set_.pipeline.descriptor
-
-    @property
-    def pca_(self) -> DescriptorPCA:
-        """The fitted reduction of [visual; s] to the learner's features."""
-        return self.training_set_.pipeline.pca
 
     @property
     def graph_(self) -> sparse.csr_array:

@@ -248,21 +248,14 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Found:
-    """The contents of a folder; every entry is in exactly one of the three lists.
-
-    Attributes
-    ----------
-    pictures
-        Files that are pictures by their name or by their first bytes.
-    others
-        Other files.
-    skipped
-        What could not be read.
-    """
+    """The contents of a folder; every entry is in exactly one of the three lists."""
 
     pictures: list[str] = field(default_factory=list)
+    """Files that are pictures by their name or by their first bytes."""
     others: list[str] = field(default_factory=list)
+    """Other files."""
     skipped: list[Skipped] = field(default_factory=list)
+    """What could not be read."""
 
 
 def find_pictures(folder: str | os.PathLike[str]) -> Found:

@@ -48,36 +48,24 @@ _SECONDS_PER_TRANSACTION = 2.0
 
 @dataclass(frozen=True)
 class EmbeddingSummary:
-    """What was found in a folder; each file is listed exactly once.
-
-    Attributes
-    ----------
-    embedded
-        Pictures encoded in this run.
-    cached
-        Pictures whose features were in the cache.
-    duplicates
-        Pictures with the same bytes as one listed above, with that one's name.
-    skipped
-        Files without features, with the reason.
-    mislabelled
-        Pictures that were read although their suffix names another format.
-    others
-        Files that are not pictures and are not named like pictures.
-    ready
-        Every item that has features now, with the SHA-256 of its bytes.
-    seconds
-        How long it took.
-    """
+    """What was found in a folder; each file is listed exactly once."""
 
     embedded: list[str]
+    """Pictures encoded in this run."""
     cached: list[str]
+    """Pictures whose features were in the cache."""
     duplicates: list[tuple[str, str]]
+    """Pictures with the same bytes as one listed above, with that one's name."""
     skipped: list[Skipped]
+    """Files without features, with the reason."""
     mislabelled: list[Skipped]
+    """Pictures that were read although their suffix names another format."""
     others: list[str]
+    """Files that are not pictures and are not named like pictures."""
     ready: list[tuple[str, bytes]]
+    """Every item that has features now, with the SHA-256 of its bytes."""
     seconds: float
+    """How long it took."""
 
     @property
     def found(self) -> int:
