@@ -229,20 +229,20 @@ class Reading:
 
     Attributes
     ----------
-    annotations : Annotations
-    source : Path
-    format : str
+    annotations, source
+        What was read, and from where.
+    format
         The title of the detected format: "tag-list CSV".
-    details : dict
+    details
         How it was read: encoding, separator, columns.
-    lists_absences : bool
+    lists_absences
         Whether this source lists absent tags; where it does not, only its owner knows what an
         unlisted tag means.
-    duplicates : int
+    duplicates
         How many annotations were repeated.
-    contradictions : list of InputWarning
+    contradictions
         Tags that are stated to be both present and absent: left unknown.
-    warnings : list of InputWarning
+    warnings
         Everything else that was ignored or reinterpreted.
     """
 

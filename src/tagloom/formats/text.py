@@ -29,15 +29,9 @@ _HEAD = 65_536
 
 @dataclass(frozen=True)
 class Text:
-    """The text of a file.
+    """The text of a file, without byte order mark, and its encoding in words for people.
 
-    Attributes
-    ----------
-    path : Path
-    content : str
-        Without byte order mark; line ends as in the file, since they may be part of a quoted cell.
-    encoding : str
-        In words for people.
+    Line ends are as in the file, since they may be part of a quoted cell.
     """
 
     path: Path

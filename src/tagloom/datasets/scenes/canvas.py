@@ -27,9 +27,6 @@ HEIGHT = 240.0
 _OVERSAMPLING = 2
 # Pixels of a mask above this level belong to the part that is drawn.
 _OPAQUE = [255 if value > 110 else 0 for value in range(256)]
-# The noise tiles are the same for every scene; scenes cut different pieces from them.
-_SEED = 20
-_SIDE = 512
 
 
 @dataclass(frozen=True)
@@ -352,6 +349,11 @@ class Tile:
 
     image: "Image"
     lying: bool = False
+
+
+# The noise tiles are the same for every scene; scenes cut different pieces from them.
+_SEED = 20
+_SIDE = 512
 
 
 @cache

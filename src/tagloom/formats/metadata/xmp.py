@@ -116,13 +116,8 @@ class Place:
 class Packet:
     """A packet that was read.
 
-    Attributes
-    ----------
-    root : Element
-    descriptions : tuple of Element
-        Those of the picture, not of something inside a field.
-    places : dict
-        Where each of `FIELDS` is; by the book once at most.
+    `descriptions` are those of the picture, not of something inside a field; `places` is where each
+    of `FIELDS` is, by the book once at most.
     """
 
     root: Element

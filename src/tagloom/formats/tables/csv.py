@@ -41,6 +41,17 @@ PROBABILITY = ("probability", "confidence")
 SPLIT = ("split",)
 KNOWN = frozenset((*PICTURE, *TAG, *TAGS, *STATE, *PROBABILITY, *SPLIT))
 
+NO_PICTURE = "a row names no picture: left out"
+NO_TAG = "a tag is blank: left out"
+UNCERTAIN_CELL = "a cell is -1 (uncertain): read as unknown"
+
+SEPARATORS = (",", ";", "\t", "|")
+SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_TAG_SEPARATORS = (";", "|", ",")
+_DECLARED = re.compile(r"sep=([,;\t|])(?:\r\n|\r|\n|$)", re.IGNORECASE)
+_SAMPLE_ROWS = 50
+_SAMPLE_CHARACTERS = 65_536
+
 
 def plain(name: str) -> str:
     """Return the name of a column for comparison: `File Name` is `file_name`."""
@@ -114,19 +125,6 @@ def bad_state(where: str, found: str, also: str = "") -> InvalidInputError:
         f"{where}: expected 1 (present), 0 (absent) or, for unknown, nothing{also}; found "
         f"{found!r}. Change the cell, or remove the column if it is not about tags."
     )
-
-
-NO_PICTURE = "a row names no picture: left out"
-NO_TAG = "a tag is blank: left out"
-UNCERTAIN_CELL = "a cell is -1 (uncertain): read as unknown"
-
-
-SEPARATORS = (",", ";", "\t", "|")
-SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-_TAG_SEPARATORS = (";", "|", ",")
-_DECLARED = re.compile(r"sep=([,;\t|])(?:\r\n|\r|\n|$)", re.IGNORECASE)
-_SAMPLE_ROWS = 50
-_SAMPLE_CHARACTERS = 65_536
 
 
 @dataclass(frozen=True)
