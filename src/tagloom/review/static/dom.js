@@ -52,6 +52,21 @@ export function button({ label, text, picture, key, style = "", click, ...rest }
   );
 }
 
+/** A modal dialog with a title and a button that closes it, added to the page. */
+export function addDialog(name, title, ...content) {
+  const id = `${name}-title`;
+  const dialog = h("dialog", { class: `dialog ${name}`, "aria-labelledby": id });
+  const close = button({
+    label: "Close",
+    picture: "no",
+    style: "quiet",
+    click: () => dialog.close(),
+  });
+  dialog.append(h("div", { class: "dialog-head" }, h("h2", { id }, title), close), ...content);
+  document.body.append(dialog);
+  return dialog;
+}
+
 /** Show or hide by the `hidden` attribute, which also takes an element out of the focus order. */
 export function show(element, visible) {
   element.hidden = !visible;

@@ -1,7 +1,7 @@
 // Keyboard shortcuts: one listener for the whole page, moving in grids, and the overlay that lists
 // the keys.
 
-import { button, h } from "./dom.js";
+import { addDialog, h } from "./dom.js";
 
 const TEXT_TYPES = new Set(["text", "search", ""]);
 
@@ -132,26 +132,8 @@ function buildHelp() {
       ),
     ),
   );
-  const close = button({
-    label: "Close",
-    picture: "no",
-    style: "quiet",
-    click: () => dialog.close(),
-  });
-  const head = h(
-    "div",
-    { class: "dialog-head" },
-    h("h2", { id: "help-title" }, "Keyboard shortcuts"),
-    close,
-  );
-  dialog = h(
-    "dialog",
-    { class: "dialog help", "aria-labelledby": "help-title" },
-    head,
-    h("div", { class: "help-groups" }, ...groups),
-  );
+  dialog = addDialog("help", "Keyboard shortcuts", h("div", { class: "help-groups" }, ...groups));
   dialog.addEventListener("keydown", (event) => event.key === "?" && dialog.close());
-  document.body.append(dialog);
 }
 
 export function openHelp() {

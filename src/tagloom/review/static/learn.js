@@ -2,7 +2,7 @@
 
 import { announce, toast } from "./actions.js";
 import { get, post, thumb } from "./api.js";
-import { button, fill, h } from "./dom.js";
+import { addDialog, button, fill, h } from "./dom.js";
 import { many, number, percent, sentence } from "./format.js";
 import { address } from "./router.js";
 import { store } from "./store.js";
@@ -25,20 +25,7 @@ export function startLearn() {
 
 function build() {
   body = h("div", { class: "learn-body" });
-  const close = button({
-    label: "Close",
-    picture: "no",
-    style: "quiet",
-    click: () => dialog.close(),
-  });
-  const head = h(
-    "div",
-    { class: "dialog-head" },
-    h("h2", { id: "learn-title" }, "Learn again"),
-    close,
-  );
-  dialog = h("dialog", { class: "dialog learn", "aria-labelledby": "learn-title" }, head, body);
-  document.body.append(dialog);
+  dialog = addDialog("learn", "Learn again", body);
 }
 
 export async function openLearn() {
