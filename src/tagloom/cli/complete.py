@@ -21,6 +21,14 @@ Tags = Annotated[
 Out = Annotated[
     Path, typer.Option("--out", help="Folder of the results, new or of an earlier run.")
 ]
+RunFolder = Annotated[Path, typer.Argument(help="Folder of a run of `tagloom complete`.")]
+Model = Annotated[Path, typer.Argument(help="model.tagloom, or the folder of a run.")]
+Photos = Annotated[
+    Path | None, typer.Option(help="Where the pictures are now, if they have moved.")
+]
+Cache = Annotated[
+    Path | None, typer.Option(help="Folder of the feature cache; else the user's cache.")
+]
 TagFormat = Annotated[
     str | None, typer.Option("--format", help="Read the tags as this format, e.g. long-csv.")
 ]
@@ -66,9 +74,7 @@ def complete(
     whole: Annotated[
         bool, typer.Option("--whole", help="Encode the whole picture, not only its centre square.")
     ] = False,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of the feature cache; else the user's cache.")
-    ] = None,
+    cache: Cache = None,
     again: Annotated[
         bool, typer.Option("--again", help="Run again although nothing has changed.")
     ] = False,
@@ -116,14 +122,12 @@ def complete(
 
 
 def update(
-    model: Annotated[Path, typer.Argument(help="model.tagloom, or the folder of a run.")],
+    model: Model,
     tags: Tags,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results; else that of the model.")
     ] = None,
-    photos: Annotated[
-        Path | None, typer.Option(help="Present folder of the pictures, if they have moved.")
-    ] = None,
+    photos: Photos = None,
     tag_format: TagFormat = None,
     to_json: AsJson = False,
     config: ConfigFile = None,

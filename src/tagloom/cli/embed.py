@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tagloom.cli.complete import AsJson, Cache
 from tagloom.cli.console import listed, shown
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ def embed(
         list[str] | None,
         typer.Option(help="lite0, lite1, lite2 or a .onnx file; repeat it to combine several."),
     ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of the feature cache; else the user's cache.")
-    ] = None,
+    cache: Cache = None,
     out: Annotated[Path | None, typer.Option(help="Also write the features to this .npz.")] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Encode the whole picture, not its centre square.")
@@ -32,7 +31,7 @@ def embed(
     strict: Annotated[
         bool, typer.Option("--strict", help="End with exit code 1 if anything was skipped.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Encode pictures as features; those in the cache are not encoded again."""
     from tagloom.errors import InvalidInputError

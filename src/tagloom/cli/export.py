@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagloom.cli.complete import AsJson
+from tagloom.cli.complete import AsJson, Photos, RunFolder
 from tagloom.cli.console import ConfigFile, echo, listed, shown, warning_lines
 
 if TYPE_CHECKING:
@@ -13,16 +13,14 @@ if TYPE_CHECKING:
 
 
 def export(
-    out: Annotated[Path, typer.Argument(help="Folder of a run of `tagloom complete`.")],
+    out: RunFolder,
     to: Annotated[
         str, typer.Option("--to", help="csv, jsonl, coco, fiftyone, label-studio or xmp.")
     ],
     file: Annotated[
         Path | None, typer.Option(help="Where to write; else into the folder of the run.")
     ] = None,
-    photos: Annotated[
-        Path | None, typer.Option(help="Present folder of the pictures, if they have moved.")
-    ] = None,
+    photos: Photos = None,
     at_least: Annotated[
         float, typer.Option(help="Leave out suggestions that are less probable.")
     ] = 0.0,

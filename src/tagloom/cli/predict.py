@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from tagloom.cli.complete import AsJson, model_file
+from tagloom.cli.complete import AsJson, Cache, Model, model_file
 from tagloom.cli.console import ConfigFile, as_json, listed, shown
 
 _SHOWN_PICTURES = 20
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="model.tagloom, or the folder of a run.")],
+    model: Model,
     photos: Annotated[Path, typer.Argument(help="Folder with new pictures.")],
     out: Annotated[
         Path | None,
@@ -25,9 +25,7 @@ def predict(
     encoder: Annotated[
         list[str] | None, typer.Option(help="The .onnx file that the model was made with, if any.")
     ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of the feature cache; else the user's cache.")
-    ] = None,
+    cache: Cache = None,
     to_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:

@@ -1,11 +1,11 @@
 """`tagloom review`: serve the review page of a run."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tagloom.cli.complete import Photos, RunFolder
 from tagloom.cli.console import shown
 
 if TYPE_CHECKING:
@@ -13,13 +13,11 @@ if TYPE_CHECKING:
 
 
 def review(
-    out: Annotated[Path, typer.Argument(help="Folder of a run of `tagloom complete`.")],
+    out: RunFolder,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to serve the page at; 0 for any free port.")
     ] = 0,
-    photos: Annotated[
-        Path | None, typer.Option(help="Where the pictures are now, if they have moved.")
-    ] = None,
+    photos: Photos = None,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Print the link without opening the browser.")
     ] = False,
