@@ -14,7 +14,6 @@ import warnings
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -159,34 +158,22 @@ def fingerprint(dataset: Dataset) -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """Everything a process needs to run one cell, except the truth of the test items.
-
-    Parameters
-    ----------
-    cell : Cell
-    method : Method
-    pattern : Path
-        The file of the labels that stayed known.
-    features : Path
-        The folder of the features that all learners share.
-    semantics : Path
-        The folder of the graph and the descriptors, which depend on the known labels.
-    cv : int
-        Number of folds of the search.
-    transductive : bool
-        Whether the learner is given the unlabelled test items, too.
-    normalize_rows : bool
-        Whether the rows of the shared features are normalised.
-    """
+    """Everything a process needs to run one cell, except the truth of the test items."""
 
     cell: Cell
     method: Method
     pattern: Path
+    """The file of the labels that stayed known."""
     features: Path
+    """The folder of the features that all learners share."""
     semantics: Path
+    """The folder of the graph and the descriptors, which depend on the known labels."""
     cv: int
+    """Number of folds of the search."""
     transductive: bool = False
+    """Whether the learner is given the unlabelled test items, too."""
     normalize_rows: bool = False
+    """Whether the rows of the shared features are normalised."""
 
 
 def run_cell(task: Task, truth: PartialLabels, store: CellStore) -> tuple[Cell, str | None]:
@@ -399,12 +386,7 @@ class PeakMemory:
             self._start = self._peak()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.mib = self._peak() - self._start
 
     def _peak(self) -> float:

@@ -60,29 +60,21 @@ class LearnerResult:
 
 @dataclass(frozen=True, eq=False)
 class DemoResult:
-    """The completed tags and how they compare with the truth.
-
-    Attributes
-    ----------
-    result : CompletionResult
-    folder : Path
-        The folder of the result.
-    hidden : PartialLabels
-        The truth of the entries that were unknown, of the labels that were learned.
-    n_kept, n_hidden : int
-        Numbers of true tags that were kept and hidden, including labels too rare to be learned.
-    learners : dict from name to LearnerResult
-    bins : list of Bin
-        Confidence and observed frequency.
-    """
+    """The completed tags and how they compare with the truth."""
 
     result: CompletionResult
     folder: Path
+    """The folder of the result."""
     hidden: PartialLabels
+    """The truth of the entries that were unknown, of the labels that were learned."""
     n_kept: int
+    """Number of true tags that were kept, including labels too rare to be learned."""
     n_hidden: int
+    """The same for those that were hidden."""
     learners: dict[str, LearnerResult]
+    """By name."""
     bins: list[Bin]
+    """Confidence and observed frequency."""
 
 
 def run_demo(

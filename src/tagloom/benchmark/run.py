@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +30,6 @@ from tagloom.benchmark.inputs import (
 from tagloom.benchmark.plan import INPUTS_FOLDER, PATTERNS_FOLDER, Plan
 from tagloom.errors import TagloomError, UnwritableFileError
 from tagloom.progress import progress_bar
-from tagloom.vision import Features
 
 Failures = dict[Cell, str]
 
@@ -138,8 +138,9 @@ def prepare(plan: Plan, tasks: Sequence[Task], workers: "Workers") -> list[Faile
     for task in tasks:
         by_folder[task.semantics].append(task)
     required = {folder: _required(group) for folder, group in by_folder.items()}
+    write = partial(prepare_semantic, training, test, n_components=plan.config.n_components)
     calls = [
-        (training, test, by_folder[folder][0].pattern, plan.config.n_components, folder, what)
+        (folder, partial(write, by_folder[folder][0].pattern, folder=folder, required=what))
         for folder, what in required.items()
         if what.missing(folder)
     ]
@@ -169,18 +170,11 @@ def _required(tasks: Sequence[Task]) -> Required:
     )
 
 
-def _prepare_setting(
-    training: Features,
-    test: Features,
-    pattern: Path,
-    n_components: float | None,
-    folder: Path,
-    required: Required,
-) -> FailedInputs | None:
-    """Prepare one setting in a single thread, so that results do not depend on the parallelism."""
+def _prepare_setting(folder: Path, write: Callable[[], None]) -> FailedInputs | None:
+    """Write to a folder in a single thread, so that results do not depend on the parallelism."""
     try:
         with threadpool_limits(limits=1):
-            prepare_semantic(training, test, pattern, n_components, folder, required)
+            write()
     except Exception as error:
         return FailedInputs(folder, f"{type(error).__name__}: {error}", traceback.format_exc())
     return None

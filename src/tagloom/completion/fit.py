@@ -143,12 +143,7 @@ def held_out_scores(
 
 
 def held_out_pictures(
-    labels: PartialLabels,
-    final: Array,
-    score: FoldScores,
-    *,
-    n_splits: int = 4,
-    random_state: int = 0,
+    labels: PartialLabels, final: Array, score: FoldScores, *, n_splits: int, random_state: int
 ) -> Array:
     """Score each annotated picture in the fold that holds out all of its labels.
 

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from tagloom.errors import InvalidInputError
 from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels, State
+from tagloom.labels.storage import Codes, Flags, Positions
 
 Array = npt.NDArray[Any]
-Flags = npt.NDArray[np.bool_]
 
 COLUMNS = ("image", "tag", "probability", "rank", "state")
 ERROR_COLUMNS = ("image", "tag", "probability", "error_probability", "state")
@@ -70,11 +70,11 @@ class TagTable:
 
     items: Sequence[str]
     labels: Sequence[str]
-    rows: npt.NDArray[np.int64]
-    columns: npt.NDArray[np.int64]
+    rows: Positions
+    columns: Positions
     probability: npt.NDArray[np.float32]
-    rank: npt.NDArray[np.int64]
-    state: npt.NDArray[np.int8]
+    rank: Positions
+    state: Codes
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -25,32 +25,22 @@ _FEW = 4
 
 @dataclass(frozen=True, eq=False)
 class TrainingLabels:
-    """Labels for the learner, restricted to those that can be learned.
-
-    Attributes
-    ----------
-    labels : PartialLabels
-        What the learner is trained on. In PU learning the unlisted tags of pictures that somebody
-        has looked at are absent here.
-    known : PartialLabels
-        The annotations of the same labels, with nothing assumed beyond them.
-    without_feedback : PartialLabels
-        What `labels` would be without any feedback on suggestions. Feedback is biased, as entries
-        were chosen by their scores: probabilities are calibrated without it.
-    positive_unlabelled : bool
-        Whether unlisted tags are absent for the learner only.
-    unseen : array of bool
-        Pictures that nobody has looked at, as far as can be told.
-    rare : PartialLabels
-        Annotations of labels with too few of them to be learned.
-    """
+    """Labels for the learner, restricted to those that can be learned."""
 
     labels: PartialLabels
+    """What the learner is trained on. In PU learning the unlisted tags of pictures that somebody
+    has looked at are absent here."""
     known: PartialLabels
+    """The annotations of the same labels, with nothing assumed beyond them."""
     without_feedback: PartialLabels
+    """What `labels` would be without any feedback on suggestions. Feedback is biased, as entries
+    were chosen by their scores: probabilities are calibrated without it."""
     positive_unlabelled: bool
+    """Whether unlisted tags are absent for the learner only."""
     unseen: Flags
+    """Pictures that nobody has looked at, as far as can be told."""
     rare: PartialLabels
+    """Annotations of labels with too few of them to be learned."""
 
     @property
     def too_rare(self) -> dict[str, int]:

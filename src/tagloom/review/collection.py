@@ -139,43 +139,30 @@ class ToAnnotate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LoadedRun:
-    """A run as the page needs it.
-
-    Attributes
-    ----------
-    title, run : str
-        The name of the collection, and the digest of the run.
-    photos : Path
-    images, tags : lists of str
-    P : array of float32 of shape (n_images, n_learned), by columns
-        Probabilities of the tags that were learned; NaN where there is none.
-    column : array of shape (n_tags,)
-        The column of a tag in P, -1 for none.
-    states : array of int8 of shape (n_images, n_tags), by columns
-        The `EntryState` of every entry before the review.
-    thresholds : array of shape (n_tags,)
-        NaN for tags that are never suggested.
-    roc_auc : array of shape (n_tags,)
-        ROC AUC on held-out labels; NaN where it was not measured.
-    suspected_errors, to_annotate : lists
-        By falling probability of an error, and by falling acquisition score.
-    affinities : sparse array
-    label_frequency : float
-    """
+    """A run as the page needs it; tables of pictures by tags are stored by columns."""
 
     title: str
     run: str
+    """The digest of the run."""
     photos: Path
     images: list[str]
     tags: list[str]
     P: npt.NDArray[np.float32]
+    """Probabilities of the tags that were learned; NaN where there is none."""
     column: npt.NDArray[np.int64]
+    """The column of each tag in P, -1 for none."""
     states: npt.NDArray[np.int8]
+    """The `EntryState` of every entry before the review."""
     thresholds: npt.NDArray[np.float64]
+    """For each tag; NaN for those that are never suggested."""
     roc_auc: npt.NDArray[np.float64]
+    """For each tag, on held-out labels; NaN where it was not measured."""
     suspected_errors: list[SuspectedError]
+    """By falling probability of an error."""
     to_annotate: list[ToAnnotate]
+    """By falling acquisition score."""
     affinities: Any
+    """The sparse graph of the learner."""
     label_frequency: float
 
 
