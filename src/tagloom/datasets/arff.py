@@ -3,6 +3,7 @@
 Errors name file, line and column.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -221,7 +222,7 @@ def _value(word: Word, attribute: Attribute, place: Place) -> float:
         number = float(word.text) if "_" not in word.text else float("nan")
     except ValueError:
         number = float("nan")
-    if not np.isfinite(number):
+    if not math.isfinite(number):
         raise place.error(
             word.column, f"{attribute.name!r} must be a finite number; found {word.text!r}."
         )

@@ -25,6 +25,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 # No text that somebody typed holds these; nearly every file that is not text does.
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEAD = 65_536
+_PEEK = 16_384
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,15 @@ def read_head(path: Path) -> Text | None:
         whole = max(content.rfind("\n"), content.rfind("\r")) + 1
         content = content[:whole] or content
     return Text(path, content, text.encoding)
+
+
+def peek(path: Path) -> str:
+    """Return the beginning of a file as UTF-8, to detect its format; empty if unreadable."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_PEEK).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "ignore")
+    except (OSError, ValueError):
+        return ""
 
 
 def _decoded(path: Path, data: bytes, *, final: bool) -> Text:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.formats import base
-from tagloom.formats.interchange.json import Place, load_json, read_head, save_json
+from tagloom.formats.interchange.json import JsonValue, load_json, save_json
 from tagloom.formats.names import PictureIndex, check_writable
+from tagloom.formats.text import peek
 
 TITLE = "COCO json"
 _ABSENT = "neg_category_ids"
@@ -25,7 +26,7 @@ _INNER_KEYS = re.compile(r'"(?:file_name|image_id|category_id|supercategory)"\s*
 
 def is_coco(path: Path) -> bool:
     """Return whether the first bytes of a file look like COCO json."""
-    head = read_head(path)
+    head = peek(path)
     if not head.lstrip().startswith("{"):
         return False
     # A data set without pictures has none of the inner keys, but all of the outer ones.
@@ -53,7 +54,7 @@ def read_coco(path: Path, pictures: Path | None = None) -> base.Reading:
         If the file is not JSON, or a value is not of the type that COCO requires. References to
         pictures or categories that do not exist are left out with a warning.
     """
-    whole = Place(load_json(path), path)
+    whole = JsonValue(load_json(path), path)
     if isinstance(whole.value, list):
         whole.refuse(
             "an object with images, categories and annotations (a bare list of results names "
@@ -73,7 +74,7 @@ FORMAT = base.Format(
 class _Reader:
     """Reads a file into a builder; people's annotations and the best scores are kept apart."""
 
-    def __init__(self, whole: Place, index: PictureIndex) -> None:
+    def __init__(self, whole: JsonValue, index: PictureIndex) -> None:
         self.builder = base.AnnotationBuilder()
         self.counter = base.WarningCounter()
         self.whole = whole
@@ -84,10 +85,10 @@ class _Reader:
         self.builder.images.update(dict.fromkeys(self.images.values()))
         self.builder.tags.update(dict.fromkeys(self.categories.values()))
         self.best: dict[tuple[str, str], float] = {}
-        self.by_people: dict[tuple[str, str], Place] = {}
+        self.by_people: dict[tuple[str, str], JsonValue] = {}
         self.n_annotations = 0
 
-    def _named(self, listed: list[Place], key: str) -> dict[_Identity, str]:
+    def _named(self, listed: list[JsonValue], key: str) -> dict[_Identity, str]:
         """Return the name of every id; refuse an id that stands for two names."""
         table: dict[_Identity, str] = {}
         for place in listed:
@@ -107,7 +108,7 @@ class _Reader:
             )
         return table
 
-    def _category(self, place: Place) -> str | None:
+    def _category(self, place: JsonValue) -> str | None:
         name = self.categories.get(place.identity())
         if name is None:
             self.counter.add(place.where, "no category has this id: left out")
@@ -127,7 +128,7 @@ class _Reader:
                 if tag is not None and score is not None:
                     self.builder.add(base.Annotation(image, tag, False, score), one.where)
 
-    def _score(self, place: Place) -> float | None:
+    def _score(self, place: JsonValue) -> float | None:
         score = place.field("score").probability()
         if score is None:
             self.counter.add(place.field("score").where, "a score is not from 0 to 1: left out")
@@ -152,7 +153,7 @@ class _Reader:
             if pair not in self.by_people:
                 self.builder.add(base.Annotation(*pair, True, score), str(self.whole.path))
 
-    def _check_id(self, place: Place, ids: set[_Identity]) -> None:
+    def _check_id(self, place: JsonValue, ids: set[_Identity]) -> None:
         if place.field("id").value is None:
             return
         identity = place.field("id").identity()
@@ -160,7 +161,7 @@ class _Reader:
             self.counter.add(place.field("id").where, "another annotation has this id: both count")
         ids.add(identity)
 
-    def _pair(self, place: Place) -> tuple[str, str] | None:
+    def _pair(self, place: JsonValue) -> tuple[str, str] | None:
         """Return picture and tag of an annotation; None where one of them is missing."""
         if place.field("category_id").value is None:
             self.counter.add(place.where, "an annotation without category_id: left out")
@@ -171,7 +172,7 @@ class _Reader:
             self.counter.add(place.field("image_id").where, "no picture has this id: left out")
         return None if image is None or tag is None else (image, tag)
 
-    def _add(self, place: Place, pair: tuple[str, str]) -> None:
+    def _add(self, place: JsonValue, pair: tuple[str, str]) -> None:
         if not place.has("score"):
             self.by_people.setdefault(pair, place)
             return
@@ -190,7 +191,7 @@ class _Reader:
         )
 
 
-def _shape(place: Place) -> str:
+def _shape(place: JsonValue) -> str:
     """Return what distinguishes two annotations of one category on one picture."""
     outline = place.value.get("bbox") or place.value.get("segmentation")
     try:

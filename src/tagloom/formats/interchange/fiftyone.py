@@ -9,7 +9,7 @@ from typing import Any
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import base
-from tagloom.formats.interchange.json import Place, load_json, read_head, save_json
+from tagloom.formats.interchange.json import JsonValue, load_json, save_json
 from tagloom.formats.names import (
     PictureIndex,
     check_writable,
@@ -17,6 +17,7 @@ from tagloom.formats.names import (
     with_slashes,
     without_extension,
 )
+from tagloom.formats.text import peek
 from tagloom.validation import some_of
 
 TITLE = "FiftyOne labels.json"
@@ -27,7 +28,7 @@ _START = re.compile(r'\s*\{\s*"(?:classes"\s*:\s*(?:\[|null)|labels"\s*:\s*\{)')
 
 def is_fiftyone(path: Path) -> bool:
     """Return whether a file, or `labels.json` in a folder, begins as FiftyOne writes it."""
-    return bool(_START.match(read_head(_labels_file(path))))
+    return bool(_START.match(peek(_labels_file(path))))
 
 
 def read_fiftyone(path: Path, pictures: Path | None = None) -> base.Reading:
@@ -54,7 +55,7 @@ def read_fiftyone(path: Path, pictures: Path | None = None) -> base.Reading:
         exist are left out with a warning.
     """
     labels = _labels_file(path)
-    whole = Place(load_json(labels), labels)
+    whole = JsonValue(load_json(labels), labels)
     classes = [place.text() for place in whole.listed("classes")]
     builder, counter = base.AnnotationBuilder(tags=dict.fromkeys(classes)), base.WarningCounter()
     finder = _Finder(labels.parent, pictures)
@@ -84,7 +85,7 @@ def _labels_file(path: Path) -> Path:
 
 
 def _annotation(
-    place: Place, image: str, classes: list[str], counter: base.WarningCounter
+    place: JsonValue, image: str, classes: list[str], counter: base.WarningCounter
 ) -> base.Annotation | None:
     confidence: float | None = None
     label = place
@@ -101,7 +102,7 @@ def _annotation(
     return None if tag is None else base.Annotation(image, tag, True, confidence)
 
 
-def _tag(place: Place, classes: list[str], counter: base.WarningCounter) -> str | None:
+def _tag(place: JsonValue, classes: list[str], counter: base.WarningCounter) -> str | None:
     if isinstance(place.value, str):
         return place.text()
     if isinstance(place.value, bool) or not isinstance(place.value, int):
@@ -121,7 +122,7 @@ class _Finder:
         self.source = "as written"
         if manifest.is_file():
             self.source = _MANIFEST
-            listed = Place(load_json(manifest), manifest).fields()
+            listed = JsonValue(load_json(manifest), manifest).fields()
             self._manifest = {_key(name): with_slashes(name) for name, _ in listed}
         elif pictures is None and data.is_dir():
             pictures = data
@@ -129,7 +130,7 @@ class _Finder:
             self.source = f"{self.source}, {pictures}" if self._manifest else str(pictures)
         self._index = PictureIndex.of_folder(pictures)
 
-    def find(self, key: str, place: Place, counter: base.WarningCounter) -> str:
+    def find(self, key: str, place: JsonValue, counter: base.WarningCounter) -> str:
         if not key:
             place.refuse("a picture's name as key")
         if posixpath.isabs(key):
@@ -203,7 +204,7 @@ def _key(image: str) -> str:
 def _write_manifest(images: Iterable[str], pictures: Path, manifest: Path) -> None:
     """Write the path of each picture; absolute names need none."""
     if manifest.exists():
-        for _, place in Place(load_json(manifest), manifest).fields():
+        for _, place in JsonValue(load_json(manifest), manifest).fields():
             # Refuse to overwrite another file of this common name.
             place.text()
     relative = [image for image in images if not posixpath.isabs(image)]

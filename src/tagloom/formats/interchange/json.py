@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 from tagloom.errors import InvalidInputError
 from tagloom.io import atomic_write
 
-_HEAD = 16_384
 _KINDS = {
     dict: "an object",
     list: "a list",
@@ -55,26 +54,17 @@ def save_json(content: Any, path: Path) -> None:
         stream.write("\n")
 
 
-def read_head(path: Path) -> str:
-    """Return the beginning of a file for a quick look; empty if it cannot be read."""
-    try:
-        with path.open("rb") as stream:
-            return stream.read(_HEAD).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "ignore")
-    except (OSError, ValueError):
-        return ""
-
-
-class Place:
+class JsonValue:
     """A value in a JSON file that knows its place.
 
-    >>> Place([{"id": "x"}], Path("a.json")).items()[0].field("id").where
+    >>> JsonValue([{"id": "x"}], Path("a.json")).items()[0].field("id").where
     'a.json: [0].id'
     """
 
     __slots__ = ("_above", "_step", "path", "value")
 
     def __init__(
-        self, value: Any, path: Path, above: "Place | None" = None, step: str | int = ""
+        self, value: Any, path: Path, above: "JsonValue | None" = None, step: str | int = ""
     ) -> None:
         self.value = value
         self.path = path
@@ -104,28 +94,30 @@ class Place:
         """Return whether this is an object with a value other than null under the key."""
         return isinstance(self.value, dict) and self.value.get(key) is not None
 
-    def field(self, key: str) -> "Place":
+    def field(self, key: str) -> "JsonValue":
         """Return the value of an object under a key; None where it is missing."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
-        return Place(self.value.get(key), self.path, self, f".{key}")
+        return JsonValue(self.value.get(key), self.path, self, f".{key}")
 
-    def fields(self) -> list[tuple[str, "Place"]]:
+    def fields(self) -> list[tuple[str, "JsonValue"]]:
         """Return the keys and values of an object."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
         return [
-            (_encodable(key, self), Place(value, self.path, self, f"[{json.dumps(key)}]"))
+            (_encodable(key, self), JsonValue(value, self.path, self, f"[{json.dumps(key)}]"))
             for key, value in self.value.items()
         ]
 
-    def items(self) -> list["Place"]:
+    def items(self) -> list["JsonValue"]:
         """Return the members of a list."""
         if not isinstance(self.value, list):
             self.refuse("a list")
-        return [Place(member, self.path, self, number) for number, member in enumerate(self.value)]
+        return [
+            JsonValue(member, self.path, self, number) for number, member in enumerate(self.value)
+        ]
 
-    def listed(self, key: str) -> list["Place"]:
+    def listed(self, key: str) -> list["JsonValue"]:
         """Return the members of the list under a key; none where the key is missing or null."""
         return self.field(key).items() if self.has(key) else []
 
@@ -160,7 +152,7 @@ def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def _encodable(text: str, place: Place) -> str:
+def _encodable(text: str, place: JsonValue) -> str:
     # JSON can escape half of a surrogate pair, which UTF-8 cannot hold.
     if not text.isascii():
         try:

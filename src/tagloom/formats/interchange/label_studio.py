@@ -10,9 +10,9 @@ from xml.sax.saxutils import quoteattr
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import base
-from tagloom.formats.interchange.json import Place, load_json, read_head, save_json
+from tagloom.formats.interchange.json import JsonValue, load_json, save_json
 from tagloom.formats.names import PictureIndex, check_writable, with_slashes
-from tagloom.formats.text import illegal_character, read_xml
+from tagloom.formats.text import illegal_character, peek, read_xml
 from tagloom.io import atomic_write
 from tagloom.validation import some_of
 
@@ -35,7 +35,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 def is_label_studio(path: Path) -> bool:
     """Return whether the first bytes of a file look like tasks of Label Studio."""
-    head = read_head(path)
+    head = peek(path)
     looks = (_FULL, _TASK, _MIN)
     return bool(_START.match(head)) and any(look.search(head) for look in looks)
 
@@ -67,7 +67,7 @@ def read_label_studio(
         If the file is not JSON, a value is of another type than expected, or a task has no
         picture.
     """
-    whole = Place(load_json(path), path)
+    whole = JsonValue(load_json(path), path)
     reader = _TaskReader(
         base.AnnotationBuilder(),
         PictureIndex.of_folder(pictures),
@@ -117,7 +117,7 @@ class _TaskReader:
         """Whether the control for absences was found."""
         return _ABSENT in self.found
 
-    def read(self, task: Place) -> None:
+    def read(self, task: JsonValue) -> None:
         """Read one task."""
         is_full = task.has("data")
         image = self._image(task.field("data") if is_full else task)
@@ -147,7 +147,7 @@ class _TaskReader:
                 tags = (one.get("alias") or one.get("value") for one in control.iter("Choice"))
                 self.builder.tags.update(dict.fromkeys(filter(None, tags)))
 
-    def _in_full(self, task: Place, key: str) -> Iterator[Place]:
+    def _in_full(self, task: JsonValue, key: str) -> Iterator[JsonValue]:
         """Yield annotations or predictions; some exports list only their ids."""
         for place in task.listed(key):
             if isinstance(place.value, int) and not isinstance(place.value, bool):
@@ -157,7 +157,7 @@ class _TaskReader:
             else:
                 yield place
 
-    def _chosen(self, place: Place) -> Iterator[tuple[Place, list[Place]]]:
+    def _chosen(self, place: JsonValue) -> Iterator[tuple[JsonValue, list[JsonValue]]]:
         """Yield the results of type choices, with the choices."""
         for result in place.listed("result"):
             kind = result.field("type").value
@@ -169,7 +169,9 @@ class _TaskReader:
                 self.found.add(control)
                 yield result, result.field("value").field("choices").items()
 
-    def _suggest(self, image: str, prediction: Place, result: Place, choices: list[Place]) -> None:
+    def _suggest(
+        self, image: str, prediction: JsonValue, result: JsonValue, choices: list[JsonValue]
+    ) -> None:
         scores = _own_scores(result, len(choices))
         if not scores:
             given = next((one for one in (result, prediction) if one.has("score")), None)
@@ -184,13 +186,15 @@ class _TaskReader:
             else:
                 self._add(image, result, choice, probability)
 
-    def _add(self, image: str, result: Place, choice: Place, confidence: float | None) -> None:
+    def _add(
+        self, image: str, result: JsonValue, choice: JsonValue, confidence: float | None
+    ) -> None:
         # A nested choice is exported as the path that leads to it.
         place = choice.items()[-1] if isinstance(choice.value, list) and choice.value else choice
         present = result.field("from_name").value != _ABSENT
         self.builder.add(base.Annotation(image, place.text(), present, confidence), choice.where)
 
-    def _read_min(self, task: Place, image: str) -> None:
+    def _read_min(self, task: JsonValue, image: str) -> None:
         for key, place in task.fields():
             is_object = isinstance(place.value, dict) and "choices" in place.value
             if place.value is None or not self._is_wanted(key, is_object):
@@ -205,7 +209,7 @@ class _TaskReader:
             return is_object or key in _TEXT_CONTROLS
         return key in self.controls or key == _ABSENT
 
-    def _image(self, data: Place) -> str | None:
+    def _image(self, data: JsonValue) -> str | None:
         place = _address_in(data)
         name = name_at(place.text())
         if name is None:
@@ -217,7 +221,7 @@ class _TaskReader:
         return image
 
 
-def _own_scores(result: Place, expected: int) -> list[Place]:
+def _own_scores(result: JsonValue, expected: int) -> list[JsonValue]:
     """Return the probability of each choice, as our writer stores them."""
     meta = result.field("meta")
     scores = meta.field(_SCORES) if meta.has(_SCORES) else None
@@ -226,7 +230,7 @@ def _own_scores(result: Place, expected: int) -> list[Place]:
     return scores.items()
 
 
-def _address_in(data: Place) -> Place:
+def _address_in(data: JsonValue) -> JsonValue:
     """Return the picture's address: under `image`, or the only text that looks like one."""
     if data.has("image"):
         return data.field("image")

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import base
-from tagloom.formats.interchange.json import read_head
 from tagloom.formats.names import (
     PictureIndex,
     check_writable,
@@ -19,7 +18,7 @@ from tagloom.formats.names import (
     with_slashes,
     without_extension,
 )
-from tagloom.formats.text import numbered_lines, read_xml
+from tagloom.formats.text import numbered_lines, peek, read_xml
 from tagloom.io import atomic_write
 from tagloom.validation import some_of
 
@@ -114,7 +113,7 @@ def _holds_objects(folder: Path) -> bool:
     if not folder.is_dir():
         return False
     first = next((one for one in folder.iterdir() if one.suffix.lower() == ".xml"), None)
-    return first is not None and "<annotation" in read_head(first)
+    return first is not None and "<annotation" in peek(first)
 
 
 def _folder_of_pictures(home: Path) -> Path | None:
