@@ -91,7 +91,7 @@ class TestWall:
                 bin_number,
             )
             truth = page.fetch(f"/api/tags/{t}?least={bin_number / 50}")["total"]
-            assert page.text(".threshold-words").startswith(f"{truth} open")
+            assert page.text(".threshold-words").startswith(f"{truth} undecided")
             page.until(lambda n=truth: len(page.all(".wall-card")) == min(n, 40) or n > 40)
 
 
@@ -150,7 +150,7 @@ class TestKeyboard:
         first = page.until(lambda: page.text(".question"))
         picture = page.one(".annotating .large").get_attribute("alt")
         page.press("a")
-        page.says(".annotating", "1 answer stored")
+        page.says(".annotating", "1 answer saved")
         assert (page.text(".question"), page.one(".annotating .large").get_attribute("alt")) != (
             first,
             picture,

@@ -124,7 +124,7 @@ class TestStopped:
         page.loaded()
         page.driver.close()
         page.driver.switch_to.window(one)
-        page.says("#alert", "answers again")
+        page.says("#alert", "is back")
         page.click("#alert button")
         page.until(lambda: page.states(row) == ["yes"])
         page.saved()

@@ -18,7 +18,7 @@ function fillErrors() {
     const name = data.labels[label[place]];
     const state = present[place] ? WRONG : DENIED;
     const title = present[place] ? `Known tag: ${name}` : `Known absence: ${name}`;
-    const line = `Wrong with a probability of ${percent(errorP[place])}. Without the annotation ` +
+    const line = `Error probability: ${percent(errorP[place])}. Without this annotation ` +
       `the tag would have a probability of ${percent(p[place])}.`;
     const level = bar(errorP[place]);
     level.classList.add("error");
@@ -34,7 +34,7 @@ function fillToAnnotate() {
   const build = (place) => entryCard(picture[place], `Add tag ${data.labels[label[place]]}?`,
     `Probability so far: ${percent(p[place])}.`, bar(p[place]),
     { label: label[place], p: p[place], state: SUGGESTED }, reasonsOf(place));
-  fillList("annotate", picture, build, "There is nothing to annotate.");
+  fillList("annotate", picture, build, "There is nothing left to annotate.");
 }
 
 function fillList(name, entries, build, nothing) {

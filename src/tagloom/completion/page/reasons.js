@@ -25,14 +25,14 @@ function verdict(state, p, label) {
 
 function neighborsInWords(number, reasons, label) {
   const near = data.near[number];
-  if (!near) return "It has no neighbours among the pictures; it was judged by itself.";
+  if (!near) return "There are no similar pictures; the tag was judged by the picture alone.";
   if (!reasons.count) {
-    return `None of its ${near} nearest neighbours is known to have “${label}”: it was judged by ` +
-      "the picture itself and its other tags.";
+    return `None of the ${near} most similar pictures is known to have “${label}”: the tag was ` +
+      "judged by the picture itself and its other tags.";
   }
   const verb = reasons.count === 1 ? "is" : "are";
-  const nearest = reasons.count > reasons.pictures.length ? " The nearest of them:" : "";
-  return `${reasons.count} of its ${near} nearest neighbours ${verb} known to have ` +
+  const nearest = reasons.count > reasons.pictures.length ? " The most similar of them:" : "";
+  return `${reasons.count} of the ${near} most similar pictures ${verb} known to have ` +
     `“${label}”.${nearest}`;
 }
 
@@ -64,9 +64,9 @@ function showLabel(label) {
   const from = data.quality.threshold[label];
   const line = list.length
     ? `Suggested for ${inWords.format(list.length)} of ${inWords.format(pictures.length)} ` +
-      `pictures, from a probability of ${percentInWords(from)} on` +
+      `pictures, each with a probability of at least ${percentInWords(from)}` +
       (list.length > shown.length ? `; the ${shown.length} most probable:` : ".")
-    : "Suggested for no picture.";
+    : "Not suggested for any picture.";
   openDialog(data.labels[label], make("p", { text: line }),
     wall(shown.map((one) => one.picture.number), (_, place) => percent(shown[place].tag.p),
       (place) => {

@@ -19,7 +19,7 @@ export function chip(i, { t, p, state }) {
   const element = h("span", { class: "chip" }, store.tagName(t));
   mark(element, look);
   const probability = look.state === "suggested" ? `, ${percent(p)}` : "";
-  const text = look.pending ? "not stored yet" : stateText(look.state);
+  const text = look.pending ? "not saved yet" : stateText(look.state);
   element.title = `${store.tagName(t)}: ${text}${probability}`;
   return element;
 }

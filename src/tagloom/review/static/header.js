@@ -57,7 +57,7 @@ const NEXT_STEP = {
 };
 const IDLE = {
   stopped:
-    "The server has stopped. Everything marked as saved is stored; new decisions will not be.",
+    "The server has stopped. Everything marked as saved is safe; new decisions cannot be saved.",
   shut: "The server was restarted. Open its new link in this browser to continue here.",
 };
 
@@ -67,7 +67,7 @@ function lostText(lost, trouble) {
     lost.length === 1 ? "your last decision was" : `your last ${lost.length} decisions were`;
   const why = trouble ? "the server has stopped" : "the server had stopped";
   const entries = count > lost.length ? ` (${many(count, "tag")})` : "";
-  const next = NEXT_STEP[trouble] ?? "The server answers again.";
+  const next = NEXT_STEP[trouble] ?? "The server is back.";
   return `Not saved: ${why}, ${decisions} not stored${entries}. ${next}`;
 }
 

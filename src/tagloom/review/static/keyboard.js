@@ -82,7 +82,7 @@ const KEYS = [
       ["arrows", "move"],
       ["Shift+arrows", "select a range"],
       ["Enter", "open"],
-      ["a / r", "accept or reject all suggestions of the selection"],
+      ["a / r", "accept or reject all suggestions in the selection"],
     ],
   ],
   [
@@ -90,14 +90,14 @@ const KEYS = [
     [
       ["← →", "previous and next picture"],
       ["↑ ↓", "move through the suggestions"],
-      ["1 – 9", "accept a suggestion; again: clear it"],
+      ["1 – 9", "accept a suggestion; press again to clear it"],
       ["Shift+1 – 9", "reject it"],
       ["t", "type a tag"],
       ["Esc", "back to the list"],
     ],
   ],
   [
-    "Wall of a tag",
+    "Pictures of one tag",
     [
       ["arrows", "move"],
       ["Space or click", "select"],

@@ -82,7 +82,8 @@ export class Threshold {
       bar.classList.toggle("within", bin >= this.bin),
     );
     const from = percent(this.bin / BINS);
-    const text = this.bin ? `${number(this.open)} open above ${from}` : `${number(this.open)} open`;
+    const count = `${number(this.open)} undecided`;
+    const text = this.bin ? `${count} above ${from}` : count;
     this.words.textContent = text;
     this.slider.setAttribute("aria-valuetext", text);
   }

@@ -6,7 +6,7 @@ import { many } from "./format.js";
 import { address } from "./router.js";
 import { store } from "./store.js";
 
-const WORDS = { present: "has the tag", absent: "without the tag", unknown: "unknown" };
+const WORDS = { present: "has the tag", absent: "does not have the tag", unknown: "unknown" };
 
 export class Why {
   constructor() {
@@ -59,7 +59,7 @@ export class Why {
     const present = neighbors.filter(({ state }) => state === "present").length;
     const text = neighbors.length
       ? `${present} of the ${many(total, "most similar picture")} have it.`
-      : "No similar picture is known.";
+      : "There are no similar pictures.";
     fill(
       this.body,
       h("p", { class: "quiet-text" }, text),

@@ -128,11 +128,11 @@ class AnnotateNextView {
     const look = store.entries.look(row.i, row.t, row.state);
     mark(this.body, look);
     this.status.textContent = look.pending
-      ? "storing"
+      ? "saving"
       : isOpen(look.state)
         ? ""
         : stateText(look.state);
-    const answered = this.answered ? ` · ${many(this.answered, "answer")} stored` : "";
+    const answered = this.answered ? ` · ${many(this.answered, "answer")} saved` : "";
     const place = `${number(this.at + 1)} of ${number(this.total)}`;
     this.progress.textContent = place + answered;
   }

@@ -144,7 +144,7 @@ class PictureView {
     if (!listed.length)
       fill(
         this.suggested,
-        h("li", { class: "quiet-text" }, "Nothing is suggested for this picture."),
+        h("li", { class: "quiet-text" }, "No suggestions for this picture."),
       );
     fill(this.unlikely, ...this.rows.slice(listed.length).map(({ element }) => element));
     this.more.hidden = !below.length;
@@ -200,10 +200,10 @@ class PictureView {
 
   async added({ tag, t }) {
     const isNew = t === undefined;
-    this.status.textContent = `${tag}: storing`;
+    this.status.textContent = `${tag}: saving`;
     const rows = await decide([{ i: this.i, t, tag, state: "open" }], "accept");
-    this.status.textContent = rows ? "" : `${tag} was not stored`;
-    if (rows && isNew) announce(`${tag} is a new tag, added`);
+    this.status.textContent = rows ? "" : `${tag} was not saved`;
+    if (rows && isNew) announce(`Added the new tag ${tag}`);
   }
 
   entriesChanged(changed) {
@@ -308,6 +308,6 @@ function paintRow(element, i, tag) {
       ? ""
       : stateText(look.state);
   fill(element.querySelector(".state-word"), word);
-  const text = look.pending ? "not stored yet" : stateText(look.state);
+  const text = look.pending ? "not saved yet" : stateText(look.state);
   element.setAttribute("aria-label", `${store.tagName(tag.t)}, ${percent(tag.p)}, ${text}`);
 }

@@ -15,7 +15,7 @@ const STATES = [
   ["all", "all pictures"],
   ["suggested", "with suggestions"],
   ["suspected", "with suspected errors"],
-  ["untagged", "without any tag"],
+  ["untagged", "without tags"],
   ["decided", "with decisions"],
 ];
 const SORTS = [
@@ -102,7 +102,7 @@ class PicturesView {
         answer.version,
       );
     }
-    fill(this.notice, answer.total ? null : emptyPage("No matching picture."));
+    fill(this.notice, answer.total ? null : emptyPage("No matching pictures."));
     this.count.textContent = many(answer.total, "picture");
     if (this.grid.count !== answer.total) this.grid.setCount(answer.total);
     const fresh = Array.from({ length: last - first }, (_, k) => first + k);
@@ -230,7 +230,7 @@ class PicturesView {
     const rows = this.pages.rows.slice(first, last + 1).filter(Boolean);
     const entries = rows.flatMap((row) => this.suggestions(row));
     if (entries.length) decide(entries, verdict);
-    else announce("No open suggestion here");
+    else announce("No undecided suggestions here");
     return true;
   }
 

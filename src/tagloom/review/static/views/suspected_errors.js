@@ -22,7 +22,7 @@ const ANNOTATIONS = {
   },
   absent: {
     accept: "Add",
-    reject: "Leave out",
+    reject: "Keep absent",
     text: "marked as absent",
     reason: (p) => `marked as absent, but ${p} likely`,
   },
@@ -30,7 +30,7 @@ const ANNOTATIONS = {
 
 class SuspectedErrorsView {
   constructor(root) {
-    const intro = "Known tags that do not fit the picture. Nothing changes unless you decide so.";
+    const intro = "Known tags and absences that may be wrong. Nothing changes unless you decide.";
     const introLine = h("p", { class: "quiet-text wide" }, intro);
     Object.assign(this, listPage(root, "Suspected label errors", [], introLine));
     this.grid = new VirtualGrid(this.host, {
@@ -71,7 +71,7 @@ class SuspectedErrorsView {
     store.updateRows(answer.rows, answer.version);
     fill(
       this.notice,
-      this.source.rows.length ? null : emptyPage("No known tag is suspected to be wrong."),
+      this.source.rows.length ? null : emptyPage("No label errors are suspected."),
     );
     this.count.textContent = many(answer.total, "suspected error");
     this.grid.setCount(this.source.rows.length);
@@ -122,7 +122,7 @@ class SuspectedErrorsView {
     const shown = card.querySelector(".sign");
     const isOpen = lookOf(look.state) === "suspected";
     shown.replaceWith(sign(isOpen ? { state: "open", pending: false } : look));
-    const status = look.pending ? "not stored yet" : stateText(look.state);
+    const status = look.pending ? "not saved yet" : stateText(look.state);
     const name = `${store.tagName(t)} on ${shortName(store.imageName(i))}`;
     const label = [name, ANNOTATIONS[annotation]?.text, status].join(", ");
     card.querySelector("a").setAttribute("aria-label", label);

@@ -62,7 +62,7 @@ class TagsView {
       this.grid.setCount(0);
       this.grid.setCount(rows.length);
       this.count.textContent = many(rows.length, "tag");
-      fill(this.notice, rows.length ? null : emptyPage("No matching tag."));
+      fill(this.notice, rows.length ? null : emptyPage("No matching tags."));
     } catch (error) {
       fill(
         this.notice,
@@ -95,7 +95,7 @@ class TagsView {
         h(
           "span",
           { class: "tag-open" },
-          row.suggested ? `${number(row.suggested)} suggested` : "nothing suggested",
+          row.suggested ? `${number(row.suggested)} suggested` : "no suggestions",
         ),
         h("span", { class: "shares", "aria-hidden": "true" }, ...parts),
         h("span", { class: "details" }, details, rocAuc(row.roc_auc)),

@@ -129,7 +129,7 @@ class WallView {
       answer.version,
     );
     this.first ??= this.opened(answer);
-    fill(this.notice, this.first.total ? null : emptyPage("Nothing is open for this tag."));
+    fill(this.notice, this.first.total ? null : emptyPage("No undecided pictures for this tag."));
     this.recount();
     this.grid.rebuild(
       [...this.grid.cards.keys()].filter((index) => this.grid.cards.get(index).dataset.bare),
@@ -383,7 +383,7 @@ function paintWallCard(card, row, t, isSelected) {
   const look = store.entries.look(row.i, t, row.state);
   mark(card, look);
   card.querySelector(".sign").replaceWith(sign(look));
-  const word = look.pending ? "not stored yet" : stateText(look.state);
+  const word = look.pending ? "not saved yet" : stateText(look.state);
   card.setAttribute(
     "aria-label",
     `${shortName(store.imageName(row.i))}, ${percent(row.p)}, ${word}`,
