@@ -51,7 +51,7 @@ def test_standard_output_holds_json_only(tmp_path):
     assert "note: Made of numbers." in answer.stderr
     again = runner.invoke(app, command)
     assert json.loads(again.stdout)["finished_before"] == 1
-    assert "1 finished already" in again.stderr
+    assert "1 already finished" in again.stderr
 
 
 def test_cells_and_files_are_printed(tmp_path):

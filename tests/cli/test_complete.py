@@ -174,7 +174,7 @@ def test_odd_names_and_all_that_is_left_out_are_told(
         "--out", tmp_path / "out", "--cache", collection.cache, "--minutes", "0", "--folds", "2",
     )  # fmt: skip
     assert answer.code == 0, answer.err
-    assert "1 tagged pictures are missing\n    gone.jpg" in answer.out
+    assert "1 tagged pictures were not found\n    gone.jpg" in answer.out
     assert "1 pictures skipped\n    broken.jpg: it is not a picture" in answer.out
     assert "'night' of '🏖️.jpg' is both present and absent: left unknown" in answer.out
     rows = read_rows(tmp_path / "out" / "suggestions.csv")

@@ -30,7 +30,7 @@ def test_answers_are_learned(finished, answers, tagloom, read_rows, collection, 
     before = contents(collection.photos)
     answer = tagloom("update", finished, "--tags", path)
     assert (answer.code, answer.err) == (0, "")
-    assert "10 new annotations were learned from" in answer.out
+    assert "learned from 10 new annotations" in answer.out
     rows = read_rows(finished / "suggestions.csv")
     known = _pairs(rows, "known", "doubtful-known")
     assert {*confirmed, *new} <= known
@@ -128,8 +128,10 @@ def test_answers_may_stand_in_the_tables_of_the_run(finished, tagloom, read_rows
     table.write_text(text, encoding="utf-8")
     answer = tagloom("update", finished, "--tags", table)
     assert answer.code == 0, answer.err
-    assert "2 new annotations were learned from" in answer.out
-    assert f"{len(suggested) - 2} are suggestions of a machine: not learned from" in answer.out
+    assert "learned from 2 new annotations" in answer.out
+    assert (
+        f"{len(suggested) - 2} are a machine's suggestions and are not learned from" in answer.out
+    )
     rows = read_rows(table)
     assert suggested[0] in _pairs(rows, "known", "doubtful-known")
     assert suggested[1] not in _pairs(rows, "known", "doubtful-known", "suggested")

@@ -78,7 +78,7 @@ def test_sidecars_dry_then_written_then_taken_back(finished, photos, tagloom, co
     xmp = ("export", finished, "--to", "xmp", "--photos", photos)
     answer = tagloom(*xmp, "--dry-run")
     assert answer.code == 0, answer.err
-    assert "would be written (nothing was)" in answer.out
+    assert "would be written (dry run: nothing was)" in answer.out
     assert contents(photos) == before
     answer = tagloom(*xmp, "--json")
     assert answer.code == 0, answer.err

@@ -16,7 +16,7 @@ from tagloom.errors import TagloomError
 
 app = typer.Typer(
     name="tagloom",
-    help="Learn from incomplete labels: fill in what is missing, tag what is new, show why.",
+    help="Learn from incomplete labels: fill in missing tags, tag new pictures, and explain why.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

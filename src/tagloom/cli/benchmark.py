@@ -20,13 +20,13 @@ _Dataset = Annotated[
 _Rates = Annotated[
     list[str] | None,
     typer.Option(
-        help="Shares of the labels that stay known; repeat it or separate by commas.",
+        help="Shares of the labels that stay known; repeat the flag or separate with commas.",
         show_default="0.1,0.2,0.3,0.4,0.5",
     ),
 ]
 _Methods = Annotated[
     list[str] | None,
-    typer.Option(help="Methods to compare; repeat it or separate by commas; all by default."),
+    typer.Option(help="Methods to compare; repeat the flag or separate with commas; else all."),
 ]
 _Repeats = Annotated[
     int | None, typer.Option(help="Repetitions, each with its own seed.", show_default="5")
@@ -39,7 +39,7 @@ _Protocol = Annotated[
 ]
 _Features = Annotated[
     str | None,
-    typer.Option(help="Features of the learners: visual or semantic.", show_default="visual"),
+    typer.Option(help="Features for the learners: visual or semantic.", show_default="visual"),
 ]
 _NComponents = Annotated[
     float | None,
@@ -77,25 +77,24 @@ _Transductive = Annotated[
 ]
 _Seed = Annotated[int | None, typer.Option(help="The first seed.", show_default="0")]
 _Folds = Annotated[
-    int | None, typer.Option(help="Cross-validation folds of the search.", show_default="2")
+    int | None,
+    typer.Option(help="Cross-validation folds for the parameter search.", show_default="2"),
 ]
-_Jobs = Annotated[
-    int | None, typer.Option(help="Cells to run in parallel; one per core by default.")
-]
+_Jobs = Annotated[int | None, typer.Option(help="Cells to run in parallel; else one per core.")]
 _Config = Annotated[
-    Path | None, typer.Option(help="TOML file whose keys are these flags; flags win.")
+    Path | None, typer.Option(help="TOML file whose keys are these flags; flags override it.")
 ]
 _Out = Annotated[Path | None, typer.Option(help="Output folder.", show_default="tagloom-benchmark")]
 _ValidateDescriptors = Annotated[
     bool | None,
     typer.Option(
         "--validate-descriptors/--no-validate-descriptors",
-        help="Evaluate the semantic descriptors on their own, too.",
+        help="Also evaluate the semantic descriptors on their own.",
     ),
 ]
 _Figures = Annotated[
     bool | None,
-    typer.Option("--figures/--no-figures", help="Draw figures, also for the report."),
+    typer.Option("--figures/--no-figures", help="Draw figures, in the report and as files."),
 ]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 _ListMethods = Annotated[bool, typer.Option("--list-methods", help="List the methods and exit.")]
@@ -125,7 +124,8 @@ def benchmark(
 ) -> None:
     """Hide labels, let every learner recover them, and compare: tables, figures, a report.
 
-    Finished cells are kept: the same command continues where an earlier one stopped.
+    A cell is one combination of protocol, method, rate and seed. Finished cells are kept: the same
+    command continues where an earlier one stopped.
     """
     if list_methods:
         typer.echo(_list_methods(as_json))
@@ -270,7 +270,7 @@ def _announcement(plan: "Plan", n_before: int) -> str:
         f"{_counted(len(plan.tasks), 'cell')}: {' x '.join(factors)}",
     ]
     if n_before:
-        lines.append(f"  {n_before} finished already, not run again")
+        lines.append(f"  {n_before} already finished, not run again")
     return "\n".join(lines)
 
 

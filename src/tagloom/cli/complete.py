@@ -15,60 +15,63 @@ if TYPE_CHECKING:
 Tags = Annotated[
     list[Path],
     typer.Option(
-        "--tags", metavar="PATH", help="File or folder with tags, of any format; may be repeated."
+        "--tags", metavar="PATH", help="File or folder with tags, in any format; may be repeated."
     ),
 ]
 Out = Annotated[
-    Path, typer.Option("--out", help="Folder of the results, new or of an earlier run.")
+    Path, typer.Option("--out", help="Folder for the results, new or from an earlier run.")
 ]
-RunFolder = Annotated[Path, typer.Argument(help="Folder of a run of `tagloom complete`.")]
+RunFolder = Annotated[Path, typer.Argument(help="Output folder of `tagloom complete`.")]
 Model = Annotated[Path, typer.Argument(help="model.tagloom, or the folder of a run.")]
 Photos = Annotated[
     Path | None, typer.Option(help="Where the pictures are now, if they have moved.")
 ]
 Cache = Annotated[
-    Path | None, typer.Option(help="Folder of the feature cache; else the user's cache.")
+    Path | None, typer.Option(help="Folder for the feature cache; else your user cache.")
 ]
 TagFormat = Annotated[
-    str | None, typer.Option("--format", help="Read the tags as this format, e.g. long-csv.")
+    str | None, typer.Option("--format", help="Format of the tags, e.g. long-csv; else detected.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
 def complete(
-    photos: Annotated[Path, typer.Argument(help="Folder with pictures, searched throughout.")],
+    photos: Annotated[Path, typer.Argument(help="Folder with pictures, including subfolders.")],
     tags: Tags,
     out: Out,
     unlisted: Annotated[
-        str, typer.Option(help="What an unlisted tag is: unknown, absent, or a weight of absence.")
+        str,
+        typer.Option(help="What an unlisted tag means: unknown, absent, or a weight for absent."),
     ] = "unknown",
     untagged: Annotated[
         str,
-        typer.Option(help="Were pictures without tags looked at? seen, unseen or auto."),
+        typer.Option(
+            help="Whether anyone has looked at pictures without tags: seen, unseen or auto."
+        ),
     ] = "auto",
     precision: Annotated[
         float | None,
-        typer.Option(help="Share of the suggestions that shall be right; else F1 is maximised."),
+        typer.Option(help="Share of the suggestions that should be right; else F1 is maximised."),
     ] = None,
     label_frequency: Annotated[
         float | None,
-        typer.Option(help="Share of the present tags that are listed; else estimated."),
+        typer.Option(help="Share of the true tags that are listed; else estimated."),
     ] = None,
-    minutes: Annotated[float, typer.Option(help="Time limit of the parameter search.")] = 15.0,
+    minutes: Annotated[float, typer.Option(help="Time limit for the parameter search.")] = 15.0,
     min_pictures: Annotated[
-        int, typer.Option(help="Tags on fewer pictures are kept, but not learned.")
+        int, typer.Option(help="Tags on fewer pictures are kept but not learned.")
     ] = 3,
-    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 4,
+    folds: Annotated[int, typer.Option(help="Number of cross-validation folds.")] = 4,
     annotate_next: Annotated[
-        int, typer.Option(help="How many entries to propose for annotation.")
+        int, typer.Option(help="How many entries to list as what to annotate next.")
     ] = 50,
-    seed: Annotated[int, typer.Option(help="Seed of the cross-validation.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed for the cross-validation.")] = 0,
     tag_format: TagFormat = None,
     encoder: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="lite0, lite1, lite2 or a .onnx file; repeat it to combine several.",
+            help="lite0, lite1, lite2 or a .onnx file; repeat to combine several.",
         ),
     ] = None,
     whole: Annotated[
@@ -76,7 +79,7 @@ def complete(
     ] = False,
     cache: Cache = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Run again although nothing has changed.")
+        bool, typer.Option("--again", help="Run again even if nothing has changed.")
     ] = False,
     to_json: AsJson = False,
     config: ConfigFile = None,
@@ -125,14 +128,14 @@ def update(
     model: Model,
     tags: Tags,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results; else that of the model.")
+        Path | None, typer.Option(help="Folder for the results; else that of the model.")
     ] = None,
     photos: Photos = None,
     tag_format: TagFormat = None,
     to_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
-    """Learn from new annotations; the parameters stay as they were."""
+    """Learn again from new annotations, with the same parameters."""
     from tagloom.completion.pipeline import update as run
 
     path = model_file(model)

@@ -24,8 +24,8 @@ _KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
     bool: ("true or false", (bool,)),
     int: ("an integer", (int,)),
     float: ("a number", (int, float)),
-    str: ("a text", (str, int, float)),
-    Path: ("a path as text", (str,)),
+    str: ("a string", (str, int, float)),
+    Path: ("a path (a string)", (str,)),
 }
 
 
@@ -87,7 +87,7 @@ ConfigFile = Annotated[
         "--config",
         callback=_use_as_defaults,
         is_eager=True,
-        help="TOML file with these flags as keys.",
+        help="TOML file whose keys are these flags; flags override it.",
     ),
 ]
 
@@ -175,15 +175,17 @@ class StepPrinter:
     def _read(self, readings: "list[Reading]", matched: "Matched") -> list[str]:
         lines = [line for reading in readings for line in _reading_lines(reading)]
         if matched.missing:
-            lines.append(f"  {len(matched.missing):,} tagged pictures are missing")
+            lines.append(f"  {len(matched.missing):,} tagged pictures were not found")
             lines += listed([shown(name) for name in matched.missing])
         if matched.ambiguous:
-            lines.append(f"  {len(matched.ambiguous):,} names fit several pictures: not used")
+            lines.append(
+                f"  {len(matched.ambiguous):,} names match several pictures and are not used"
+            )
             lines += listed(
                 [f"{shown(name)}: {first_few(found)}" for name, found in matched.ambiguous.items()]
             )
         if matched.merged:
-            lines.append(f"  {len(matched.merged):,} pictures have several names")
+            lines.append(f"  {len(matched.merged):,} pictures are listed under several names")
             lines += listed(
                 [f"{shown(name)}: {first_few(names)}" for name, names in matched.merged.items()]
             )
@@ -194,19 +196,21 @@ class StepPrinter:
         return [f"  {name:{width}}  {value:,}" for name, value in summary.items() if value]
 
     def _training_labels(self, training: "TrainingLabels") -> list[str]:
-        lines = [f"{training.labels.n_labels:,} labels are learned"]
+        lines = [f"learning {training.labels.n_labels:,} tags"]
         too_rare = training.too_rare
         if too_rare:
             rare = sorted(too_rare, key=lambda name: (-too_rare[name], name))
-            lines.append(f"  {len(rare):,} are on too few pictures: {first_few(rare, 5)}")
+            lines.append(
+                f"  {len(rare):,} others are on too few pictures to learn: {first_few(rare, 5)}"
+            )
         if training.positive_unlabelled:
             lines.append(
-                "  unlisted tags are unknown: absent for the learner only (PU learning), and "
-                "probabilities allow for forgotten ones"
+                "  unlisted tags are unknown: they count as absent in training only (PU learning), "
+                "and probabilities allow for forgotten tags"
             )
         n_unseen = int(training.unseen.sum())
         if n_unseen:
-            lines.append(f"  {n_unseen:,} pictures without any tag: nothing is assumed of them")
+            lines.append(f"  {n_unseen:,} pictures without any tag: nothing is assumed about them")
         return lines
 
 
@@ -218,7 +222,7 @@ def _reading_lines(reading: "Reading") -> list[str]:
     lines += warning_lines(reading.contradictions)
     n_suggested = len(reading.annotations) - len(reading.annotations.without_suggestions())
     if n_suggested:
-        lines.append(f"  {n_suggested:,} are suggestions of a machine: not learned from")
+        lines.append(f"  {n_suggested:,} are a machine's suggestions and are not learned from")
     return lines
 
 
@@ -231,16 +235,19 @@ def result_text(result: "CompletionResult", out: Path) -> str:
     error = calibration_error(result.bins, least=0.3)
     lines = [f"{len(skipped):,} pictures skipped", *listed(skipped)] if skipped else []
     if "new annotations" in summary:
-        lines.append(f"{summary['new annotations']:,} new annotations were learned from")
+        lines.append(f"learned from {summary['new annotations']:,} new annotations")
     lines += [
         f"{summary['suggested tags']:,} tags suggested, "
         f"{summary['suspected label errors']:,} suspected label errors",
     ]
     if result.label_frequency < 1:
-        lines.append(f"about {result.label_frequency:.0%} of the present tags are listed")
+        lines.append(
+            f"label frequency (the share of true tags that are listed): "
+            f"about {result.label_frequency:.0%}"
+        )
     if error == error:
         lines.append(
-            f"for probabilities from 0.3 on, confidence and observed frequency differ by "
+            f"for probabilities of 0.3 or more, confidence and observed frequency differ by "
             f"{error:.2f} on average (held-out entries)"
         )
     lines.append(f"open {shown(str(out))}/report.html")

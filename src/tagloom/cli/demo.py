@@ -19,9 +19,9 @@ _N_EXAMPLES = 6
 
 def demo(
     pictures: Annotated[int, typer.Option(min=50, help="How many pictures to draw.")] = 600,
-    keep: Annotated[float, typer.Option(help="Share of the tags to keep, in (0, 1).")] = 0.25,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawings and hidden tags.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder of pictures and results.")] = Path(
+    keep: Annotated[float, typer.Option(help="Share of the tags to keep, between 0 and 1.")] = 0.25,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for pictures and hidden tags.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for pictures and results.")] = Path(
         "tagloom-demo"
     ),
     to_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
@@ -75,8 +75,8 @@ def _print_demo(done: "DemoResult", seed: int) -> None:
     n_true = done.n_kept + done.n_hidden
     console.print(
         f"\nThese pictures have {n_true:,} true tags; {done.n_kept:,} were kept, "
-        f"{done.n_hidden:,} hidden. Estimated share of tags present: "
-        f"{done.result.label_frequency:.0%}; actual share: {done.n_kept / n_true:.0%}.\n"
+        f"{done.n_hidden:,} hidden. Label frequency (the share of true tags that are listed): "
+        f"estimated {done.result.label_frequency:.0%}, actual {done.n_kept / n_true:.0%}.\n"
     )
     _print_learners(done, console)
     _print_calibration(done, console)
@@ -104,8 +104,8 @@ def _print_learners(done: "DemoResult", console: "Console") -> None:
     found = round(ours.precision * ours.n) if ours.n else 0
     console.print(
         f"All learners have the same known tags and features. {OURS} chooses how many tags to "
-        f"suggest; the others suggest as many, their highest scores. {OURS} found {found:,} of the "
-        f"{done.n_hidden:,} hidden tags.\n"
+        f"suggest; the others suggest the same number, those with the highest scores. "
+        f"{OURS} found {found:,} of the {done.n_hidden:,} hidden tags.\n"
     )
 
 
@@ -114,7 +114,7 @@ def _print_calibration(done: "DemoResult", console: "Console") -> None:
 
     from tagloom.completion.result import calibration_error
 
-    table = Table("probability", "entries", "confidence", "observed", title="Calibration")
+    table = Table("probability", "entries", "confidence", "observed frequency", title="Calibration")
     for one in done.bins:
         table.add_row(
             f"{one.low:.1f} to {one.high:.1f}",
@@ -124,7 +124,9 @@ def _print_calibration(done: "DemoResult", console: "Console") -> None:
         )
     console.print(table)
     error, high = calibration_error(done.bins), calibration_error(done.bins, least=0.3)
-    console.print(f"Calibration error: {error:.3f}; from probability 0.3 upwards: {high:.3f}.\n")
+    console.print(
+        f"Calibration error: {error:.3f}; for probabilities of 0.3 or more: {high:.3f}.\n"
+    )
 
 
 def _print_examples(done: "DemoResult", console: "Console", rng: "np.random.Generator") -> None:

@@ -15,21 +15,26 @@ if TYPE_CHECKING:
 
 
 def embed(
-    folder: Annotated[Path, typer.Argument(help="Folder with pictures, searched throughout.")],
+    folder: Annotated[Path, typer.Argument(help="Folder with pictures, including subfolders.")],
     encoder: Annotated[
         list[str] | None,
-        typer.Option(help="lite0, lite1, lite2 or a .onnx file; repeat it to combine several."),
+        typer.Option(help="lite0, lite1, lite2 or a .onnx file; repeat to combine several."),
     ] = None,
     cache: Cache = None,
-    out: Annotated[Path | None, typer.Option(help="Also write the features to this .npz.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the features to this .npz file.")
+    ] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Encode the whole picture, not its centre square.")
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Threads of each kind; else one per core.")
+        int | None,
+        typer.Option(
+            min=1, help="Threads for decoding, and as many for encoding; else one per core."
+        ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="End with exit code 1 if anything was skipped.")
+        bool, typer.Option("--strict", help="Exit with code 1 if anything was skipped.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -72,10 +77,10 @@ def _as_text(done: "Embedding", out: Path | None) -> str:
     ]
     lines += listed([f"{shown(one.item)}: {one.reason}" for one in summary.skipped])
     if summary.mislabelled:
-        lines.append(f"  {len(summary.mislabelled)} read although misnamed")
+        lines.append(f"  {len(summary.mislabelled)} read despite a wrong file extension")
         lines += listed([f"{shown(one.item)}: {one.reason}" for one in summary.mislabelled])
     if summary.others:
-        lines.append(f"{len(summary.others)} other files, which are not pictures")
+        lines.append(f"{len(summary.others)} other files that are not pictures")
     if summary.cached and not summary.embedded:
         lines.append("Nothing to do: every readable picture was in the cache.")
     lines.append(f"cache: {shown(str(done.cache_folder))}")

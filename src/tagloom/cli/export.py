@@ -18,19 +18,21 @@ def export(
         str, typer.Option("--to", help="csv, jsonl, coco, fiftyone, label-studio or xmp.")
     ],
     file: Annotated[
-        Path | None, typer.Option(help="Where to write; else into the folder of the run.")
+        Path | None, typer.Option(help="File to write; else in the folder of the run.")
     ] = None,
     photos: Photos = None,
     at_least: Annotated[
-        float, typer.Option(help="Leave out suggestions that are less probable.")
+        float, typer.Option(help="Leave out suggestions below this probability.")
     ] = 0.0,
     only_known: Annotated[
         bool, typer.Option("--only-known", help="Leave out all suggestions.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="xmp: show what would be written, and write nothing.")
+        bool, typer.Option("--dry-run", help="xmp: show what would be written, but write nothing.")
     ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="xmp: restore all sidecars.")] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="xmp: restore all sidecars as they were.")
+    ] = False,
     to_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
@@ -47,10 +49,10 @@ def export(
             f"must be one of {', '.join((*FORMS, 'xmp'))}; got {to}", param_hint="--to"
         )
     if (dry_run or undo) and to != "xmp":
-        raise typer.BadParameter("goes with --to xmp only", param_hint="--dry-run, --undo")
+        raise typer.BadParameter("can only be used with --to xmp", param_hint="--dry-run, --undo")
     if file is not None and to == "xmp":
         raise typer.BadParameter(
-            "does not go with --to xmp: sidecars lie beside the pictures",
+            "cannot be used with --to xmp: sidecars are written beside the pictures",
             param_hint="--file",
         )
     if not 0 <= at_least <= 1:
@@ -87,14 +89,14 @@ def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_js
     planned = [f"{shown(one.path)}: {', '.join(map(shown, one.added)) or '-'}" for one in plan]
     problems = list(plan.refused)
     if dry_run:
-        head = [f"{len(plan):,} sidecars would be written (nothing was)"]
+        head = [f"{len(plan):,} sidecars would be written (dry run: nothing was)"]
         metadata: dict[str, Any] = {"would_write": [one.path for one in plan]}
     else:
         done = apply_sidecars(plan, out / JOURNAL)
         problems += done.failed
         head = [
-            f"{len(done.written):,} sidecars written, {len(done.unchanged):,} had all tags already",
-            "  undo with --undo",
+            f"{len(done.written):,} sidecars written, {len(done.unchanged):,} already had all tags",
+            "  use --undo to restore them",
         ]
         metadata = {"written": done.written, "unchanged": done.unchanged}
     metadata |= {"refused": [one._asdict() for one in problems]}

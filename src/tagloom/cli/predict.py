@@ -17,10 +17,10 @@ def predict(
     photos: Annotated[Path, typer.Argument(help="Folder with new pictures.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the tags to this .csv, .jsonl or .parquet; else print them."),
+        typer.Option(help="Write the tags to this .csv, .jsonl or .parquet file; else print them."),
     ] = None,
     precision: Annotated[
-        float | None, typer.Option(help="Suggest every tag from this probability on.")
+        float | None, typer.Option(help="Suggest every tag of at least this probability.")
     ] = None,
     encoder: Annotated[
         list[str] | None, typer.Option(help="The .onnx file that the model was made with, if any.")

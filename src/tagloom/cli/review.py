@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def review(
     out: RunFolder,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to serve the page at; 0 for any free port.")
+        int, typer.Option(min=0, max=65535, help="Port to serve the page on; 0 for any free port.")
     ] = 0,
     photos: Photos = None,
     no_open: Annotated[
