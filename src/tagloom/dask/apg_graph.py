@@ -24,7 +24,7 @@ from tagloom.dask.objective import (
 from tagloom.dask.parquet import ParquetItems
 from tagloom.errors import InvalidInputError
 from tagloom.models.base import check_learnable
-from tagloom.optim import SOLVERS, Callback, InstanceLaplacian, MaskedSquaredLoss, Objective
+from tagloom.optim import Callback, InstanceLaplacian, MaskedSquaredLoss, Objective
 from tagloom.optim.loss import centre_of
 from tagloom.persistence.codecs import deserialize_learner, serialize_learner
 from tagloom.progress import progress_bar
@@ -90,21 +90,11 @@ class APGGraph(models.APGGraph):
             Show a progress bar over the passes.
         """
         self._check_parameters()
-        start = getattr(self, "coef_", None) if self.warm_start else None
         client = get_client(client)
         passes = PassCounter()
         with passes.shown(self.max_iter, show_progress):
             objective = self._distributed_objective(X, Y, graph, label_graph, client, keep, passes)
-            if start is not None and start.shape != objective.shape:
-                start = None
-            solution = SOLVERS[self.solver].solve(
-                objective,
-                start=None if start is None else start.astype(objective.dtype),
-                tol=self.tol,
-                max_iter=self.max_iter,
-                callback=callback,
-            )
-            self._keep(solution, objective.loss)
+            self._minimize(objective, callback)
         self.n_passes_ = passes.number
         return self
 

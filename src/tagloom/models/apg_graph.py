@@ -154,20 +154,8 @@ class APGGraph(SolvedLearner):
             Called as callback(iteration, M) after every iteration; a true result stops the fit.
         """
         self._check_parameters()
-        start = getattr(self, "coef_", None) if self.warm_start else None
-        rows, known = self._read(X, Y)
-        self.learnable_ = check_learnable(known, self.on_unlearnable)
-        objective = self._objective(rows, known, graph, label_graph)
-        if start is not None and start.shape != objective.shape:
-            start = None
-        solution = SOLVERS[self.solver].solve(
-            objective,
-            start=None if start is None else start.astype(rows.dtype),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            callback=callback,
-        )
-        self._keep(solution, objective.loss)
+        rows, known = self._read_training_data(X, Y)
+        self._minimize(self._objective(rows, known, graph, label_graph), callback)
         return self
 
     def lam_max(self, X: Any, Y: Any) -> float:
@@ -225,6 +213,17 @@ class APGGraph(SolvedLearner):
             terms.append(LabelLaplacian(self.gamma_labels, X, L_t))
         loss = MaskedSquaredLoss.of(X, known, fit_intercept=self.fit_intercept)
         return Objective(loss, self.lam, ridge=self.ridge, terms=terms)
+
+    def _minimize(self, objective: Objective, callback: Callback | None) -> None:
+        """Find M and b, and keep them; to be called by `fit` itself."""
+        solution = SOLVERS[self.solver].solve(
+            objective,
+            start=self._start("coef_", objective),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=callback,
+        )
+        self._keep(solution, objective.loss)
 
     def _keep(self, solution: Solution, loss: Loss) -> None:
         self.coef_ = solution.M

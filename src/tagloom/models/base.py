@@ -25,7 +25,7 @@ from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
 from tagloom.labels import PartialLabels, State, as_partial_labels, is_frame, is_missing
 from tagloom.metrics import mean_average_precision
 from tagloom.neighbors import ALGORITHMS, METRICS
-from tagloom.optim import Iteration, Solution
+from tagloom.optim import Iteration, Objective, Solution
 from tagloom.validation import (
     check_choice,
     check_flag,
@@ -46,7 +46,8 @@ BOUNDARY = 0.5
 class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     """A scikit-learn classifier that leaves unknown labels unknown.
 
-    A learner implements `fit` and `_scores`; validation, names and the public methods are here.
+    A learner implements `_check_parameters`, `_fit` and `_scores`; validation, names and the public
+    methods are here. One whose `fit` takes more than X and Y implements that instead of `_fit`.
 
     Attributes
     ----------
@@ -54,11 +55,37 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         The names of the labels; for a one-dimensional y its two classes.
     one_dimensional_ : bool
         Whether Y was a single column with two classes.
+    learnable_ : array of bool of shape (n_labels,)
+        False where no entry is known, or all known entries agree.
     """
 
+    on_unlearnable: str
     classes_: Array
     one_dimensional_: bool
+    learnable_: npt.NDArray[np.bool_]
     n_features_in_: int
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from the known labels.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_items, n_features), float32 or float64
+        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
+            Items without known labels are allowed. A one-dimensional y with two classes is one
+            label.
+        """
+        self._check_parameters()
+        self._fit(*self._read_training_data(X, Y))
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        raise NotImplementedError
+
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
+        """Learn from validated rows and labels; to be called by `fit` alone."""
+        raise NotImplementedError
 
     @abstractmethod
     def _scores(self, X: Array) -> Array:
@@ -187,7 +214,6 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         first step may compute what the whole path needs.
         """
         for params in path:
-            # Not every learner takes graphs, so the abstract class declares no `fit`.
             fitted: Self = self.set_params(**params).fit(X, Y, **graphs)
             yield fitted
 
@@ -207,6 +233,15 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         self.classes_ = target.classes
         self.one_dimensional_ = target.one_dimensional
         return rows, target.known
+
+    def _read_training_data(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
+        """Validate the training data, and find the labels that can be learned.
+
+        To be called by `fit` itself: warnings are shown where `fit` was called.
+        """
+        rows, known = self._read(X, Y)
+        self.learnable_ = check_learnable(known, self.on_unlearnable)
+        return rows, known
 
     def _checked_rows(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -287,7 +322,6 @@ class LinearLearner(PartialLabelLearner):
 
     coef_: Array
     intercept_: Array
-    learnable_: npt.NDArray[np.bool_]
 
     def _scores(self, X: Array) -> Array:
         table: Array = X @ self.coef_ + self.intercept_
@@ -297,11 +331,19 @@ class LinearLearner(PartialLabelLearner):
 class SolvedLearner(LinearLearner):
     """A linear learner whose M is found by an iterative solver of `tagloom.optim`."""
 
+    warm_start: bool
     rank_: int
     n_iter_: int
     objective_: float
     gap_: float
     history_: list[Iteration]
+
+    def _start(self, previous: str, objective: Objective) -> Array | None:
+        """Return the M of the previous fit, an attribute, where it is wanted and has the shape."""
+        M: Array | None = getattr(self, previous, None) if self.warm_start else None
+        if M is None or M.shape != objective.shape:
+            return None
+        return M.astype(objective.dtype)
 
     def _keep_solution(self, solution: Solution) -> None:
         self.rank_ = solution.rank
@@ -311,7 +353,7 @@ class SolvedLearner(LinearLearner):
         self.history_ = solution.history
 
     def _warn_not_converged(self, solution: Solution, tol: float, max_iter: int) -> None:
-        """Warn the caller of `fit`; to be called two levels below it."""
+        """Warn the caller of `fit`; to be called three levels below it."""
         reached = f" with a certificate of {solution.gap:.1e}" if solution.gap >= 0 else ""
         remedy = "raise max_iter or tol, or scale the features to similar size"
         if solution.M.dtype == np.float32:
@@ -320,7 +362,7 @@ class SolvedLearner(LinearLearner):
             f"{type(self).__name__} stopped after {max_iter} iterations{reached}, short of "
             f"tol={tol}: {remedy}."
         )
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
 class InstanceBasedLearner(PartialLabelLearner):

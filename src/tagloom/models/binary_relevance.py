@@ -3,7 +3,7 @@
 import math
 import warnings
 from threading import Lock
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+from tagloom.labels import PartialLabels
 from tagloom.models.base import (
     BOUNDARY,
     Array,
     LinearLearner,
     ParamGrids,
-    check_learnable,
     check_n_jobs,
     check_on_unlearnable,
     check_squares,
@@ -122,19 +122,8 @@ class BinaryRelevance(LinearLearner):
         self.random_state = random_state
         self.on_unlearnable = on_unlearnable
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn a classifier for each label from its known entries.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_items, n_features), float32 or float64
-        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
-            A one-dimensional y with two classes is one label.
-        """
-        self._check_parameters()
-        rows, known = self._read(X, Y)
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
         check_squares(rows)
-        self.learnable_ = check_learnable(known, self.on_unlearnable)
         counts = known.counts()
         M = np.zeros((rows.shape[1], known.n_labels))
         b = np.full(known.n_labels, -np.inf if self.loss == "logistic" else -1.0)
@@ -146,7 +135,6 @@ class BinaryRelevance(LinearLearner):
         self.coef_, self.intercept_ = M.astype(rows.dtype), b.astype(rows.dtype)
         self.n_iter_ = max((found.n_iter for found in learned), default=1)
         self._warn_not_converged([found.n_iter for found in learned])
-        return self
 
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Return C in units of 1 / (mean squared norm of the centred rows)."""
@@ -184,7 +172,7 @@ class BinaryRelevance(LinearLearner):
                 f"{n_short} of {len(n_iter)} labels: raise max_iter or tol, lower C, or scale "
                 "the features to similar size.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _scores(self, X: Array) -> Array:

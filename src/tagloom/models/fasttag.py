@@ -6,7 +6,7 @@ differ from tag to tag.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -139,21 +139,16 @@ class FastTag(LinearLearner):
     alpha_: Array
     n_layers_: Array
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from the known presences; all else counts as absent.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_items, n_features), float32 or float64
-        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
-            A one-dimensional y with two classes is one label.
-        """
-        self._check_parameters()
+    def _read_training_data(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
+        """Validate the training data; whatever is not known to be present becomes absent."""
         rows, known = self._read(X, Y)
-        check_squares(rows)
         check_learnable(known, "ignore")
         tags = _present_or_absent(known)
         self.learnable_ = check_learnable(tags, self.on_unlearnable)
+        return rows, tags
+
+    def _fit(self, rows: Array, tags: PartialLabels) -> None:
+        check_squares(rows)
         entries = tags.entries()
         ones = np.ones(len(entries.rows))
         table = sparse.csr_array((ones, (entries.rows, entries.columns)), shape=tags.shape)
@@ -165,7 +160,6 @@ class FastTag(LinearLearner):
         if self.search == "own":
             choices = search(rows, table, self.beta, given, self.random_state)
         self._learn(rows, table, choices)
-        return self
 
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Return beta in shares of the mean curvature, then noise, then alpha.

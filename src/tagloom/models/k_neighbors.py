@@ -5,10 +5,9 @@ partial labels.
 """
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from tagloom.labels import PartialLabels
@@ -16,7 +15,6 @@ from tagloom.models.base import (
     Array,
     InstanceBasedLearner,
     ParamGrids,
-    check_learnable,
     check_neighbor_search,
     check_on_unlearnable,
     check_two_items,
@@ -96,7 +94,6 @@ class KNeighborsTagger(InstanceBasedLearner):
 
     rates_: Floats
     scale_: float
-    learnable_: npt.NDArray[np.bool_]
     _known: PartialLabels
     _training_neighbors: Neighbors
     _searched: tuple[Any, ...]
@@ -122,25 +119,14 @@ class KNeighborsTagger(InstanceBasedLearner):
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Store the items and their known labels, and find the neighbours of each item.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_items, n_features), float32 or float64
-        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
-            A one-dimensional y with two classes is one label.
-        """
-        self._check_parameters()
-        rows, known = self._read(X, Y)
-        self.learnable_ = check_learnable(known, self.on_unlearnable)
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
+        """Store the items and their known labels, and find the neighbours of each item."""
         check_two_items(rows)
         self._training_neighbors = self._find_training_neighbors(rows)
         self.training_rows_ = rows
         self._known = known
         self.scale_ = float(self._training_neighbors.distances[:, 0].mean())
         self.rates_ = label_rates(known)
-        return self
 
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Return the number of neighbours, the bandwidth of their weights, and the shrinkage."""

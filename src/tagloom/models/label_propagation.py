@@ -1,9 +1,8 @@
 """Label spreading over a graph of neighbours (Zhou et al. 2004), for partial labels."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tagloom.graph import AffinityGraph, affinity_graph, diffuse
 from tagloom.labels import PartialLabels, State
@@ -12,7 +11,6 @@ from tagloom.models.base import (
     InstanceBasedLearner,
     ParamGrids,
     check_below_one,
-    check_learnable,
     check_neighbor_search,
     check_on_unlearnable,
     check_two_items,
@@ -36,7 +34,8 @@ class LabelPropagation(InstanceBasedLearner):
         V = (1 - a) (I - a S)^{-1} (W o Y),    D = (1 - a) (I - a S)^{-1} W,
         F_ij = (V_ij + m rate_j) / (D_ij + m).
 
-    Unknown labels spread nothing; an item that no known label reaches scores the rate of the label.
+    Unknown labels spread nothing, and others spread through items without known labels. An item
+    that no known label reaches scores the rate of the label.
 
     Parameters
     ----------
@@ -78,7 +77,6 @@ class LabelPropagation(InstanceBasedLearner):
     _path_parameters: ClassVar[tuple[str, ...]] = ("alpha",)
 
     rates_: Array
-    learnable_: npt.NDArray[np.bool_]
     _graph: AffinityGraph
     _graph_key: tuple[Any, ...]
     _spread_presences: Array
@@ -103,19 +101,8 @@ class LabelPropagation(InstanceBasedLearner):
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Build the graph and spread the known labels over it.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_items, n_features), float32 or float64
-        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
-            Items without known labels are allowed: labels spread through them. A one-dimensional y
-            with two classes is one label.
-        """
-        self._check_parameters()
-        rows, known = self._read(X, Y)
-        self.learnable_ = check_learnable(known, self.on_unlearnable)
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
+        """Build the graph and spread the known labels over it."""
         check_two_items(rows)
         self._graph = self._graph_of(rows)
         self.training_rows_ = rows
@@ -123,7 +110,6 @@ class LabelPropagation(InstanceBasedLearner):
         self.rates_ = label_rates(known)
         self._spread_presences = diffuse(self._graph.S, WY, self.alpha)
         self._spread_weights = diffuse(self._graph.S, W, self.alpha)
-        return self
 
     @property
     def graph_(self) -> Any:

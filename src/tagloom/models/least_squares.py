@@ -21,7 +21,6 @@ from tagloom.models.base import (
     Array,
     LinearLearner,
     ParamGrids,
-    check_learnable,
     check_n_jobs,
     check_on_unlearnable,
     check_squares,
@@ -95,18 +94,8 @@ class LeastSquares(LinearLearner):
         self.n_jobs = n_jobs
         self.on_unlearnable = on_unlearnable
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn M and b from the known labels.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_items, n_features), float32 or float64
-        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
-            A one-dimensional y with two classes is one label.
-        """
-        self._check_parameters()
-        ((self.coef_, self.intercept_),) = self._solutions(*self._read_checked(X, Y), [self.ridge])
-        return self
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
+        ((self.coef_, self.intercept_),) = self._solutions(rows, known, [self.ridge])
 
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Return ridge in shares of the mean curvature of the loss."""
@@ -118,20 +107,15 @@ class LeastSquares(LinearLearner):
         check_n_jobs(self)
         check_on_unlearnable(self)
 
-    def _read_checked(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
-        rows, known = self._read(X, Y)
-        check_squares(rows)
-        self.learnable_ = check_learnable(known, self.on_unlearnable)
-        return rows, known
-
     def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
         return ("ridge",)
 
     def _fit_path(
         self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
     ) -> Iterator[Self]:
-        # A subclass with a `fit` of its own may solve another problem.
-        own = type(self).fit is LeastSquares.fit
+        # A subclass that fits in its own way may solve another problem.
+        kind = type(self)
+        own = kind.fit is LeastSquares.fit and kind._fit is LeastSquares._fit
         if graphs or not (own and differ_only_in("ridge", path)):
             yield from super()._fit_path(path, X, Y, graphs)
             return
@@ -139,7 +123,7 @@ class LeastSquares(LinearLearner):
         for params in path:
             self.set_params(**params)._check_parameters()
             ridges.append(self.ridge)
-        solutions = self._solutions(*self._read_checked(X, Y), ridges)
+        solutions = self._solutions(*self._read_training_data(X, Y), ridges)
         for params, (M, b) in zip(path, solutions, strict=True):
             self.set_params(**params)
             self.coef_, self.intercept_ = M, b
@@ -149,6 +133,7 @@ class LeastSquares(LinearLearner):
         self, X: Array, known: PartialLabels, ridges: Sequence[float]
     ) -> Iterator[tuple[Array, Array]]:
         """Yield M and b for each ridge; all are solved for before the first is yielded."""
+        check_squares(X)
         M = np.empty((len(ridges), X.shape[1], known.n_labels))
         b = np.empty((len(ridges), known.n_labels))
         self._solve(X, _by_pattern(columns_of(known)), ridges, M, b)

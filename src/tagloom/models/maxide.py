@@ -2,7 +2,7 @@
 
 import math
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -123,26 +123,10 @@ class Maxide(SolvedLearner):
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn M and b from the known labels.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_items, n_features), float32 or float64
-        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
-            A one-dimensional y with two classes is one label.
-        """
-        self._check_parameters()
-        start = getattr(self, "core_", None) if self.warm_start else None
-        rows, known = self._read(X, Y)
-        self.learnable_ = check_learnable(known, self.on_unlearnable)
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
         objective = self._objective(rows, known)
-        if start is not None:
-            same_shape = start.shape == objective.shape
-            start = start.astype(rows.dtype) if same_shape else None
-        solution = self._solve(objective, start)
+        solution = self._solve(objective, self._start("core_", objective))
         self._keep(solution, objective.loss)
-        return self
 
     def lam_max(self, X: Any, Y: Any) -> float:
         """Return the smallest lam at which M is 0."""

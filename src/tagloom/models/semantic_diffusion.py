@@ -140,7 +140,6 @@ class SemanticDiffusion(InstanceBasedLearner):
 
     _path_parameters: ClassVar[tuple[str, ...]] = ("smoothing", "shrinkage")
 
-    learnable_: npt.NDArray[np.bool_]
     linear_: APGGraph | LeastSquares
     training_scores_: Array
     _row_normalizer: RowNormalizer | None
@@ -192,19 +191,7 @@ class SemanticDiffusion(InstanceBasedLearner):
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from the known labels.
-
-        Parameters
-        ----------
-        X : array or DataFrame of shape (n_items, n_features), float32 or float64
-        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
-            Items without known labels are allowed: residuals diffuse through them. A
-            one-dimensional y with two classes is one label.
-        """
-        self._check_parameters()
-        rows, known = self._read(X, Y)
-        self.learnable_ = check_learnable(known, self.on_unlearnable)
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
         check_two_items(rows)
         check_squares(rows)
         key = self._key(rows)
@@ -218,7 +205,6 @@ class SemanticDiffusion(InstanceBasedLearner):
         self.training_rows_ = rows.copy() if self.normalize_rows else rows
         last_step = {name: getattr(self, name) for name in _LAST_STEP}
         self._finish(self._smoothed_scores(last_step), last_step)
-        return self
 
     @property
     def coef_(self) -> Array:
