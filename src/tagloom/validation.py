@@ -33,6 +33,19 @@ def check_number(
         )
 
 
+def check_below_one(name: str, given: Any) -> None:
+    """Require a number in [0, 1)."""
+    check_number(name, given, low=0, high=1)
+    if given == 1:
+        raise InvalidInputError(f"{name} must be a number in [0, 1); got {given!r}.")
+
+
+def check_n_jobs(name: str, given: Any) -> None:
+    """Require an integer other than 0, or None."""
+    if given is not None and (not is_integer(given) or given == 0):
+        raise InvalidInputError(f"{name} must be an integer other than 0, or None; got {given!r}.")
+
+
 def check_n_components(name: str, given: Any) -> None:
     """Require scikit-learn's `n_components`: a number, a share of the variance, or None (all)."""
     if given is None or (is_integer(given) and given >= 1):

@@ -236,10 +236,8 @@ def semantic_graph(
         Semantic descriptors, in the same partitions as the features that the graph is used with.
     n_neighbors, weight, symmetrize, metric, algorithm
         See `tagloom.graph.semantic_graph`.
-    client : distributed.Client, optional
-        By default the client that was created last.
-    show_progress : bool, default=False
-        Show a progress bar over the partitions.
+    client, show_progress
+        See `nearest_neighbors`.
     """
     check_choice("weight", weight, WEIGHTS)
     check_choice("symmetrize", symmetrize, SYMMETRIES)

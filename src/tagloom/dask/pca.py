@@ -9,18 +9,7 @@ from sklearn import decomposition
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tagloom.dask.blocks import (
-    RowBlocks,
-    compute,
-    constant,
-    get_client,
-    load_block,
-    register_sizes,
-    row_blocks,
-    task,
-    to_dask_array,
-    tree_sum,
-)
+from tagloom.dask import blocks
 from tagloom.errors import InvalidInputError
 from tagloom.validation import check_number, is_integer
 
@@ -60,9 +49,9 @@ class PCA(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: object = None, *, client: Any = None) -> Self:
         """Learn from a dask array, `ParquetItems` or `RowBlocks`."""
-        rows = row_blocks(X)
+        rows = blocks.row_blocks(X)
         self._check_n_components(min(rows.width, rows.n_rows))
-        moments = moments_of(rows, get_client(client))
+        moments = moments_of(rows, blocks.get_client(client))
         if moments.n_rows < 2:
             raise InvalidInputError("Principal components need at least 2 rows; found 1.")
         self._decompose(moments, rows.dtype)
@@ -71,8 +60,8 @@ class PCA(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Return the rows in the space of the components as a lazy dask array."""
         check_is_fitted(self)
-        table = to_dask_array(X)
-        model = constant((self.mean_, self.components_))
+        table = blocks.to_dask_array(X)
+        model = blocks.constant((self.mean_, self.components_))
         chunks = (table.chunks[0], (self.n_components_,))
         return table.map_blocks(_projected, model=model, dtype=table.dtype, chunks=chunks)
 
@@ -147,8 +136,8 @@ class Moments:
     @classmethod
     def of_block(cls, block: Any) -> "Moments":
         """Return the moments of one block of rows."""
-        register_sizes(Moments)
-        rows = load_block(block)
+        blocks.register_sizes(Moments)
+        rows = blocks.load_block(block)
         mean = rows.mean(axis=0, dtype=np.float64)
         centred = rows - mean
         return cls(len(rows), mean, centred.T @ centred)
@@ -161,8 +150,8 @@ class Moments:
         return Moments(n, self.mean + share * difference, self.scatter + other.scatter + between)
 
 
-def moments_of(rows: RowBlocks, client: Any) -> Moments:
+def moments_of(rows: blocks.RowBlocks, client: Any) -> Moments:
     """Return mean and scatter of all rows in one pass."""
-    terms = [task(Moments.of_block, block) for block in rows.blocks]
-    result: Moments = compute(client, tree_sum(terms))
+    terms = [blocks.task(Moments.of_block, block) for block in rows.blocks]
+    result: Moments = blocks.compute(client, blocks.tree_sum(terms))
     return result

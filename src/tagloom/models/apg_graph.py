@@ -12,7 +12,6 @@ from tagloom.models.base import (
     ParamGrids,
     SolvedLearner,
     check_learnable,
-    check_on_unlearnable,
     loss_curvature,
     parameter,
 )
@@ -81,10 +80,6 @@ class APGGraph(SolvedLearner):
         The paper's M.
     intercept_ : array of shape (n_labels,)
         b.
-    classes_ : array
-        The names of the labels; for a one-dimensional y its two classes.
-    learnable_ : array of bool of shape (n_labels,)
-        False where no entry is known, or all known entries agree.
     rank_, n_iter_, objective_ : int, int, float
         Rank of M, iterations made, value of the objective.
     gap_ : float
@@ -192,13 +187,13 @@ class APGGraph(SolvedLearner):
         return [grid]
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         for name in ("lam", "gamma", "gamma_labels", "ridge", "tol"):
             check_number(*parameter(self, name), low=0)
         check_integer(*parameter(self, "max_iter"), at_least=1)
         check_flag(*parameter(self, "fit_intercept"))
         check_flag(*parameter(self, "warm_start"))
         check_choice(*parameter(self, "solver"), tuple(SOLVERS))
-        check_on_unlearnable(self)
 
     def _objective(self, X: Array, known: PartialLabels, graph: Any, label_graph: Any) -> Objective:
         """Join the terms whose weight is not 0; a graph is checked whether or not it is used."""

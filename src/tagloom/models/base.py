@@ -26,15 +26,7 @@ from tagloom.labels import PartialLabels, State, as_partial_labels, is_frame, is
 from tagloom.metrics import mean_average_precision
 from tagloom.neighbors import ALGORITHMS, METRICS
 from tagloom.optim import Iteration, Objective, Solution
-from tagloom.validation import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_number,
-    check_same_items,
-    is_integer,
-    some_of,
-)
+from tagloom.validation import check_choice, check_flag, check_integer, check_same_items, some_of
 
 Array = npt.NDArray[Any]
 ParamGrids = list[dict[str, list[Any]]]
@@ -80,8 +72,8 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def _check_parameters(self) -> None:
-        """Raise where a parameter has a value that is not allowed."""
-        raise NotImplementedError
+        """Raise where a parameter has a value that is not allowed; to be extended."""
+        check_choice(*parameter(self, "on_unlearnable"), ("raise", "warn", "ignore"))
 
     def _fit(self, rows: Array, known: PartialLabels) -> None:
         """Learn from validated rows and labels; to be called by `fit` alone."""
@@ -374,6 +366,21 @@ class InstanceBasedLearner(PartialLabelLearner):
 
     training_rows_: Array
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_integer(*parameter(self, "n_neighbors"), at_least=1)
+        check_choice(*parameter(self, "metric"), METRICS)
+        check_choice(*parameter(self, "algorithm"), ALGORITHMS)
+        check_flag(*parameter(self, "warm_start"))
+
+    def _read(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
+        rows, known = super()._read(X, Y)
+        if len(rows) < 2:
+            raise InvalidInputError(
+                "At least 2 items are needed, for the only one of 1 sample has no neighbour."
+            )
+        return rows, known
+
     @abstractmethod
     def _training_scores(self) -> Array:
         """Return the scores of the training items."""
@@ -544,14 +551,6 @@ def check_squares(X: Array) -> None:
         )
 
 
-def check_two_items(rows: Array) -> None:
-    """Raise where there is a single item, which has no neighbour."""
-    if len(rows) < 2:
-        raise InvalidInputError(
-            "At least 2 items are needed, for the only one of 1 sample has no neighbour."
-        )
-
-
 def fingerprint(rows: Array) -> tuple[Any, ...]:
     """Return a digest of the rows, which tells whether their values have changed."""
     return blake2b(np.ascontiguousarray(rows).data).hexdigest(), rows.shape, rows.dtype
@@ -560,34 +559,6 @@ def fingerprint(rows: Array) -> tuple[Any, ...]:
 def parameter(model: Any, name: str) -> tuple[str, Any]:
     """Return what a message calls a parameter, and its value: the first arguments of a check."""
     return f"The '{name}' parameter of {type(model).__name__}", getattr(model, name)
-
-
-def check_n_jobs(model: Any) -> None:
-    """Require `n_jobs` to be an integer other than 0, or None."""
-    name, given = parameter(model, "n_jobs")
-    if given is not None and (not is_integer(given) or given == 0):
-        raise InvalidInputError(f"{name} must be None or an integer other than 0; got {given!r}.")
-
-
-def check_below_one(model: Any, name: str) -> None:
-    """Require a parameter to be a number in [0, 1)."""
-    what, given = parameter(model, name)
-    check_number(what, given, low=0, high=1)
-    if given == 1:
-        raise InvalidInputError(f"{what} must be a number in [0, 1); got {given!r}.")
-
-
-def check_neighbor_search(model: Any) -> None:
-    """Check the parameters of a neighbour search, and whether a fit may reuse the previous one."""
-    check_integer(*parameter(model, "n_neighbors"), at_least=1)
-    check_choice(*parameter(model, "metric"), METRICS)
-    check_choice(*parameter(model, "algorithm"), ALGORITHMS)
-    check_flag(*parameter(model, "warm_start"))
-
-
-def check_on_unlearnable(model: Any) -> None:
-    """Require `on_unlearnable` to be one of its three values."""
-    check_choice(*parameter(model, "on_unlearnable"), ("raise", "warn", "ignore"))
 
 
 def differ_only_in(name: str, candidates: Sequence[Mapping[str, Any]]) -> bool:

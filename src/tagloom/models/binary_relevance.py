@@ -19,14 +19,12 @@ from tagloom.models.base import (
     Array,
     LinearLearner,
     ParamGrids,
-    check_n_jobs,
-    check_on_unlearnable,
     check_squares,
     parameter,
     squared_norm,
 )
 from tagloom.models.least_squares import Column, columns_of
-from tagloom.validation import check_choice, check_integer, check_number
+from tagloom.validation import check_choice, check_integer, check_n_jobs, check_number
 
 LOSSES = ("squared_hinge", "hinge", "logistic")
 
@@ -82,23 +80,14 @@ class BinaryRelevance(LinearLearner):
     coef_ : array of shape (n_features, n_labels)
     intercept_ : array of shape (n_labels,)
         Of the decision d.
-    classes_ : array
-        The names of the labels; for a one-dimensional y its two classes.
-    learnable_ : array of bool of shape (n_labels,)
-        False where no entry is known, or all known entries agree.
     n_iter_ : int
         Most iterations that any label took.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> Y = np.array([[0, 1], [0, np.nan], [np.nan, 0], [1, 0]])
-    >>> BinaryRelevance(C=10.0).fit(X, Y).predict(X)
-    array([[0, 1],
-           [0, 1],
-           [1, 0],
-           [1, 0]])
+    >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, None], [None, 0], [1, 0]]
+    >>> BinaryRelevance(C=10.0).fit(X, Y).predict(X).tolist()
+    [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
     n_iter_: int
@@ -122,6 +111,10 @@ class BinaryRelevance(LinearLearner):
         self.random_state = random_state
         self.on_unlearnable = on_unlearnable
 
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
+        """Return C in units of 1 / (mean squared norm of the centred rows)."""
+        return [{"C": [share * len(X) / squared_norm(X, centred=True) for share in _C_SHARES]}]
+
     def _fit(self, rows: Array, known: PartialLabels) -> None:
         check_squares(rows)
         counts = known.counts()
@@ -136,19 +129,15 @@ class BinaryRelevance(LinearLearner):
         self.n_iter_ = max((found.n_iter for found in learned), default=1)
         self._warn_not_converged([found.n_iter for found in learned])
 
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
-        """Return C in units of 1 / (mean squared norm of the centred rows)."""
-        return [{"C": [share * len(X) / squared_norm(X, centred=True) for share in _C_SHARES]}]
-
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number(*parameter(self, "C"), low=0, inclusive=False)
         check_choice(*parameter(self, "loss"), LOSSES)
         check_number(*parameter(self, "tol"), low=0, inclusive=False)
         check_integer(*parameter(self, "max_iter"), at_least=1)
-        check_n_jobs(self)
+        check_n_jobs(*parameter(self, "n_jobs"))
         if self.random_state is not None:
             check_integer(*parameter(self, "random_state"), at_least=0)
-        check_on_unlearnable(self)
 
     def _classifiers(self, X: Array, columns: list[Column]) -> "list[Classifier]":
         scale = float(np.sqrt(squared_norm(X, centred=False) / len(X)))

@@ -19,7 +19,6 @@ from tagloom.models.base import (
     LinearLearner,
     ParamGrids,
     check_learnable,
-    check_on_unlearnable,
     check_squares,
     parameter,
     squared_norm,
@@ -91,8 +90,6 @@ class FastTag(LinearLearner):
     coef_ : array of shape (n_features, n_labels)
         W'.
     intercept_ : array of shape (n_labels,)
-    classes_ : array
-        The names of the labels; for a one-dimensional y its two classes.
     learnable_ : array of bool of shape (n_labels,)
         False for labels that no item, or every item, is known to have.
     noise_, alpha_, n_layers_ : arrays of shape (n_labels,)
@@ -179,6 +176,7 @@ class FastTag(LinearLearner):
         return {"tol": self.tol}
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number(*parameter(self, "noise"), low=0, high=0.99)
         for name in ("alpha", "beta", "ridge"):
             check_number(*parameter(self, name), low=0, inclusive=False)
@@ -187,7 +185,6 @@ class FastTag(LinearLearner):
         check_integer(*parameter(self, "max_rounds"), at_least=1)
         check_integer(*parameter(self, "random_state"), at_least=0)
         check_choice(*parameter(self, "search"), (None, "own"))
-        check_on_unlearnable(self)
 
     def _learn(self, X: Array, tags: sparse.csr_array, choices: "list[Choice]") -> None:
         features = Features(X, self.beta)

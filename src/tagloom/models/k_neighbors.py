@@ -11,16 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from tagloom.labels import PartialLabels
-from tagloom.models.base import (
-    Array,
-    InstanceBasedLearner,
-    ParamGrids,
-    check_neighbor_search,
-    check_on_unlearnable,
-    check_two_items,
-    fingerprint,
-    parameter,
-)
+from tagloom.models.base import Array, InstanceBasedLearner, ParamGrids, fingerprint, parameter
 from tagloom.neighbors import Neighbors, nearest_neighbors, neighbor_table
 from tagloom.semantics.evidence import Evidence, Floats, as_dense, evidence_by_labels, label_rates
 from tagloom.validation import check_choice, check_number
@@ -76,10 +67,6 @@ class KNeighborsTagger(InstanceBasedLearner):
         Share of presences among the known entries of each label; 0 where there is none.
     scale_ : float
         Mean distance of a training item to its nearest neighbour.
-    classes_ : array
-        The names of the labels; for a one-dimensional y its two classes.
-    learnable_ : array of bool of shape (n_labels,)
-        False where no entry is known, or all known entries agree.
 
     Examples
     --------
@@ -119,15 +106,6 @@ class KNeighborsTagger(InstanceBasedLearner):
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
-        """Store the items and their known labels, and find the neighbours of each item."""
-        check_two_items(rows)
-        self._training_neighbors = self._find_training_neighbors(rows)
-        self.training_rows_ = rows
-        self._known = known
-        self.scale_ = float(self._training_neighbors.distances[:, 0].mean())
-        self.rates_ = label_rates(known)
-
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Return the number of neighbours, the bandwidth of their weights, and the shrinkage."""
         numbers = sorted({min(number, len(X) - 1) for number in _NUMBERS})
@@ -136,12 +114,19 @@ class KNeighborsTagger(InstanceBasedLearner):
             grid["bandwidth"] = list(_BANDWIDTHS)
         return [grid]
 
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
+        """Store the items and their known labels, and find the neighbours of each item."""
+        self._training_neighbors = self._find_training_neighbors(rows)
+        self.training_rows_ = rows
+        self._known = known
+        self.scale_ = float(self._training_neighbors.distances[:, 0].mean())
+        self.rates_ = label_rates(known)
+
     def _check_parameters(self) -> None:
-        check_neighbor_search(self)
+        super()._check_parameters()
         check_choice(*parameter(self, "weighting"), WEIGHTINGS)
         check_number(*parameter(self, "bandwidth"), low=0, inclusive=False)
         check_number(*parameter(self, "shrinkage"), low=0)
-        check_on_unlearnable(self)
 
     def _find_training_neighbors(self, rows: Array) -> Neighbors:
         """Search, or reuse the nearest of the neighbours that the previous fit found."""

@@ -6,19 +6,9 @@ import numpy as np
 
 from tagloom.graph import AffinityGraph, affinity_graph, diffuse
 from tagloom.labels import PartialLabels, State
-from tagloom.models.base import (
-    Array,
-    InstanceBasedLearner,
-    ParamGrids,
-    check_below_one,
-    check_neighbor_search,
-    check_on_unlearnable,
-    check_two_items,
-    fingerprint,
-    parameter,
-)
+from tagloom.models.base import Array, InstanceBasedLearner, ParamGrids, fingerprint, parameter
 from tagloom.semantics.evidence import label_rates
-from tagloom.validation import check_number
+from tagloom.validation import check_below_one, check_number
 
 # The default grid.
 _ALPHAS = (0.5, 0.8, 0.95, 0.99)
@@ -60,10 +50,6 @@ class LabelPropagation(InstanceBasedLearner):
         Share of presences among the known entries of each label; 0 where there is none.
     graph_ : csr_array
         S.
-    classes_ : array
-        The names of the labels; for a one-dimensional y its two classes.
-    learnable_ : array of bool of shape (n_labels,)
-        False where no entry is known, or all known entries agree.
 
     Examples
     --------
@@ -101,16 +87,6 @@ class LabelPropagation(InstanceBasedLearner):
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
-        """Build the graph and spread the known labels over it."""
-        check_two_items(rows)
-        self._graph = self._graph_of(rows)
-        self.training_rows_ = rows
-        W, WY = _weights_and_presences(known, rows.dtype)
-        self.rates_ = label_rates(known)
-        self._spread_presences = diffuse(self._graph.S, WY, self.alpha)
-        self._spread_weights = diffuse(self._graph.S, W, self.alpha)
-
     @property
     def graph_(self) -> Any:
         """Normalised affinities of the training items."""
@@ -121,11 +97,19 @@ class LabelPropagation(InstanceBasedLearner):
         numbers = sorted({min(number, len(X) - 1) for number in _NUMBERS})
         return [{"n_neighbors": numbers, "alpha": list(_ALPHAS)}]
 
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
+        """Build the graph and spread the known labels over it."""
+        self._graph = self._graph_of(rows)
+        self.training_rows_ = rows
+        W, WY = _weights_and_presences(known, rows.dtype)
+        self.rates_ = label_rates(known)
+        self._spread_presences = diffuse(self._graph.S, WY, self.alpha)
+        self._spread_weights = diffuse(self._graph.S, W, self.alpha)
+
     def _check_parameters(self) -> None:
-        check_neighbor_search(self)
-        check_below_one(self, "alpha")
+        super()._check_parameters()
+        check_below_one(*parameter(self, "alpha"))
         check_number(*parameter(self, "shrinkage"), low=0, inclusive=False)
-        check_on_unlearnable(self)
 
     def _graph_of(self, rows: Array) -> AffinityGraph:
         key = (*fingerprint(rows), self.n_neighbors, self.metric, self.algorithm)

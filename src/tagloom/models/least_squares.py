@@ -21,14 +21,12 @@ from tagloom.models.base import (
     Array,
     LinearLearner,
     ParamGrids,
-    check_n_jobs,
-    check_on_unlearnable,
     check_squares,
     differ_only_in,
     loss_curvature,
     parameter,
 )
-from tagloom.validation import check_flag, check_number
+from tagloom.validation import check_flag, check_n_jobs, check_number
 
 Positions = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -64,21 +62,12 @@ class LeastSquares(LinearLearner):
     ----------
     coef_ : array of shape (n_features, n_labels)
     intercept_ : array of shape (n_labels,)
-    classes_ : array
-        The names of the labels; for a one-dimensional y its two classes.
-    learnable_ : array of bool of shape (n_labels,)
-        False where no entry is known, or all known entries agree.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> Y = np.array([[0, 1], [0, np.nan], [np.nan, 0], [1, 0]])
-    >>> LeastSquares(ridge=0.1).fit(X, Y).predict(X)
-    array([[0, 1],
-           [0, 1],
-           [1, 0],
-           [1, 0]])
+    >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, None], [None, 0], [1, 0]]
+    >>> LeastSquares(ridge=0.1).fit(X, Y).predict(X).tolist()
+    [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
     def __init__(
@@ -94,18 +83,18 @@ class LeastSquares(LinearLearner):
         self.n_jobs = n_jobs
         self.on_unlearnable = on_unlearnable
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
-        ((self.coef_, self.intercept_),) = self._solutions(rows, known, [self.ridge])
-
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Return ridge in shares of the mean curvature of the loss."""
         return [{"ridge": ridge_grid(X, as_partial_labels(Y), self.fit_intercept)}]
 
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
+        ((self.coef_, self.intercept_),) = self._solutions(rows, known, [self.ridge])
+
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number(*parameter(self, "ridge"), low=0)
         check_flag(*parameter(self, "fit_intercept"))
-        check_n_jobs(self)
-        check_on_unlearnable(self)
+        check_n_jobs(*parameter(self, "n_jobs"))
 
     def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
         return ("ridge",)

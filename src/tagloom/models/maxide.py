@@ -9,14 +9,7 @@ import numpy.typing as npt
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, is_frame
-from tagloom.models.base import (
-    Array,
-    ParamGrids,
-    SolvedLearner,
-    check_learnable,
-    check_on_unlearnable,
-    parameter,
-)
+from tagloom.models.base import Array, ParamGrids, SolvedLearner, check_learnable, parameter
 from tagloom.optim import (
     SOLVERS,
     Curvature,
@@ -78,10 +71,6 @@ class Maxide(SolvedLearner):
     core_ : array of shape (n_features, n_side_features)
         M.
     intercept_ : array of shape (n_labels,)
-    classes_ : array
-        The names of the labels; for a one-dimensional y its two classes.
-    learnable_ : array of bool of shape (n_labels,)
-        False where no entry is known, or all known entries agree.
     rank_, n_iter_, objective_ : int, int, float
         Rank of M, iterations made, value of the objective.
     gap_ : float
@@ -90,14 +79,9 @@ class Maxide(SolvedLearner):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> Y = np.array([[0, 1], [0, np.nan], [np.nan, 0], [1, 0]])
-    >>> Maxide(lam=0.1).fit(X, Y).predict(X)
-    array([[0, 1],
-           [0, 1],
-           [1, 0],
-           [1, 0]])
+    >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, None], [None, 0], [1, 0]]
+    >>> Maxide(lam=0.1).fit(X, Y).predict(X).tolist()
+    [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
     core_: Array
@@ -123,11 +107,6 @@ class Maxide(SolvedLearner):
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
-        objective = self._objective(rows, known)
-        solution = self._solve(objective, self._start("core_", objective))
-        self._keep(solution, objective.loss)
-
     def lam_max(self, X: Any, Y: Any) -> float:
         """Return the smallest lam at which M is 0."""
         self._check_parameters()
@@ -140,6 +119,11 @@ class Maxide(SolvedLearner):
         lam_max = self.lam_max(X, Y)
         return [{"lam": [share * lam_max for share in _LAM_SHARES]}]
 
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
+        objective = self._objective(rows, known)
+        solution = self._solve(objective, self._start("core_", objective))
+        self._keep(solution, objective.loss)
+
     @property
     def _tuning_params(self) -> dict[str, Any]:
         """The published algorithm keeps its stopping rule, which decides what it learns."""
@@ -148,6 +132,7 @@ class Maxide(SolvedLearner):
         return {name: getattr(self, name) for name in ("tol", "max_iter", "warm_start")}
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number(*parameter(self, "lam"), low=0)
         check_flag(*parameter(self, "fit_intercept"))
         check_flag(*parameter(self, "warm_start"))
@@ -156,7 +141,6 @@ class Maxide(SolvedLearner):
             check_number(*parameter(self, "tol"), low=0)
         if self.max_iter is not None:
             check_integer(*parameter(self, "max_iter"), at_least=1)
-        check_on_unlearnable(self)
 
     @property
     def _stop(self) -> tuple[float, int]:

@@ -28,7 +28,7 @@ from tagloom.metrics import mean_average_precision, squared_error
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner, check_learnable
 from tagloom.progress import progress_bar
-from tagloom.validation import check_choice, check_integer, check_number, is_integer
+from tagloom.validation import check_choice, check_integer, check_n_jobs, check_number
 
 Params = dict[str, Any]
 ParamGrid = Mapping[str, Iterable[Any]]
@@ -143,8 +143,7 @@ def tune(
     """
     known = as_partial_labels(Y)
     check_integer("cv", cv, at_least=2)
-    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
-        raise InvalidInputError(f"n_jobs must be an integer other than 0; got {n_jobs!r}.")
+    check_n_jobs("n_jobs", n_jobs)
     if max_seconds is not None:
         check_number("max_seconds", max_seconds, low=0)
     check_choice("hold_out", hold_out, tuple(_SPLITS))

@@ -30,11 +30,6 @@ class RowNormalizer:
 
     where size is the root mean square of ||x - mean||. u keeps the direction; its norm, below 1,
     grows with that of x - mean.
-
-    Parameters
-    ----------
-    mean : array of shape (n_features,)
-    size : float
     """
 
     mean: Array
@@ -82,11 +77,6 @@ class ScoreNormalizer:
 
     where size is the root mean square of ||f - mean|| over the training items. q = 1 gives every
     item the same norm; q = 0 leaves scores as they are.
-
-    Parameters
-    ----------
-    mean : array of shape (n_labels,)
-    size : float
     """
 
     mean: Array

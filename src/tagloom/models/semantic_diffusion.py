@@ -27,12 +27,8 @@ from tagloom.models.base import (
     Array,
     InstanceBasedLearner,
     ParamGrids,
-    check_below_one,
     check_learnable,
-    check_neighbor_search,
-    check_on_unlearnable,
     check_squares,
-    check_two_items,
     differ_only_in,
     fingerprint,
     labelled_part,
@@ -40,7 +36,7 @@ from tagloom.models.base import (
 )
 from tagloom.models.least_squares import LeastSquares, ridge_grid
 from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
-from tagloom.validation import check_flag, check_integer, check_number
+from tagloom.validation import check_below_one, check_flag, check_integer, check_number
 
 # The default grid. Where absence is only assumed, residuals are those of presences alone, and their
 # mean is always high: shrinkage must be larger.
@@ -121,21 +117,12 @@ class SemanticDiffusion(InstanceBasedLearner):
         F, after score normalisation.
     graph_ : csr_array
         S of the last pass.
-    classes_ : array
-        The names of the labels; for a one-dimensional y its two classes.
-    learnable_ : array of bool of shape (n_labels,)
-        False where no entry is known, or all known entries agree.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> Y = np.array([[0, 1], [0, np.nan], [np.nan, 0], [1, 0]])
-    >>> SemanticDiffusion(ridge=0.1).fit(X, Y).complete(X, Y)
-    array([[0., 1.],
-           [0., 1.],
-           [1., 0.],
-           [1., 0.]])
+    >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, None], [None, 0], [1, 0]]
+    >>> SemanticDiffusion(ridge=0.1).fit(X, Y).complete(X, Y).tolist()
+    [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]
     """
 
     _path_parameters: ClassVar[tuple[str, ...]] = ("smoothing", "shrinkage")
@@ -190,21 +177,6 @@ class SemanticDiffusion(InstanceBasedLearner):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.on_unlearnable = on_unlearnable
-
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
-        check_two_items(rows)
-        check_squares(rows)
-        key = self._key(rows)
-        if not (self.warm_start and self._is_warm(key, known)):
-            self._warm_key = None
-            U = self._fit_row_normalizer(rows)
-            self.linear_ = self._linear_learner().fit(*labelled_part(U, known))
-            self._passes, self._links = [], []
-            self._known, self._warm_key = known, key
-        # Without row normalisation the graphs hold these rows; with it, guard against changes in X.
-        self.training_rows_ = rows.copy() if self.normalize_rows else rows
-        last_step = {name: getattr(self, name) for name in _LAST_STEP}
-        self._finish(self._smoothed_scores(last_step), last_step)
 
     @property
     def coef_(self) -> Array:
@@ -295,19 +267,32 @@ class SemanticDiffusion(InstanceBasedLearner):
         self._finish(state.smoothed, state.last_step)
         return self
 
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
+        check_squares(rows)
+        key = self._key(rows)
+        if not (self.warm_start and self._is_warm(key, known)):
+            self._warm_key = None
+            U = self._fit_row_normalizer(rows)
+            self.linear_ = self._linear_learner().fit(*labelled_part(U, known))
+            self._passes, self._links = [], []
+            self._known, self._warm_key = known, key
+        # Without row normalisation the graphs hold these rows; with it, guard against changes in X.
+        self.training_rows_ = rows.copy() if self.normalize_rows else rows
+        last_step = {name: getattr(self, name) for name in _LAST_STEP}
+        self._finish(self._smoothed_scores(last_step), last_step)
+
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         for name in ("lam", "ridge", "tol"):
             check_number(*parameter(self, name), low=0)
         if self.shrinkage != np.inf:
             check_number(*parameter(self, "shrinkage"), low=0, inclusive=False)
         for name in ("smoothing", "alpha"):
-            check_below_one(self, name)
+            check_below_one(*parameter(self, name))
         for name in ("n_passes", "max_iter"):
             check_integer(*parameter(self, name), at_least=1)
-        check_neighbor_search(self)
         check_number(*parameter(self, "score_normalization"), low=0, high=1)
         check_flag(*parameter(self, "normalize_rows"))
-        check_on_unlearnable(self)
 
     def _key(self, rows: Array) -> tuple[Any, ...]:
         """Return what M and the graphs depend on besides the labels: rows and parameters."""

@@ -19,7 +19,7 @@ from tagloom.linalg import (
 )
 from tagloom.optim.objective import Objective, dual_bound, nearest_subgradient, relative_gap
 from tagloom.optim.solvers.apg import run_apg
-from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule, WarmStart, run_cg
+from tagloom.optim.solvers.base import Recorder, RunResult, Start, StoppingRule, WarmStart, run_cg
 
 # Over-relaxation: it saves about a third of the iterations.
 _RELAXATION = 1.6
@@ -49,11 +49,7 @@ _SLOW = 0.3
 
 
 def run_admm(
-    objective: Objective,
-    start: Matrix,
-    warm_start: WarmStart | None,
-    rule: StoppingRule,
-    recorder: Recorder,
+    objective: Objective, start: Start, rule: StoppingRule, recorder: Recorder
 ) -> RunResult:
     """Iterate until the gap is at most `tol` or the recorder holds `max_iter` iterations.
 
@@ -75,7 +71,8 @@ def run_admm(
     if objective.lam == 0:
         return run_cg(objective, start, rule, recorder)
     preconditioner = Preconditioner(objective)
-    state = _State(objective, start, warm_start or WarmStart(preconditioner.typical_curvature))
+    warm_start = start.warm_start or WarmStart(preconditioner.typical_curvature)
+    state = _State(objective, start.M, warm_start)
     monitor, k = ConvergenceMonitor(objective, rule, len(recorder.history)), 0
     monitor.check(0, state.Z, state.G, state.sigma_Z, state.subgradient)
     if monitor.finished:
@@ -92,7 +89,7 @@ def run_admm(
         if k <= _BALANCE_EVERY or k % _BALANCE_EVERY == 0:
             state.rescale(balance)
         if monitor.is_slow and not recorder.stopped:
-            return run_apg(objective, monitor.best.M, None, rule, recorder)
+            return run_apg(objective, Start(monitor.best.M), rule, recorder)
     if monitor.last_check < k:  # stopped by the callback
         G = objective.gradient(state.Z)
         monitor.check(k, state.Z, G, state.sigma_Z, state.subgradient)

@@ -7,7 +7,7 @@ import numpy as np
 
 from tagloom.linalg import Matrix, inner, threshold_singular_values
 from tagloom.optim.objective import Objective, dual_bound, relative_gap
-from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule, WarmStart, run_cg
+from tagloom.optim.solvers.base import Recorder, RunResult, Start, StoppingRule, WarmStart, run_cg
 
 # After an accepted step the Lipschitz estimate is multiplied by this factor, so that steps follow
 # the local curvature, at the price of an occasional rejected step (one gradient).
@@ -40,11 +40,7 @@ class _Step(NamedTuple):
 
 
 def run_apg(
-    objective: Objective,
-    start: Matrix,
-    warm_start: WarmStart | None,
-    rule: StoppingRule,
-    recorder: Recorder,
+    objective: Objective, start: Start, rule: StoppingRule, recorder: Recorder
 ) -> RunResult:
     """Iterate until the gap is at most `tol` or the recorder holds `max_iter` iterations.
 
@@ -62,8 +58,9 @@ def run_apg(
     """
     if objective.lam == 0:
         return run_cg(objective, start, rule, recorder)
+    M, warm_start = start
     mu = _first_lipschitz_estimate(objective) if warm_start is None else warm_start.scale
-    previous = point = anchor = _Point(start, objective.gradient(start), math.inf, 0)
+    previous = point = anchor = _Point(M, objective.gradient(M), math.inf, 0)
     bound, gap, F_checked, next_check = -math.inf, math.inf, math.inf, 1
     for k in range(1, max(1, rule.max_iter - len(recorder.history)) + 1):
         V, G_V = 2 * point.M - previous.M, 2 * point.G - previous.G

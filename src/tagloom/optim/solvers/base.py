@@ -84,6 +84,13 @@ class WarmStart(NamedTuple):
     """A subgradient of lambda ||.||_*, where the solver has one."""
 
 
+class Start(NamedTuple):
+    """Where a run starts: at M, with what an earlier run has passed on."""
+
+    M: Matrix
+    warm_start: WarmStart | None = None
+
+
 class StoppingRule(NamedTuple):
     """When a run stops: at the tolerance, at the last iteration, or at stagnation."""
 
@@ -105,8 +112,8 @@ class RunResult(NamedTuple):
     """Whether a rule of the solver's own was met, apart from the gap."""
 
 
-Run = Callable[[Objective, Matrix, WarmStart | None, StoppingRule, Recorder], RunResult]
-"""(objective, starting point, warm start, stopping rule, recorder) -> where it ended."""
+Run = Callable[[Objective, Start, StoppingRule, Recorder], RunResult]
+"""(objective, starting point, stopping rule, recorder) -> where it ended."""
 
 
 @dataclass(frozen=True)
@@ -132,17 +139,18 @@ class Solver:
         with them the certificate, are in the precision of X.
         """
         _refuse_out_of_range(objective)
-        M, warm_start = _starting_point(objective, start), None
+        M, warm_start = _first_M(objective, start), None
         recorder = Recorder(callback)
         if self.mixed_precision and max_iter > 1 and _single_pays_off(objective):
             rule = StoppingRule(max(0.9 * tol, _SINGLE_TOL), max_iter - 1, True)
             in_single = objective.in_single_precision()
-            single = self.run(in_single, M.astype(np.float32), None, rule, recorder)
+            single = self.run(in_single, Start(M.astype(np.float32)), rule, recorder)
             if math.isfinite(single.F):
                 M, warm_start = single.M.astype(np.float64), single.warm_start
             if recorder.stopped:
                 return Solution(M, single.F, math.inf, single.rank, False, recorder.history)
-        end = self.run(objective, M, warm_start, StoppingRule(tol, max_iter, False), recorder)
+        rule = StoppingRule(tol, max_iter, False)
+        end = self.run(objective, Start(M, warm_start), rule, recorder)
         converged = end.converged or end.gap <= tol
         return Solution(end.M, end.F, end.gap, end.rank, converged, recorder.history)
 
@@ -166,7 +174,7 @@ def _refuse_out_of_range(objective: Objective) -> None:
         )
 
 
-def _starting_point(objective: Objective, start: Matrix | None) -> Matrix:
+def _first_M(objective: Objective, start: Matrix | None) -> Matrix:
     if start is None:
         return objective.zero()
     if objective.couples_labels:
@@ -188,12 +196,7 @@ def _single_pays_off(objective: Objective) -> bool:
     return large and _LEAST < square < 1 / _LEAST
 
 
-def run_cg(
-    objective: Objective,
-    start: Matrix,
-    rule: StoppingRule,
-    recorder: Recorder,
-) -> RunResult:
+def run_cg(objective: Objective, start: Start, rule: StoppingRule, recorder: Recorder) -> RunResult:
     """Minimise f (lambda = 0) by conjugate gradients on HM = -G_0, all labels side by side.
 
     Every label is a system of its own with its own step lengths, unless a label graph couples them;
@@ -203,7 +206,7 @@ def run_cg(
     With ridge or graph the duality gap certifies the result; without them there is no useful bound,
     and the stopping rule is ||G||_F <= tol ||G_0||_F.
     """
-    M = start
+    M = start.M
     G = objective.gradient(M)
     F, gap = objective.smooth_value_from(M, G), _gap(objective, M, G)
     residual = -G

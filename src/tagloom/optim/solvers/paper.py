@@ -4,18 +4,14 @@ import math
 
 from tagloom.linalg import Matrix, Thresholded, inner, threshold_by_svd
 from tagloom.optim.objective import Objective
-from tagloom.optim.solvers.base import Recorder, RunResult, StoppingRule, WarmStart
+from tagloom.optim.solvers.base import Recorder, RunResult, Start, StoppingRule
 
 _A = 1.0  # the initial mu
 _RHO = 2.0  # the factor by which it grows
 
 
 def run_paper(
-    objective: Objective,
-    start: Matrix,
-    warm_start: WarmStart | None,
-    rule: StoppingRule,
-    recorder: Recorder,
+    objective: Objective, start: Start, rule: StoppingRule, recorder: Recorder
 ) -> RunResult:
     """Minimise F as Algorithm 2 does, with mu read as the Lipschitz estimate.
 
@@ -24,7 +20,7 @@ def run_paper(
     step size. Comments give the paper's line numbers. It stops when F decreases by less than the
     factor (1 - epsilon), which proves nothing about the distance to the optimum: `gap` is NaN.
     """
-    M = M_before = start  # 1: M_1 = M_2
+    M = M_before = start.M  # 1: M_1 = M_2
     theta = theta_before = 1.0
     mu = _A
     F = math.inf
