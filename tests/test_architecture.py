@@ -1,6 +1,7 @@
-"""Private attributes stay private: what a package shares with others has a public name."""
+"""The source stays easy to read: few files, short walks, private attributes that stay private."""
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,3 +86,18 @@ def _defined(tree: ast.AST) -> set[str]:
 
 def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_a_reader_opens_few_files():
+    n_files = sum(1 for _ in SOURCE.rglob("*.py"))
+    assert n_files <= 170
+    in_folders = {folder: len(list(folder.glob("*.py"))) for folder in SOURCE.glob("**/")}
+    assert max(in_folders.values()) <= 14
+
+
+def test_the_walk_through_a_fit_is_short(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "tools"))
+    walks = importlib.import_module("walks")
+    entered = walks.fit().entries
+    assert entered["models/apg_graph.py"]
+    assert len(entered) <= walks.LIMITS["APGGraph.fit"]
