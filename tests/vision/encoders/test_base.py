@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -41,3 +45,32 @@ def test_the_whole_view_includes_the_margin_and_the_centre_view_does_not():
     picture.paste("white", (0, 0, 60, 100))
     assert Framing(30, view="whole").apply(picture)[15, 2].min() == 255
     assert Framing(30, view="centre").apply(picture).max() == 0
+
+
+ENCODE = """
+import os, sys
+from PIL import Image
+from tagloom.vision import load_encoder
+encoder = load_encoder(["lite0"])
+encoder.encode(encoder.prepare(Image.new("RGB", (64, 64), "red")))
+opened = []
+for descriptor in os.listdir("/proc/self/fd"):
+    try:
+        opened.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+    except OSError:
+        pass  # the listing itself
+print([name for name in opened if name.startswith("socket:")])
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are listed in /proc")
+def test_encoding_opens_no_socket_and_writes_only_to_our_own_cache(tmp_path):
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    dropped = ("ORT_DISABLE_TELEMETRY", "TAGLOOM_CACHE")
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    done = subprocess.run(
+        [sys.executable, "-c", ENCODE], env=kept | home, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+    files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.parts[:2] for path in files} == {("cache", "tagloom")}

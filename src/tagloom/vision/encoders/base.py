@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -196,6 +197,8 @@ class Session:
     """
 
     def __init__(self, model: bytes, *, origin: str) -> None:
+        # Read when onnxruntime is first imported: it would store a device id and send events.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         runtime = import_extra("onnxruntime", purpose="Turning pictures into numbers")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1
