@@ -77,7 +77,7 @@ class Trial:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TagloomWarning)
             tagger = fit_tagger(
-                self.features, self.training, self.options, self.checkpoint, show_progress=False
+                self.features, self.training, self.options, self.checkpoint, verbose=False
             )
         print(f"# {tagger.learner_}", flush=True)
         return tagger
@@ -91,7 +91,7 @@ class Trial:
             self.training,
             self.options,
             self.checkpoint,
-            show_progress=False,
+            verbose=False,
         )
 
     @cached_property
@@ -184,7 +184,7 @@ def error_detection(trial: Trial) -> Figures:
         training,
         trial.options,
         Checkpoint(trial.folder / "errors", "errors"),
-        show_progress=False,
+        verbose=False,
     )
     errors = completed(trial, tagger, training, held_out).suspected_errors
     names = list(training.known.labels)

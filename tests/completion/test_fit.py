@@ -22,9 +22,7 @@ def training(collection):
 def held_out(collection, training, checkpoint, ridge):
     learner = SemanticDiffusion(ridge=ridge)
     tagger = SemanticTagger(learner).fit(collection.features, training.labels)
-    return score_held_out(
-        tagger, collection.features, training, OPTIONS, checkpoint, show_progress=False
-    )
+    return score_held_out(tagger, collection.features, training, OPTIONS, checkpoint, verbose=False)
 
 
 def test_scores_of_other_parameters_are_not_reused(collection, training, tmp_path):

@@ -79,7 +79,7 @@ def test_pictures_without_a_usable_name_are_skipped_and_told(scenes, tmp_path):
     except OSError:
         pytest.skip("this file system takes no names but UTF-8")
     (tmp_path / "broken.jpg").write_bytes(b"no picture")
-    pictures = encode_pictures(tmp_path, None, scenes / "cache", show_progress=False)
+    pictures = encode_pictures(tmp_path, None, scenes / "cache", verbose=False)
     assert pictures.features.items == ["0.jpg"]
     assert sorted(one.name for one in pictures.skipped) == ["?.jpg", "broken.jpg"]
     assert pictures.encoder is not None
@@ -88,4 +88,4 @@ def test_pictures_without_a_usable_name_are_skipped_and_told(scenes, tmp_path):
 def test_a_folder_without_pictures_is_refused(tmp_path):
     pytest.importorskip("onnxruntime")
     with pytest.raises(InvalidInputError, match="There are no pictures"):
-        encode_pictures(tmp_path, None, tmp_path.parent / "cache", show_progress=False)
+        encode_pictures(tmp_path, None, tmp_path.parent / "cache", verbose=False)

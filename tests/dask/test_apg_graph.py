@@ -150,7 +150,7 @@ def test_callback_stops_the_fit_and_passes_are_counted(client, problem):
         *problem.arrays(),
         client=client,
         callback=lambda line, M: line.iteration == 3,
-        show_progress=True,
+        verbose=True,
     )
     assert found.n_iter_ == 3
     assert found.n_passes_ >= 5

@@ -84,7 +84,7 @@ def run_demo(
     keep: float = 0.25,
     random_state: int = 0,
     on_step: OnStep | None = None,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> DemoResult:
     """Draw scenes, keep a share of their tags, complete these and compare with the truth.
 
@@ -94,7 +94,7 @@ def run_demo(
     import_extra("PIL.Image", purpose="Drawing scenes")
     encoder = EfficientNetLite()
     pictures = out / f"pictures-{n_pictures}-of-series-{random_state}"
-    truth = generated_scenes(n_pictures, random_state, pictures, show_progress=show_progress).truth
+    truth = generated_scenes(n_pictures, random_state, pictures, verbose=verbose).truth
     kept = keep_tags(truth, keep, random_state)
     _write_tags(kept, out / "tags.csv")
     finished = complete(
@@ -106,7 +106,7 @@ def run_demo(
         cache=out / "features",
         again=True,
         on_step=on_step,
-        show_progress=show_progress,
+        verbose=verbose,
     )
     assert finished.result is not None
     assert finished.model is not None

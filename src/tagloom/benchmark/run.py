@@ -34,7 +34,7 @@ from tagloom.progress import progress_bar
 Failures = dict[Cell, str]
 
 
-def run_plan(plan: Plan, *, show_progress: bool = False) -> Failures:
+def run_plan(plan: Plan, *, verbose: bool = False) -> Failures:
     """Run every unfinished cell; return the errors of those that failed.
 
     A cell is on disk as soon as it is finished: a run that is interrupted, or killed, continues
@@ -45,7 +45,7 @@ def run_plan(plan: Plan, *, show_progress: bool = False) -> Failures:
     workers = Workers(plan.config.n_jobs)
     pending = plan.pending()
     failures: Failures = {}
-    with progress_bar(len(pending), "cells", show=show_progress) as advance:
+    with progress_bar(len(pending), "cells", show=verbose) as advance:
         for _, tasks in groupby(pending, key=lambda task: task.cell.seed):
             failures |= _run_repetition(plan, list(tasks), workers, advance)
     for folder in {task.features for task in plan.tasks}:

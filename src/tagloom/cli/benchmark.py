@@ -204,13 +204,13 @@ def _run(config: Path | None, flags: dict[str, Any], as_json: bool) -> None:
 
     chosen = read_config(config, flags)
     require_extras(figures=chosen.figures)
-    show_progress = sys.stderr.isatty()
-    dataset = open_dataset(chosen.dataset).embedded(show_progress=show_progress)
+    verbose = sys.stderr.isatty()
+    dataset = open_dataset(chosen.dataset).embedded(verbose=verbose)
     plan = plan_benchmark(chosen, dataset)
     n_before = len(plan.tasks) - len(plan.pending())
     # With --json standard output holds nothing but the summary.
     typer.echo(_announcement(plan, n_before), err=as_json)
-    failures = _run_cells(plan, show_progress)
+    failures = _run_cells(plan, verbose)
     tables = write_tables(plan)
     files = [*tables.paths, *_write_report(plan, tables)]
     if as_json:
@@ -221,11 +221,11 @@ def _run(config: Path | None, flags: dict[str, Any], as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _run_cells(plan: "Plan", show_progress: bool) -> "Failures":
+def _run_cells(plan: "Plan", verbose: bool) -> "Failures":
     from tagloom.benchmark.run import run_plan
 
     try:
-        return run_plan(plan, show_progress=show_progress)
+        return run_plan(plan, verbose=verbose)
     except KeyboardInterrupt:
         n_done = len(plan.tasks) - len(plan.pending())
         typer.echo(

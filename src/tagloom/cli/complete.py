@@ -119,7 +119,7 @@ def complete(
             tag_format=tag_format,
             again=again,
             on_step=StepPrinter(quiet=to_json),
-            show_progress=sys.stderr.isatty(),
+            verbose=sys.stderr.isatty(),
         )
     _print_finished(finished, to_json)
 
@@ -148,7 +148,7 @@ def update(
             photos=photos,
             tag_format=tag_format,
             on_step=StepPrinter(quiet=to_json),
-            show_progress=sys.stderr.isatty(),
+            verbose=sys.stderr.isatty(),
         )
     _print_finished(finished, to_json)
 

@@ -37,7 +37,7 @@ def demo(
         keep=keep,
         random_state=seed,
         on_step=StepPrinter(quiet=to_json),
-        show_progress=sys.stderr.isatty(),
+        verbose=sys.stderr.isatty(),
     )
     if to_json:
         typer.echo(as_json(_summary(done)))

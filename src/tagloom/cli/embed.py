@@ -48,7 +48,7 @@ def embed(
             f"{out} must be a file in a folder that exists. Make the folder or choose another name."
         )
     chosen = load_encoder(encoder or ["lite0"], view="whole" if whole else "centre")
-    done = embed_folder(folder, chosen, cache=cache, n_jobs=jobs, show_progress=sys.stderr.isatty())
+    done = embed_folder(folder, chosen, cache=cache, n_jobs=jobs, verbose=sys.stderr.isatty())
     if not done.summary.found:
         raise InvalidInputError(f"There are no pictures in {folder}.")
     if out is not None:

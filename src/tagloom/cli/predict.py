@@ -44,7 +44,7 @@ def predict(
         at_least=precision,
         encoder=encoder,
         cache=cache,
-        show_progress=sys.stderr.isatty(),
+        verbose=sys.stderr.isatty(),
     )
     if out is not None:
         write_predictions(done.table, out)

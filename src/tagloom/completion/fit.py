@@ -31,15 +31,13 @@ def fit_tagger(
     checkpoint: Checkpoint,
     *,
     encoder: Encoder | None = None,
-    show_progress: bool,
+    verbose: bool,
 ) -> SemanticTagger:
     """Search for parameters and fit the tagger to all training labels.
 
     The tagger remembers the `encoder` of the pictures: new ones must be encoded by the same.
     """
-    tagger = SemanticTagger(
-        encoder=encoder, random_state=options.random_state, verbose=show_progress
-    )
+    tagger = SemanticTagger(encoder=encoder, random_state=options.random_state, verbose=verbose)
     return tagger.fit(
         features,
         training.labels,
@@ -74,7 +72,7 @@ def score_held_out(
     options: Options,
     checkpoint: Checkpoint,
     *,
-    show_progress: bool,
+    verbose: bool,
 ) -> HeldOut:
     """Score by cross-validation what is known, as if it were not."""
     final = np.asarray(tagger.scores(), dtype=np.float32)
@@ -82,7 +80,7 @@ def score_held_out(
     split: _Split = {"n_splits": options.cv, "random_state": options.random_state}
     # A search that continues after an interruption may find other parameters, with other folds.
     parameters = digest_of(clone(tagger.learner_).get_params())[:12]
-    with progress_bar(options.cv * (1 + by_picture), "measuring", show=show_progress) as advance:
+    with progress_bar(options.cv * (1 + by_picture), "measuring", show=verbose) as advance:
 
         def score(kind: str, fold: int, labels: PartialLabels) -> Array:
             name = f"{kind}{fold}-{parameters}"

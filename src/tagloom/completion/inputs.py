@@ -162,10 +162,10 @@ def read_sources(
 
 
 def encode_pictures(
-    photos: Path, encoder: Encoder | None, cache: Path | None, *, show_progress: bool
+    photos: Path, encoder: Encoder | None, cache: Path | None, *, verbose: bool
 ) -> Pictures:
     """Encode all pictures of a folder, or take their features from the cache."""
-    done = embed(photos, encoder, cache=cache, show_progress=show_progress)
+    done = embed(photos, encoder, cache=cache, verbose=verbose)
     skipped = [Issue(one.item, one.reason) for one in done.summary.skipped]
     if not done.summary.ready:
         raise _no_pictures(photos, skipped)

@@ -145,13 +145,13 @@ def predict_folder(
     at_least: float | None = None,
     encoder: Sequence[str] | None = None,
     cache: Path | None = None,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Predicted:
     """Tag the pictures of a folder; `at_least` replaces the thresholds of all labels."""
     model = CompletionModel.load(model_path)
     given = load_encoder(list(encoder)) if encoder else None
     chosen = resolve_encoder(given, model.tagger.encoder_metadata_)
-    pictures = encode_pictures(photos, chosen, cache, show_progress=show_progress)
+    pictures = encode_pictures(photos, chosen, cache, verbose=verbose)
     P = model.probabilities(pictures.features)
     labels = model.tagger.classes_
     items = pictures.features.items

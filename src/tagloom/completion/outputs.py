@@ -181,7 +181,7 @@ def write_outputs(
     digest: str,
     inputs: dict[str, Any],
     readings: Sequence[Reading],
-    show_progress: bool,
+    verbose: bool,
 ) -> None:
     """Write all files, each atomically, the record last."""
     # While files are being replaced, no record must claim that they belong together.
@@ -196,7 +196,7 @@ def write_outputs(
     write_suspected_errors(result.table, result.suspected_errors, out / SUSPECTED_ERRORS)
     write_queries(result.table, result.to_annotate, result.P, out / ANNOTATE_NEXT)
     model.save(out / MODEL)
-    write_report(result, out, title=result.photos.resolve().name, show_progress=show_progress)
+    write_report(result, out, title=result.photos.resolve().name, verbose=verbose)
     write_record(out, _run_metadata(result, model, readings) | {
         "digest": digest, "inputs": inputs, "files": files,
     })  # fmt: skip

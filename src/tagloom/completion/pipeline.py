@@ -81,7 +81,7 @@ def complete(
     tag_format: str | None = None,
     again: bool = False,
     on_step: OnStep | None = None,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Finished:
     """Complete the tags of a folder of pictures.
 
@@ -111,10 +111,10 @@ def complete(
         raise InvalidInputError(f"There are no pictures in {photos}.")
     read = read_sources(tags, photos, found.pictures, tag_format)
     on_step("read", {"readings": read.readings, "matched": read.matched})
-    pictures = encode_pictures(photos, encoder, cache, show_progress=show_progress)
+    pictures = encode_pictures(photos, encoder, cache, verbose=verbose)
     known = known_labels(pictures.features.items, read.annotations, options)
     inputs = {"photos": str(photos), "tags": digest_of_files(tags)}
-    run = _Run(pictures, read, known, None, options, out, inputs, show_progress)
+    run = _Run(pictures, read, known, None, options, out, inputs, verbose)
     on_step("found", run.summary())
     digest = run.digest()
     if not again and is_done(out, digest):
@@ -130,7 +130,7 @@ def complete(
         options,
         checkpoint,
         encoder=pictures.encoder,
-        show_progress=show_progress,
+        verbose=verbose,
     )
     return _finish(run, training, tagger, checkpoint, digest)
 
@@ -143,7 +143,7 @@ def update(
     photos: Path | None = None,
     tag_format: str | None = None,
     on_step: OnStep | None = None,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Finished:
     """Learn from new annotations, with the parameters that were found before.
 
@@ -169,7 +169,7 @@ def update(
     known, feedback = add_known(model.known, given), add_known(model.feedback, new)
     inputs = {"model": digest_of_files([model_path]), "tags": digest_of_files(more)}
     pictures = Pictures(folder, features, [])
-    run = _Run(pictures, read, known, feedback, model.options, out, inputs, show_progress)
+    run = _Run(pictures, read, known, feedback, model.options, out, inputs, verbose)
     training = training_labels(known, model.options, feedback)
     on_step("training_labels", {"training": training})
     tagger = model.tagger.refit(training.labels)
@@ -199,7 +199,7 @@ class _Run:
     out: Path
     inputs: dict[str, Any]
     """Digests of the files that were read, for the record."""
-    show_progress: bool
+    verbose: bool
 
     def summary(self) -> dict[str, Any]:
         return input_summary(self.read, self.pictures, self.known)
@@ -238,9 +238,7 @@ def _finish(
 ) -> Finished:
     """Measure, calibrate, suggest and write everything; `summary` is added to that of the input."""
     features, options = run.pictures.features, run.options
-    held_out = score_held_out(
-        tagger, features, training, options, checkpoint, show_progress=run.show_progress
-    )
+    held_out = score_held_out(tagger, features, training, options, checkpoint, verbose=run.verbose)
     calibrations = calibrate_collection(
         held_out, training, options, feedback=run.feedback, label_frequency=label_frequency
     )
@@ -271,7 +269,7 @@ def _finish(
         digest=digest,
         inputs=run.inputs,
         readings=run.read.readings,
-        show_progress=run.show_progress,
+        verbose=run.verbose,
     )
     checkpoint.remove()
     return Finished(run.out, result, model)

@@ -36,7 +36,7 @@ _BATCH = 256
 
 
 def write_thumbnails(
-    photos: Path, items: Sequence[str], folder: Path, *, show_progress: bool = False
+    photos: Path, items: Sequence[str], folder: Path, *, verbose: bool = False
 ) -> list[str]:
     """Write ``<two digits>/<digest>.jpg`` for each item, and return the digests.
 
@@ -50,7 +50,7 @@ def write_thumbnails(
         for digest, item in zip(digests, items, strict=True)
         if digest and not thumbnail_path(folder, digest).is_file()
     }
-    broken = _make(root, missing, folder, show_progress)
+    broken = _make(root, missing, folder, verbose)
     return ["" if digest in broken else digest for digest in digests]
 
 
@@ -78,7 +78,7 @@ def _content_digest(root: Path, item: str) -> str:
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _make(root: Path, missing: dict[str, str], folder: Path, show_progress: bool) -> set[str]:
+def _make(root: Path, missing: dict[str, str], folder: Path, verbose: bool) -> set[str]:
     """Make thumbnails and return the digests of those that failed."""
     if not missing:
         return set()
@@ -87,7 +87,7 @@ def _make(root: Path, missing: dict[str, str], folder: Path, show_progress: bool
     with (
         decoders_quiet(),
         ThreadPoolExecutor(os.cpu_count(), "tagloom-thumbnail") as makers,
-        progress_bar(len(pending), "Thumbnails", show=show_progress, unit="pictures") as step,
+        progress_bar(len(pending), "Thumbnails", show=verbose, unit="pictures") as step,
     ):
         make = partial(_thumbnail, root)
         for start in range(0, len(pending), _BATCH):
@@ -132,9 +132,7 @@ _LIKELY = 0.2
 _SIZE, _MARGIN, _LARGEST = 300, 46, 11
 
 
-def write_report(
-    result: CompletionResult, out: Path, *, title: str, show_progress: bool = False
-) -> Path:
+def write_report(result: CompletionResult, out: Path, *, title: str, verbose: bool = False) -> Path:
     """Write ``report.html`` and the folder ``thumbnails`` into a folder, which is made if needed.
 
     The page loads nothing but its thumbnails and runs no script but its own: its content security
@@ -148,7 +146,7 @@ def write_report(
         The folder to write to.
     title : str
         The heading of the page.
-    show_progress : bool
+    verbose : bool
         Show a progress bar while thumbnails are made.
 
     Returns
@@ -157,9 +155,7 @@ def write_report(
         The page.
     """
     out.mkdir(parents=True, exist_ok=True)
-    thumbnails = write_thumbnails(
-        result.photos, result.items, out / "thumbnails", show_progress=show_progress
-    )
+    thumbnails = write_thumbnails(result.photos, result.items, out / "thumbnails", verbose=verbose)
     script, style = "".join(map(_resource, _SCRIPTS)), _resource("report.css")
     page = _template().render(
         title=title,

@@ -64,7 +64,7 @@ class APGGraph(models.APGGraph):
         callback: Callback | None = None,
         client: Any = None,
         keep: str | bool = "auto",
-        show_progress: bool = False,
+        verbose: bool = False,
     ) -> Self:
         """Learn M from the known labels.
 
@@ -86,13 +86,13 @@ class APGGraph(models.APGGraph):
             Whether partitions stay in the memory of the workers. If not, every pass reads them
             again, and a worker holds one at a time for each of its threads. "auto" keeps them where
             they fill at most 40% of the workers' memory.
-        show_progress : bool, default=False
+        verbose : bool, default=False
             Show a progress bar over the passes.
         """
         self._check_parameters()
         client = get_client(client)
         passes = PassCounter()
-        with passes.shown(self.max_iter, show_progress):
+        with passes.shown(self.max_iter, verbose):
             objective = self._distributed_objective(X, Y, graph, label_graph, client, keep, passes)
             self._minimize(objective, callback)
         self.n_passes_ = passes.number

@@ -216,11 +216,11 @@ def compute(client: Any, wanted: Any) -> Any:
 
 
 def compute_all(
-    client: Any, tasks: Sequence[Any], description: str, *, show_progress: bool, unit: str
+    client: Any, tasks: Sequence[Any], description: str, *, verbose: bool, unit: str
 ) -> list[Any]:
     """Return the small results of tasks, with a progress bar."""
     futures = client.compute(list(tasks))
-    _wait(client, futures, progress_bar(len(futures), description, show=show_progress, unit=unit))
+    _wait(client, futures, progress_bar(len(futures), description, show=verbose, unit=unit))
     return list(client.gather(futures))
 
 
@@ -233,12 +233,12 @@ def persist(client: Any, tasks: Sequence[Any]) -> list[Any]:
 
 
 def persist_and_wait(
-    client: Any, tasks: Sequence[Any], description: str, *, show_progress: bool, unit: str
+    client: Any, tasks: Sequence[Any], description: str, *, verbose: bool, unit: str
 ) -> list[Any]:
     """Do what `persist` does and wait for the results, with a progress bar."""
     persisted = persist(client, tasks)
     futures = import_dask("distributed").futures_of(persisted)
-    _wait(client, futures, progress_bar(len(futures), description, show=show_progress, unit=unit))
+    _wait(client, futures, progress_bar(len(futures), description, show=verbose, unit=unit))
     return persisted
 
 

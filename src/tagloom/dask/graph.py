@@ -89,7 +89,7 @@ def nearest_neighbors(
     metric: str = "euclidean",
     algorithm: str = "exact",
     client: Any = None,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> NeighborBlocks:
     """Find the nearest other rows of each row, as `tagloom.neighbors.nearest_neighbors` does.
 
@@ -105,7 +105,7 @@ def nearest_neighbors(
         How to search within one partition; "approximate" is faster for large ones.
     client : distributed.Client, optional
         By default the client that was created last.
-    show_progress : bool, default=False
+    verbose : bool, default=False
         Show a progress bar over the partitions.
     """
     check_choice("metric", metric, METRICS)
@@ -121,7 +121,7 @@ def nearest_neighbors(
         get_client(client),
         list(_search_tasks(rows, search)),
         "searching neighbours",
-        show_progress=show_progress,
+        verbose=verbose,
         unit="partitions",
     )
     return NeighborBlocks(tuple(blocks), rows.sizes, search.n_neighbors)
@@ -226,7 +226,7 @@ def semantic_graph(
     metric: str = "euclidean",
     algorithm: str = "exact",
     client: Any = None,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> GraphBlocks:
     """Join each item to its nearest others, as `tagloom.graph.semantic_graph` does.
 
@@ -236,7 +236,7 @@ def semantic_graph(
         Semantic descriptors, in the same partitions as the features that the graph is used with.
     n_neighbors, weight, symmetrize, metric, algorithm
         See `tagloom.graph.semantic_graph`.
-    client, show_progress
+    client, verbose
         See `nearest_neighbors`.
     """
     check_choice("weight", weight, WEIGHTS)
@@ -247,7 +247,7 @@ def semantic_graph(
         raise InvalidInputError(f"A graph needs at least 2 items to join; found {rows.n_rows}.")
     k = min(int(n_neighbors), rows.n_rows - 1)
     how: dict[str, Any] = {"metric": metric, "algorithm": algorithm}
-    found = nearest_neighbors(rows, k, **how, client=client, show_progress=show_progress)
+    found = nearest_neighbors(rows, k, **how, client=client, verbose=verbose)
     blocks = _symmetric_blocks(client, found.blocks, rows, weight, symmetrize)
     return GraphBlocks(tuple(blocks), rows.sizes)
 

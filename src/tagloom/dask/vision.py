@@ -61,7 +61,7 @@ def embed(
     pictures_per_partition: int = 1024,
     n_jobs: int = 1,
     client: Any = None,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Embedding:
     """Compute the features of pictures; each task writes a parquet file atomically.
 
@@ -86,7 +86,7 @@ def embed(
         Threads inside each task.
     client : distributed.Client, optional
         By default the client that was created last.
-    show_progress : bool, default=False
+    verbose : bool, default=False
         Show a progress bar over the partitions.
     """
     check_integer("pictures_per_partition", pictures_per_partition, at_least=1)
@@ -110,7 +110,7 @@ def embed(
         get_client(client),
         [task(_embed_partition, job, source) for job in jobs],
         "embedding",
-        show_progress=show_progress,
+        verbose=verbose,
         unit="partitions",
     )
     return Embedding(

@@ -87,7 +87,7 @@ class Dataset:
         encoder: Encoder | None = None,
         *,
         cache: Path | None = None,
-        show_progress: bool = False,
+        verbose: bool = False,
     ) -> Self:
         """Return the data set with features, computed from the pictures where it has none.
 
@@ -97,7 +97,7 @@ class Dataset:
             return self
         if self.folder is None:
             raise InvalidInputError(f"{self.name} has neither features nor pictures.")
-        computed = embed(self.folder, encoder, cache=cache, show_progress=show_progress).features()
+        computed = embed(self.folder, encoder, cache=cache, verbose=verbose).features()
         row_of = {item: row for row, item in enumerate(computed.items)}
         kept = [row for row, item in enumerate(self.items) if item in row_of]
         if not kept:

@@ -37,7 +37,7 @@ def encode_pictures(
     *,
     fitted_with: EncoderMetadata | None = None,
     cache: str | os.PathLike[str] | None = None,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> EncodedPictures:
     """Return the features of pictures; only a folder needs an encoder.
 
@@ -49,7 +49,7 @@ def encode_pictures(
         None takes the one of the training pictures, or the default.
     fitted_with
         Metadata of the encoder of the training pictures, which must be used here as well.
-    cache, show_progress
+    cache, verbose
         As for `tagloom.vision.embed`.
     """
     if isinstance(pictures, Features):
@@ -65,7 +65,7 @@ def encode_pictures(
     if not folder.is_dir():
         raise InvalidInputError(f"There is no folder of pictures at {folder}.")
     chosen = resolve_encoder(encoder, fitted_with)
-    done = embed(folder, chosen, cache=cache, show_progress=show_progress)
+    done = embed(folder, chosen, cache=cache, verbose=verbose)
     return EncodedPictures(done.features(), done.summary, done.encoder.metadata())
 
 

@@ -319,7 +319,7 @@ class SemanticTagger(BaseEstimator):
             self.encoder,
             fitted_with=fitted_with,
             cache=self.cache,
-            show_progress=self.verbose,
+            verbose=self.verbose,
         )
 
     def _descriptors(self, pictures: Pictures | None) -> Descriptors:

@@ -124,7 +124,7 @@ def embed(
     cache: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     max_pixels: int = MAX_PIXELS,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Embedding:
     """Encode every picture in a folder whose features are not in the cache yet.
 
@@ -144,7 +144,7 @@ def embed(
         Threads for decoding, and as many for encoding. None takes one per core.
     max_pixels
         Pictures with more pixels are refused; it can be lowered, not raised.
-    show_progress
+    verbose
         Draw a bar on a terminal's standard error.
     """
     if n_jobs is not None and n_jobs < 1:
@@ -161,7 +161,7 @@ def embed(
         known = [opened.known(member) for member in members]
         pipeline = Pipeline(Path(folder), members, known, n_jobs=n_jobs, max_pixels=max_pixels)
         outcomes = []
-        bar = progress_bar(len(found.pictures), "embedding", show=show_progress, unit="pictures")
+        bar = progress_bar(len(found.pictures), "embedding", show=verbose, unit="pictures")
         running = closing(pipeline.run(found.pictures))
         with bar as advance, _cache_writer(opened) as writer, running as finished:
             for outcome in finished:

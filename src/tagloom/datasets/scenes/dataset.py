@@ -81,7 +81,7 @@ def generated_scenes(
     folder: str | os.PathLike[str] | None = None,
     *,
     test_share: float = 0.3,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Dataset:
     """Return generated scenes: pictures with complete labels.
 
@@ -98,13 +98,13 @@ def generated_scenes(
         The folder of the pictures; by default one in the user's cache directory.
     test_share
         The approximate share of test scenes.
-    show_progress
+    verbose
         Whether to show a progress bar.
     """
     check_integer("n", n, at_least=2)
     check_number("test_share", test_share, low=0.0, high=1.0)
     place = _cached(random_state) if folder is None else Path(folder)
-    write_scenes(place, n, random_state, show_progress)
+    write_scenes(place, n, random_state, verbose)
     names = [scene_name(number) for number in range(n)]
     tags = read_tags(place)
     truth = PartialLabels.from_tags(
@@ -150,7 +150,7 @@ def write_scenes(
     folder: str | os.PathLike[str],
     n: int,
     random_state: int = 0,
-    show_progress: bool = False,
+    verbose: bool = False,
 ) -> Path:
     """Write the first `n` scenes of a series and their labels to a folder.
 
@@ -168,7 +168,7 @@ def write_scenes(
         Number of scenes; further ones in the folder are kept.
     random_state
         Which series, as in `draw_scene`.
-    show_progress
+    verbose
         Whether to show a progress bar.
 
     Returns
@@ -185,7 +185,7 @@ def write_scenes(
     tags = read_tags(place)
     missing = [i for i in range(n) if not _is_done(place, tags, i)]
     if missing:
-        _draw_missing(place, missing, int(random_state), tags, show_progress)
+        _draw_missing(place, missing, int(random_state), tags, verbose)
     return place
 
 
@@ -259,10 +259,10 @@ def _is_done(folder: Path, tags: Tags, number: int) -> bool:
 
 
 def _draw_missing(
-    folder: Path, missing: list[int], random_state: int, tags: Tags, show_progress: bool
+    folder: Path, missing: list[int], random_state: int, tags: Tags, verbose: bool
 ) -> None:
     """Draw scenes and add them to the table, which is saved regularly and at the end."""
-    bar = progress_bar(len(missing), "drawing", show=show_progress, unit="scenes")
+    bar = progress_bar(len(missing), "drawing", show=verbose, unit="scenes")
     try:
         with bar as advance, _draw_scenes(folder, missing, random_state) as finished:
             for count, (name, labels) in enumerate(finished, 1):
