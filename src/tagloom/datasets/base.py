@@ -23,6 +23,18 @@ from tagloom.validation import check_integer, check_number, some_of
 from tagloom.vision import Encoder, Features, embed, find_pictures, load_features
 
 _UNASSIGNED, _TRAINING, _TEST = -1, 0, 1
+Unlisted = Literal["unknown", "absent"] | float | None
+# Encrypted archives raise RuntimeError, unknown compressions NotImplementedError.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 _SIDES = {"train": _TRAINING, "training": _TRAINING, "test": _TEST}
 Rows = npt.NDArray[np.int64]
 
@@ -257,20 +269,6 @@ def note_of_split(training: Rows, test: Rows, random_state: int) -> str:
         f"The split was drawn with random_state={random_state}: {len(training):,} training and "
         f"{len(test):,} test items; no published split was used."
     )
-
-
-Unlisted = Literal["unknown", "absent"] | float | None
-# Encrypted archives raise RuntimeError, unknown compressions NotImplementedError.
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ GUESSED = "Windows-1252"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 # No text that somebody typed holds these; nearly every file that is not text does.
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _HEAD = 65_536
 _PEEK = 16_384
 
@@ -160,9 +161,6 @@ def read_bytes(path: Path) -> bytes:
     except OSError as problem:
         cause = problem.strerror or type(problem).__name__
         raise InvalidInputError(f"{path} cannot be read: {cause}.") from problem
-
-
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def read_xml(path: Path, *, allow_doctype: bool = False) -> ElementTree.Element:

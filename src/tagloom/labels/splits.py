@@ -13,6 +13,7 @@ from tagloom.labels.tags import unlisted_weight
 from tagloom.validation import check_integer
 
 Seed = int | np.random.Generator | None
+Names = tuple[Hashable, ...]
 
 
 def hide_per_class(known: PartialLabels, rate: float, random_state: Seed = None) -> PartialLabels:
@@ -192,9 +193,6 @@ def _with_certain_absences(known: PartialLabels) -> PartialLabels:
     entries = known.entries()
     truth = known.with_entries(entries.rows, entries.columns, entries.present, unlisted_weight=1.0)
     return truth.with_hidden(*known.hidden_entries())
-
-
-Names = tuple[Hashable, ...]
 
 
 def add_known(earlier: PartialLabels, later: PartialLabels) -> PartialLabels:

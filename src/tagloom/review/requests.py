@@ -18,6 +18,26 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tagloom.review.collection import VERDICTS, Collection
 from tagloom.review.session import Decision
 
+MAX_BODY = 1 << 20
+BODY = "tagloom.body"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_LOG = logging.getLogger("tagloom.review")
+_USE_THE_LINK = "Open the link that `tagloom review` printed: it holds the key to this page."
+_REDIRECT_PAGE = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>tagloom review</title>'
+    '<meta http-equiv="refresh" content="0;url=/"></head><body><a href="/">Open</a></body></html>'
+)
+
 MAX_DECISIONS = 2000
 _MAX_ROWS = 2000
 _MAX_TEXT, _MAX_TAG, _MAX_CLIENT = 500, 200, 100
@@ -166,27 +186,6 @@ def _tag_name(number: int, tag: Any, collection: Collection) -> str:
             f"Decision {number}: tag must be a text of 1 to {_MAX_TAG} printable characters.",
         )
     return name
-
-
-MAX_BODY = 1 << 20
-BODY = "tagloom.body"
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
-_LOG = logging.getLogger("tagloom.review")
-_USE_THE_LINK = "Open the link that `tagloom review` printed: it holds the key to this page."
-_REDIRECT_PAGE = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>tagloom review</title>'
-    '<meta http-equiv="refresh" content="0;url=/"></head><body><a href="/">Open</a></body></html>'
-)
 
 
 class Gate:
