@@ -2,27 +2,15 @@
 
 import numpy as np
 import pytest
-from toys import low_rank_toy
+from toys import forms_of_knowledge, low_rank_toy
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels import PartialLabels, keep_presences
+from tagloom.labels import PartialLabels
 from tagloom.models import KNeighborsTagger, tune
 
 TOY = low_rank_toy()
 TRUTH = PartialLabels.from_array(TOY.truth)
-ENTRIES = TOY.known.entries()
-KNOWN = {
-    "entries": TOY.known,
-    "weighted": PartialLabels.from_entries(
-        ENTRIES.rows,
-        ENTRIES.columns,
-        ENTRIES.present,
-        shape=TOY.known.shape,
-        weights=np.random.default_rng(0).uniform(0.1, 2.0, size=len(ENTRIES.rows)),
-    ),
-    "tag lists": keep_presences(TRUTH, 0.5, unlisted=0.3, random_state=0).with_hidden([3], [2]),
-    "all": TRUTH,
-}
+KNOWN = forms_of_knowledge(TOY)
 
 
 def counted(model, known, queries, *, without_self):

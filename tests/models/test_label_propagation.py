@@ -5,29 +5,17 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from toys import low_rank_toy
+from toys import forms_of_knowledge, low_rank_toy
 
 from tagloom.errors import InvalidInputError
 from tagloom.graph import affinity_graph
-from tagloom.labels import PartialLabels, keep_presences
+from tagloom.labels import PartialLabels
 from tagloom.models import LabelPropagation
 
 TOY = low_rank_toy(n=60, d=4, c=3)
 NEW = np.random.default_rng(9).normal(size=(7, 4))
 TRUTH = PartialLabels.from_array(TOY.truth)
-ENTRIES = TOY.known.entries()
-KNOWN = {
-    "entries": TOY.known,
-    "weighted": PartialLabels.from_entries(
-        ENTRIES.rows,
-        ENTRIES.columns,
-        ENTRIES.present,
-        shape=TOY.known.shape,
-        weights=np.random.default_rng(0).uniform(0.1, 2.0, size=len(ENTRIES.rows)),
-    ),
-    "tag lists": keep_presences(TRUTH, 0.5, unlisted=0.3, random_state=0).with_hidden([3], [2]),
-    "all": TRUTH,
-}
+KNOWN = forms_of_knowledge(TOY)
 
 
 def dense_scores(known, new, *, k, a, m):

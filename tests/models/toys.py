@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tagloom.labels import PartialLabels, hide_per_class
+from tagloom.labels import PartialLabels, hide_per_class, keep_presences
 
 
 class Toy(NamedTuple):
@@ -25,3 +25,20 @@ def low_rank_toy(n=120, d=10, c=8, rank=2, rate=0.4, seed=0) -> Toy:
     W = np.zeros((n, n))
     np.put_along_axis(W, near, 1.0, axis=1)
     return Toy(X, truth, known, sparse.csr_array(np.maximum(W, W.T)))
+
+
+def forms_of_knowledge(toy: Toy) -> dict[str, PartialLabels]:
+    """What is known of a toy as single entries, with weights, as tag lists, and in full."""
+    entries, truth = toy.known.entries(), PartialLabels.from_array(toy.truth)
+    return {
+        "entries": toy.known,
+        "weighted": PartialLabels.from_entries(
+            entries.rows,
+            entries.columns,
+            entries.present,
+            shape=toy.known.shape,
+            weights=np.random.default_rng(0).uniform(0.1, 2.0, size=len(entries.rows)),
+        ),
+        "tag lists": keep_presences(truth, 0.5, unlisted=0.3, random_state=0).with_hidden([3], [2]),
+        "all": truth,
+    }

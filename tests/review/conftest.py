@@ -2,6 +2,7 @@ import asyncio
 import csv
 import json
 import shutil
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote
@@ -16,6 +17,8 @@ from tagloom.completion.pipeline import complete
 from tagloom.datasets.scenes import write_scenes
 from tagloom.review.routes import make_app
 from tagloom.review.session import Review
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 N_PICTURES = 48
 PORT = 50505

@@ -4,6 +4,7 @@ import logging
 from urllib.parse import unquote
 
 import pytest
+from addresses import GET, POST
 
 PORT = 50505
 COOKIE = f"tagloom_{PORT}"
@@ -12,23 +13,6 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-GET = [
-    "/",
-    "/static/index.html",
-    "/api/collection",
-    "/api/pictures",
-    "/api/pictures/0",
-    "/api/why",
-    "/api/tags",
-    "/api/tags/0",
-    "/api/suspected-errors",
-    "/api/to-annotate",
-    "/api/changes",
-    "/api/learn",
-    "/thumb/0",
-    "/picture/0",
-]
-POST = ["/api/decide", "/api/undo", "/api/redo", "/api/learn"]
 ONE = {"decisions": [{"i": 0, "t": 0, "verdict": "accept"}]}
 
 

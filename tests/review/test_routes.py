@@ -5,24 +5,9 @@ import logging
 import random
 import string
 
+from addresses import GET, POST
+
 SECRET = b"a secret that lies outside"
-GET = [
-    "/",
-    "/static/index.html",
-    "/api/collection",
-    "/api/pictures",
-    "/api/pictures/0",
-    "/api/why",
-    "/api/tags",
-    "/api/tags/0",
-    "/api/suspected-errors",
-    "/api/to-annotate",
-    "/api/changes",
-    "/api/learn",
-    "/thumb/0",
-    "/picture/0",
-]
-POST = ["/api/decide", "/api/undo", "/api/redo", "/api/learn"]
 
 
 def test_tags_that_look_like_code_are_only_names(page, review):

@@ -1,0 +1,19 @@
+"""All addresses of the review server, by method."""
+
+GET = [
+    "/",
+    "/static/index.html",
+    "/api/collection",
+    "/api/pictures",
+    "/api/pictures/0",
+    "/api/why",
+    "/api/tags",
+    "/api/tags/0",
+    "/api/suspected-errors",
+    "/api/to-annotate",
+    "/api/changes",
+    "/api/learn",
+    "/thumb/0",
+    "/picture/0",
+]
+POST = ["/api/decide", "/api/undo", "/api/redo", "/api/learn"]
