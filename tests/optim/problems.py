@@ -95,15 +95,60 @@ def random_problem(seed: int) -> Problem:
     return Problem(**{**problem.__dict__, "lam": lam})
 
 
+def hard_problem(seed: int) -> Problem:
+    """Return a random problem with weights from 1e-6 to 1e3, small penalties and features far off.
+
+    Rounded to float32: to double precision it is one problem, whatever it is solved in.
+    """
+    problem = random_problem(seed)
+    rng = np.random.default_rng([seed, 1])
+    known = problem.known
+    if not known.unlisted_weight:
+        rows, columns = np.nonzero(known.states() >= 0)
+        present = known.states()[rows, columns] == 1
+        weights = 10 ** rng.uniform(-6, 3, len(rows))
+        known = PartialLabels.from_entries(
+            rows, columns, present, shape=known.shape, weights=weights
+        )
+    X = (problem.X * 10 ** rng.uniform(-2, 2) + 10 * rng.normal()).astype(np.float32)
+    hard = Problem(**{**problem.__dict__, "X": X, "known": known})
+    lam = 10 ** rng.uniform(-4, -1) * hard.objective().lam_max() if problem.lam else 0.0
+    small = {name: 1e-3 * getattr(problem, name) for name in ("gamma", "gamma_labels", "ridge")}
+    return Problem(**{**hard.__dict__, **small, "lam": lam})
+
+
 def solve(objective: Objective, solver: str = "admm", **options) -> Solution:
     return SOLVERS[solver].solve(objective, **options)
 
 
+def plain_value(problem: Problem, M: np.ndarray) -> float:
+    """Return F(M) as it is written, term by term, with the best intercept."""
+    X, W, Y = problem.X.astype(float), problem.known.weights(), problem.known.states() == 1
+    M = M.astype(float)
+    residual = X @ M - Y
+    if problem.fit_intercept:
+        weight = W.sum(axis=0)
+        residual -= (W * residual).sum(axis=0) / np.where(weight > 0, weight, 1)
+    F = np.sum(W * residual**2) / 2 + problem.lam * np.linalg.svd(M, compute_uv=False).sum()
+    F += problem.ridge / 2 * np.sum(M**2)
+    F += problem.gamma * np.sum((_root(problem.W_s).T @ X @ M) ** 2)
+    return float(F + problem.gamma_labels * np.sum((X @ M @ _root(problem.W_t)) ** 2))
+
+
 def reference_optimum(problem: Problem) -> float:
     """Solve the problem as written in the paper, with a general-purpose conic solver."""
+    return _solve_reference(problem)[0]
+
+
+def reference_M(problem: Problem) -> np.ndarray:
+    """Return the M that the conic solver finds."""
+    return _solve_reference(problem)[1]
+
+
+def _solve_reference(problem: Problem) -> tuple[float, np.ndarray]:
     import cvxpy as cp
 
-    X, W, Y = problem.X, problem.known.weights(), problem.known.states() == 1
+    X, W, Y = problem.X.astype(float), problem.known.weights(), problem.known.states() == 1
     M = cp.Variable((X.shape[1], Y.shape[1]))
     b = cp.Variable((1, Y.shape[1])) if problem.fit_intercept else np.zeros((1, Y.shape[1]))
     scores = X @ M + np.ones((len(X), 1)) @ b
@@ -112,9 +157,10 @@ def reference_optimum(problem: Problem) -> float:
     F += problem.ridge / 2 * cp.sum_squares(M)
     F += problem.gamma * cp.sum_squares(_root(problem.W_s).T @ X @ M)
     F += problem.gamma_labels * cp.sum_squares(X @ M @ _root(problem.W_t))
-    return cp.Problem(cp.Minimize(F)).solve(
+    optimum = cp.Problem(cp.Minimize(F)).solve(
         solver=cp.CLARABEL, tol_gap_rel=1e-9, tol_gap_abs=1e-9, tol_feas=1e-9
     )
+    return optimum, M.value
 
 
 def numerical_gradient(f, M, step=1e-5):

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -148,17 +147,16 @@ class APGGraph(models.APGGraph):
         passes: "PassCounter",
     ) -> Objective:
         """Prepare the data and join the terms whose weight is not 0."""
-        rows, summary, item_penalty = self._prepare(X, Y, graph, client, keep, passes)
-        # Rows are centred before they are summed: only the summary knows how large they were.
-        sums = replace(rows.sums(), largest=summary.largest)
+        rows, item_penalty = self._prepare(X, Y, graph, client, keep, passes)
+        sums = rows.sums()
         loss = MaskedSquaredLoss(rows, fit_intercept=self.fit_intercept, sums=sums)
-        label_penalty = label_term(self.gamma_labels, label_graph, sums, rows.centre, rows.dtype)
+        label_penalty = label_term(self.gamma_labels, label_graph, sums, rows.centre)
         terms = [term for term in (item_penalty, label_penalty) if term is not None]
         return Objective(loss, self.lam, ridge=self.ridge, terms=terms)
 
     def _prepare(
         self, X: Any, Y: Any, graph: Any, client: Any, keep: str | bool, passes: "PassCounter"
-    ) -> tuple[DistributedRows, DataSummary, InstanceLaplacian | None]:
+    ) -> tuple[DistributedRows, InstanceLaplacian | None]:
         """Read and check the data, and return what the passes need.
 
         Nothing else stays referenced: where partitions are kept, the workers can drop those that
@@ -178,7 +176,7 @@ class APGGraph(models.APGGraph):
         if self.fit_intercept:
             centre = centre_of(summary.n_items, summary.total, summary.squares)
         rows = DistributedRows(data, centre, client, keep=kept, on_pass=passes.count)
-        return rows, summary, term
+        return rows, term
 
     def _check_data(self, data: TrainingData, summary: DataSummary) -> None:
         """Set the attributes that describe the data; refuse data that nothing is known of."""

@@ -116,8 +116,6 @@ class DataSummary:
     """Sum of the rows."""
     squares: Floats
     """Sums of the squares of each column."""
-    largest: float
-    """The largest absolute feature."""
     present: npt.NDArray[np.int64]
     """How many items are known to have each label."""
     absent: npt.NDArray[np.int64]
@@ -129,16 +127,14 @@ class DataSummary:
         _register_sizes()
         X, counts = load_block(block), load_block(labels).counts()
         squares = np.einsum("ij,ij->j", X, X, dtype=np.float64)
-        largest = max(abs(float(X.max(initial=0))), abs(float(X.min(initial=0))))
         total = X.sum(axis=0, dtype=np.float64)
-        return cls(len(X), total, squares, largest, counts.present, counts.absent)
+        return cls(len(X), total, squares, counts.present, counts.absent)
 
     def __add__(self, other: "DataSummary") -> "DataSummary":
         return DataSummary(
             self.n_items + other.n_items,
             self.total + other.total,
             self.squares + other.squares,
-            max(self.largest, other.largest),
             self.present + other.present,
             self.absent + other.absent,
         )
@@ -192,14 +188,14 @@ class DistributedRows:
         on_pass: Callable[[], None],
     ) -> None:
         self.centre = centre
-        self.dtype: Dtype = data.rows.dtype
+        self.dtype: Dtype = np.dtype(np.float64)
+        self.stored: Dtype = data.rows.dtype
         self._client = client
         self._on_pass = on_pass
         pairs = zip(data.rows.blocks, data.known, strict=True)
         self._parts = [[block, known, centre] for block, known in pairs]
         if keep:
-            tasks = [task(_centred, *part, self.dtype) for part in self._parts]
-            self._parts = persist(client, tasks)
+            self._parts = persist(client, [task(_centred, *part) for part in self._parts])
 
     def in_single_precision(self) -> "DistributedRows":
         """Return the same rows, summed in float32; they are converted when they are used."""
@@ -252,20 +248,13 @@ def _products(parts: Sequence[Any], dtype: Dtype, M: Array) -> ProductSums:
 
 def _load_rows(part: Any, dtype: Dtype) -> InMemoryRows:
     """Return the rows that were kept, or load them, in the required precision."""
-    if not isinstance(part, InMemoryRows):
-        block, known, centre = part
-        return _centred(block, known, centre, dtype)
-    return part if part.dtype == dtype else part.in_single_precision()
+    rows = part if isinstance(part, InMemoryRows) else _centred(*part)
+    return rows if rows.dtype == dtype else rows.in_single_precision()
 
 
-def _centred(block: Any, known: Any, centre: Floats | None, dtype: Dtype) -> InMemoryRows:
+def _centred(block: Any, known: Any, centre: Floats | None) -> InMemoryRows:
     _register_sizes()
-    X, labels = load_block(block), load_block(known)
-    if centre is not None or X.dtype != dtype:
-        centred = np.empty(X.shape, dtype=dtype)
-        np.subtract(X, 0.0 if centre is None else centre, out=centred, casting="same_kind")
-        X = centred
-    return InMemoryRows(X, labels)
+    return InMemoryRows(load_block(block), load_block(known), centre)
 
 
 def item_term(
@@ -283,7 +272,7 @@ def item_term(
 
 
 def label_term(
-    gamma: float, label_graph: Any, sums: LossSums, centre: Floats | None, dtype: Dtype
+    gamma: float, label_graph: Any, sums: LossSums, centre: Floats | None
 ) -> LabelLaplacian | None:
     """Return gamma_t tr(X M L_t M'X')."""
     if label_graph is None:
@@ -294,7 +283,7 @@ def label_term(
     if gamma == 0:
         return None
     # The term depends on X through X'X alone: any matrix with the same X'X may replace it.
-    root = _root(_second_moments(sums, centre)).astype(dtype)
+    root = _root(_second_moments(sums, centre))
     return LabelLaplacian(gamma, root, laplacian(weights))
 
 

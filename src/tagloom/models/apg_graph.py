@@ -224,8 +224,8 @@ class APGGraph(SolvedLearner):
         self.coef_ = solution.M
         self.intercept_ = loss.intercept(solution.M).astype(solution.M.dtype)
         self._keep_solution(solution)
-        if not solution.converged and self.n_iter_ >= self.max_iter:
-            self._warn_not_converged(solution, self.tol, self.max_iter)
+        if not (solution.converged or solution.stopped):
+            self._warn_not_converged(solution, self.tol)
 
 
 def _laplacian_of(

@@ -344,14 +344,14 @@ class SolvedLearner(LinearLearner):
         self.gap_ = solution.gap
         self.history_ = solution.history
 
-    def _warn_not_converged(self, solution: Solution, tol: float, max_iter: int) -> None:
+    def _warn_not_converged(self, solution: Solution, tol: float) -> None:
         """Warn the caller of `fit`; to be called three levels below it."""
         reached = f" with a certificate of {solution.gap:.1e}" if solution.gap >= 0 else ""
         remedy = "raise max_iter or tol, or scale the features to similar size"
         if solution.M.dtype == np.float32:
-            remedy += "; or pass X as float64 if tol is below what float32 can show (about 1e-5)"
+            remedy += "; or pass X as float64 if tol is below what float32 can hold (about 1e-6)"
         message = (
-            f"{type(self).__name__} stopped after {max_iter} iterations{reached}, short of "
+            f"{type(self).__name__} stopped after {self.n_iter_} iterations{reached}, short of "
             f"tol={tol}: {remedy}."
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=5)

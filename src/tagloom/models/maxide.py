@@ -165,12 +165,12 @@ class Maxide(SolvedLearner):
     def _keep(self, solution: Solution, loss: Loss) -> None:
         M = solution.M
         self.core_ = M
-        self.coef_ = M @ loss.B.T if isinstance(loss, SideLoss) else M
+        self.coef_ = (M @ loss.B.T).astype(M.dtype) if isinstance(loss, SideLoss) else M
         self.intercept_ = loss.intercept(M).astype(M.dtype)
         self._keep_solution(solution)
         ends_by_design = self.solver == "published" and self.max_iter is None
         if not (solution.converged or ends_by_design):
-            self._warn_not_converged(solution, *self._stop)
+            self._warn_not_converged(solution, self._stop[0])
 
 
 def solve_as_published(
@@ -209,7 +209,7 @@ class SideLoss:
     def __init__(self, loss: MaskedSquaredLoss, B: Array) -> None:
         self.loss = loss
         self.B = B.astype(loss.dtype)
-        self.dtype = loss.dtype
+        self.dtype, self.stored = loss.dtype, loss.stored
         self.value_at_zero = loss.value_at_zero
 
     @property

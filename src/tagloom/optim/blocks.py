@@ -47,25 +47,21 @@ _ROWS_AT_ONCE = 4096
 class Rows:
     """X - 1 centre', without a copy where there is nothing to change.
 
-    Rows in single precision are converted once and kept, for most iterations use them. Rows in
-    double precision are centred block by block, for a copy would be as large as X.
+    Whatever X is stored in, rows are used in double precision, converted and centred block by
+    block, for a copy would be as large as X. Rows in single precision are converted once and kept,
+    for most iterations use them.
     """
 
     def __init__(self, X: Matrix, centre: Floats | None = None) -> None:
         self.X = X
         self.centre = centre
-        self.dtype: np.dtype[Any] = X.dtype
-        self._converted = X if centre is None else None
-        if centre is not None and X.dtype == np.float32:
-            self._converted = _centred_single(X, centre)
+        self._converted = X if centre is None and X.dtype == np.float64 else None
 
     def in_single_precision(self) -> "Rows":
         """Return the same rows in float32."""
-        if self.dtype == np.float32:
-            return self
-        single = Rows(self.X)
-        single.centre, single.dtype = self.centre, np.dtype(np.float32)
-        single._converted = _centred_single(self.X, self.centre)
+        single = Rows(self.X, self.centre)
+        exact = self.centre is None and self.X.dtype == np.float32
+        single._converted = self.X if exact else _centred_single(self.X, self.centre)
         return single
 
     @property
@@ -82,7 +78,7 @@ class Rows:
         if self._converted is not None:
             return np.ascontiguousarray(self._converted[start:stop])
         shift = 0.0 if self.centre is None else self.centre
-        centred: Matrix = np.subtract(self.X[start:stop], shift)
+        centred: Matrix = np.subtract(self.X[start:stop], shift, dtype=np.float64)
         return np.ascontiguousarray(centred)
 
     def largest(self) -> float:

@@ -31,6 +31,9 @@ class Loss(Protocol):
     """A convex quadratic of M, as solvers see it."""
 
     dtype: np.dtype[Any]
+    """The precision in which it is computed."""
+    stored: np.dtype[Any]
+    """The precision of X, in which M is wanted."""
     couples_labels: bool
     """Whether the Hessian couples columns of M; else each label is a problem of its own."""
 
@@ -136,6 +139,9 @@ class SummableRows(Protocol):
     centre: Floats | None
     """What is subtracted from every row; None for nothing."""
     dtype: np.dtype[np.floating]
+    """The precision of the sums."""
+    stored: np.dtype[np.floating]
+    """The precision of the rows."""
 
     def sums(self) -> LossSums:
         """Return the sums that do not depend on M."""
@@ -176,7 +182,7 @@ class MaskedSquaredLoss:
         self, rows: SummableRows, *, fit_intercept: bool, sums: LossSums | None = None
     ) -> None:
         self.fit_intercept = fit_intercept
-        self.dtype = rows.dtype
+        self.dtype, self.stored = rows.dtype, rows.stored
         self._rows = rows
         self._sums = rows.sums() if sums is None else sums
 
@@ -281,7 +287,9 @@ class InMemoryRows:
     """Rows X, centred, and the weights W = background + V of their labels.
 
     X'(W o XM) = background (X'X) M + X'(V o XM): the cost of the first term does not grow with the
-    number of rows; the second is summed block by block.
+    number of rows; the second is summed block by block. Sums are of double precision whatever X is
+    stored in: in float32 they are good enough for steps, but not for a proof of the distance to the
+    optimum.
     """
 
     def __init__(self, X: Matrix, known: PartialLabels, centre: Floats | None = None) -> None:
@@ -289,17 +297,12 @@ class InMemoryRows:
         self.centre = centre
         self._rows = Rows(X, centre)
         self._plan = plan_blocks(known, X.shape[1])
-        if X.dtype == np.float32:
-            self._plan = self._plan.in_single_precision()
-        blocks = cut_blocks(known, self._plan)
-        if X.dtype == np.float32:
-            blocks = (block.in_single_precision() for block in blocks)
-        self._blocks = list(blocks)
-        self.dtype: np.dtype[Any] = X.dtype
+        self._blocks = list(cut_blocks(known, self._plan))
+        self.dtype: np.dtype[Any] = np.dtype(np.float64)
+        self.stored: np.dtype[Any] = X.dtype
 
     def in_single_precision(self) -> "InMemoryRows":
-        """Return the same rows, summed in float32."""
-        _ = self._moments  # computed in the precision of X, for both
+        """Return the same rows, summed in float32; moments that are known stay as they are."""
         single = copy(self)
         single._rows = self._rows.in_single_precision()
         single._blocks = [block.in_single_precision() for block in self._blocks]
@@ -310,6 +313,7 @@ class InMemoryRows:
 
     def products(self, M: Matrix) -> ProductSums:
         """Return X'(W o XM) and 1'(W o XM)."""
+        M = M.astype(self.dtype, copy=False)
         found = Accumulator(*M.shape)
         coefficients = Coefficients(M, self._rows.padded_width, self._plan.n_rows)
         for block in self._nonempty_blocks:
@@ -351,7 +355,7 @@ class InMemoryRows:
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
-        """X'X and 1'X, products in the precision of X, sums in double."""
+        """X'X and 1'X, products in the precision of the rows, sums in double."""
         d = self._rows.X.shape[1]
         gram, total = np.zeros((d, d)), np.zeros(d)
         for block in self._blocks:

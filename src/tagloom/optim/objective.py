@@ -113,7 +113,7 @@ class LabelLaplacian:
     """
 
     def __init__(self, gamma: float, X: Matrix, laplacian: sparse.csr_array) -> None:
-        self._scaled_gram = X.dtype.type(2 * gamma) * (X.T @ X)
+        self._scaled_gram = 2 * gamma * _gram(X)
         self._laplacian = laplacian.toarray()
         self.gram_weight = 2 * gamma * self._laplacian.diagonal()
         """2 gamma_t diag(L_t): the multiple of X'X in the Hessian of each label."""
@@ -122,6 +122,15 @@ class LabelLaplacian:
         """Return 2 gamma_t (X'X) M L_t."""
         smoothed = M @ self._laplacian.astype(M.dtype, copy=False)
         return self._scaled_gram.astype(M.dtype, copy=False) @ smoothed
+
+
+def _gram(X: Matrix) -> Floats:
+    """Return X'X in double precision, some rows at a time."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, X.shape[0], _ROWS_AT_ONCE):
+        rows = X[start : start + _ROWS_AT_ONCE].astype(np.float64, copy=False)
+        total += rows.T @ rows
+    return total
 
 
 class Objective:
@@ -340,8 +349,9 @@ def nearest_subgradient(M: Matrix, G: Matrix, lam: float) -> Matrix:
 def relative_gap(F: float, bound: float) -> float:
     """Return (F - bound) / F, at least 0.
 
-    F cannot be negative: where rounding has made it so, nothing is proved.
+    F cannot be negative: where rounding has made it so, nothing is proved. Nor is it by a bound
+    that overflowed to NaN.
     """
-    if F > 0:
+    if F > 0 and not math.isnan(bound):
         return max(0.0, F - bound) / F
     return 0.0 if F == 0 and bound >= 0 else math.inf

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagloom.errors import InvalidInputError
-from tagloom.linalg import Matrix, conjugate_gradients, inner
+from tagloom.linalg import Matrix, conjugate_gradients, inner, nuclear_norm
 from tagloom.optim.objective import Objective, curvature_bound, relative_gap
 
 # Problems with more multiplications per product are first solved in single precision.
@@ -18,6 +18,8 @@ _LARGE = 1 << 27
 _LEAST = 1e-28
 # The smallest gap that single precision resolves.
 _SINGLE_TOL = 5e-5
+# Where M will be rounded to single precision, the gap is first brought below this share of tol.
+_ROOM_TO_ROUND = 0.9
 
 
 class Iteration(NamedTuple):
@@ -47,12 +49,15 @@ class Solution:
 
     M: Matrix
     objective: float
+    """F(M), computed in double precision like the gap."""
     gap: float
     """Proved relative distance to the optimum, or the relative gradient norm where no bound exists
     (neither nuclear norm nor ridge); NaN if the solver does not certify."""
     rank: int
     converged: bool
     history: list[Iteration]
+    stopped: bool = False
+    """Whether the callback has stopped the solver."""
 
 
 class Recorder:
@@ -135,8 +140,10 @@ class Solver:
     ) -> Solution:
         """Minimise the objective.
 
-        Single precision costs half as much and is used until it stagnates. The last iterations, and
-        with them the certificate, are in the precision of X.
+        Single precision costs half as much and is used for large problems until it stagnates. The
+        last iterations, and with them the objective and the certificate, are in double precision
+        whatever the precision of X: sums in float32 can be off by more than the gap. M is returned
+        in the precision of X, and the certificate is that of the M returned.
         """
         _refuse_out_of_range(objective)
         M, warm_start = _first_M(objective, start), None
@@ -148,17 +155,40 @@ class Solver:
             if math.isfinite(single.F):
                 M, warm_start = single.M.astype(np.float64), single.warm_start
             if recorder.stopped:
-                return Solution(M, single.F, math.inf, single.rank, False, recorder.history)
-        rule = StoppingRule(tol, max_iter, False)
+                end = RunResult(M, objective.value(M), single.rank, math.inf)
+                return _solution(objective, end, tol, recorder)
+        room = _ROOM_TO_ROUND if _is_rounded(objective) else 1.0
+        rule = StoppingRule(room * tol, max_iter, False)
         end = self.run(objective, Start(M, warm_start), rule, recorder)
-        converged = end.converged or end.gap <= tol
-        return Solution(end.M, end.F, end.gap, end.rank, converged, recorder.history)
+        return _solution(objective, end, tol, recorder)
+
+
+def _solution(objective: Objective, end: RunResult, tol: float, recorder: Recorder) -> Solution:
+    """Round M to the precision of X, and state objective and gap of the rounded M."""
+    M, F, gap = end.M, end.F, end.gap
+    if _is_rounded(objective):
+        M = M.astype(np.float32)
+    exact = M.astype(objective.dtype)
+    if not np.array_equal(exact, end.M):
+        G = objective.gradient(exact)
+        F = objective.smooth_value_from(exact, G) + objective.lam * nuclear_norm(exact)
+        if objective.lam == 0:
+            gap = _gap(objective, exact, G)
+        elif gap >= 0:  # the lower bound on the optimum stays the same
+            gap = relative_gap(F, (1 - gap) * end.F)
+    converged = end.converged or gap <= tol
+    return Solution(M, F, gap, end.rank, converged, recorder.history, recorder.stopped)
+
+
+def _is_rounded(objective: Objective) -> bool:
+    """Say whether M is wanted in less than the precision of the objective."""
+    return bool(objective.dtype == np.float64 and objective.loss.stored == np.float32)
 
 
 def _refuse_out_of_range(objective: Objective) -> None:
-    """Refuse features whose products overflow or underflow in the precision of the objective."""
+    """Refuse features whose products overflow or underflow in the precision of X."""
     G_0 = objective.gradient_at_zero
-    curvature, dtype = objective.loss.curvature, objective.dtype
+    curvature, dtype = objective.loss.curvature, objective.loss.stored
     largest = curvature.largest
     with np.errstate(over="ignore"):
         square = dtype.type(largest) ** 2 * dtype.type(curvature.n_items)
