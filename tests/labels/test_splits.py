@@ -3,6 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.special import logit
+from scipy.stats import beta
+from sklearn.linear_model import LogisticRegression
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import (
@@ -10,9 +13,11 @@ from tagloom.labels import (
     hide_per_class,
     hide_uniformly,
     keep_presences,
+    keep_salient,
     split_items,
     split_known,
 )
+from tagloom.labels.splits import FREQUENCY_PRIOR, SALIENCE_SLOPE
 
 truths = arrays(
     np.float64,
@@ -55,6 +60,75 @@ def test_presences_only(truth, rate, seed):
     np.testing.assert_array_equal(
         kept.counts().present, np.ceil(rate * (truth == 1).sum(axis=0) - 1e-9)
     )
+
+
+@given(truths, st.sampled_from([(0.1, 0.3), (0.3, 0.5), (0.5, 1.0)]), st.integers(0, 5))
+def test_salient_presences_of_every_label_are_kept_and_more_at_a_higher_rate(truth, rates, seed):
+    known, salience = PartialLabels.from_array(truth), np.arange(truth.size).reshape(truth.shape)
+    few, many = (
+        keep_salient(known, rate, salience, unlisted="unknown", random_state=seed) for rate in rates
+    )
+    for kept in (few, many):
+        assert kept.n_absent == 0
+        assert_part_of(kept.to_array(), truth)
+        np.testing.assert_array_equal(kept.counts().present > 0, (truth == 1).any(axis=0))
+    assert_part_of(few.to_array(), many.to_array())
+    if rates[1] == 1:
+        assert many.n_known == (truth == 1).sum()
+
+
+def salient(n_items, n_labels, rate, salience=None, seed=0):
+    """Return which of the items, that all have all labels, stay listed."""
+    known = PartialLabels.from_array(np.ones((n_items, n_labels)))
+    if salience is None:
+        salience = np.random.default_rng(1).normal(size=known.shape)
+    kept = keep_salient(known, rate, salience, unlisted="unknown", random_state=seed)
+    return ~np.isnan(kept.to_array())
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.25, 0.6])
+def test_label_frequencies_differ_widely_around_the_rate(rate):
+    listed = salient(2000, 400, rate)
+    np.testing.assert_allclose(listed.mean(), rate, atol=0.001)
+    spread = np.std(logit(beta.rvs(*FREQUENCY_PRIOR, size=100_000, random_state=0)))
+    frequencies = listed.mean(axis=0)
+    np.testing.assert_allclose(np.std(logit(np.clip(frequencies, 5e-4, 1))), spread, rtol=0.1)
+
+
+def test_listing_follows_salience_by_the_logistic_model():
+    salience = np.random.default_rng(1).normal(size=(40_000, 1))
+    listed = salient(40_000, 1, 0.4, 7 + 3 * salience)
+    fitted = LogisticRegression(C=1e6).fit(salience, listed[:, 0])
+    # Talkativeness, which the fit does not know, makes the curve a little flatter.
+    attenuated = SALIENCE_SLOPE / np.sqrt(1 + 0.346 * 0.5**2)
+    np.testing.assert_allclose(fitted.coef_[0, 0], attenuated, atol=0.05)
+
+
+def test_talkative_items_list_more_of_their_labels():
+    listed = salient(3000, 40, 0.4, np.full((3000, 40), 0.1))
+    lengths = listed.sum(axis=1)
+    frequencies = listed.mean(axis=0)
+    assert lengths.var() > 1.5 * np.sum(frequencies * (1 - frequencies))
+
+
+@pytest.mark.parametrize("unlisted", ["absent", 0.3])
+def test_unlisted_means_the_same_for_salient_presences(unlisted):
+    truth = PartialLabels.from_array(np.eye(6))
+    kept = keep_salient(truth, 0.5, np.eye(6), unlisted=unlisted, random_state=0)
+    assert kept.unlisted_weight == keep_presences(truth, 0.5, unlisted=unlisted).unlisted_weight
+
+
+@pytest.mark.parametrize(
+    ("salience", "message"),
+    [
+        (np.ones((3, 3)), r"3 items and 2 labels; its shape is \(3, 3\)"),
+        ([[1, np.nan], [1, 1], [1, 1]], "at item 0, label 1 it is nan"),
+    ],
+)
+def test_salience_must_be_known_of_every_presence(salience, message):
+    known = PartialLabels.from_array([[1, 1], [0, 1], [1, 0]])
+    with pytest.raises(InvalidInputError, match=message):
+        keep_salient(known, 0.5, salience, unlisted="unknown")
 
 
 def test_same_seed_same_labels_and_another_seed_others():

@@ -7,6 +7,7 @@ from tagloom.labels.splits import (
     hide_per_class,
     hide_uniformly,
     keep_presences,
+    keep_salient,
     split_items,
     split_known,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "is_frame",
     "is_missing",
     "keep_presences",
+    "keep_salient",
     "split_items",
     "split_known",
 ]
