@@ -135,3 +135,22 @@ def mulan_xml(path, labels):
         '<?xml version="1.0" encoding="utf-8"?>\n'
         f'<labels xmlns="http://mulan.sourceforge.net/labels">\n{entries}</labels>\n'
     )
+
+
+def coco_captions(root, listed, truth, *, photos=(), changed=None):
+    """Write features.npz and photos; tables are 0 or 1 for the words sky, cat, red and objects."""
+    n = len(listed)
+    arrays = {
+        "ids": np.array([f"{i}.jpg" for i in range(n)]),
+        "pooled": np.arange(n, dtype=np.float16)[:, None] + np.ones((1, 4), dtype=np.float16),
+        "logits": np.random.default_rng(0).normal(size=(n, 1000)).astype(np.float16),
+        "listed": np.array(listed, dtype=np.uint8),
+        "words": np.array(["sky", "cat", "red"]),
+        "truth": np.array(truth, dtype=np.uint8),
+        "truth_labels": np.array(["cat", "stop sign"]),
+    } | (changed or {})
+    root.mkdir(parents=True, exist_ok=True)
+    np.savez(root / "features.npz", **arrays)
+    for number in photos:
+        picture(root / "photos" / f"{number}.jpg", number)
+    return root

@@ -58,6 +58,10 @@ def test_truth_must_name_items_and_features_must_follow_them():
     features = Features(["b", "a"], np.ones((2, 1)), np.ones((2, 0)), [])
     with pytest.raises(InvalidInputError, match="in their order"):
         Dataset("toy", truth("a", "b"), [0], [1], features=features)
+    with pytest.raises(InvalidInputError, match="listed tags of toy must be of the items"):
+        Dataset("toy", truth("a", "b"), [0], [1], listed=truth("b", "a"))
+    with pytest.raises(InvalidInputError, match=r"shape \(2, 2\) of its truth; found \(2, 3\)"):
+        Dataset("toy", truth("a", "b"), [0], [1], salience=np.ones((2, 3)))
 
 
 def test_set_of_numbers_has_no_pictures():
@@ -75,12 +79,22 @@ def test_embedded_leaves_out_unreadable_pictures_and_keeps_the_split(tmp_path):
     (tmp_path / "gone.png").unlink()
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n and no more")
     picture(tmp_path / "unlisted.png", 9)
-    whole = Dataset("toy", truth(*items), [0, 2, 3], [1, 4], folder=tmp_path)
+    whole = Dataset(
+        "toy",
+        truth(*items),
+        [0, 2, 3],
+        [1, 4],
+        folder=tmp_path,
+        listed=truth(*items).select([3]),
+        salience=np.arange(25.0).reshape(5, 5),
+    )
     seen = whole.embedded(MeanColour(), cache=tmp_path / "cache")
     assert seen.items == ("x/d.png", "b.png", "a.png")
     assert [seen.items[row] for row in seen.training] == ["x/d.png", "a.png"]
     assert [seen.items[row] for row in seen.test] == ["b.png"]
     np.testing.assert_array_equal(seen.truth.to_array(), np.eye(5)[[0, 1, 3]])
+    np.testing.assert_array_equal(seen.listed.to_array(), np.eye(5)[[0, 1, 3], 3:4])
+    np.testing.assert_array_equal(seen.salience[:, 0], [0, 5, 15])
     assert "2 pictures" in seen.notes[0]
     assert "'broken.png'" in seen.notes[0]
     alone = Dataset("one", truth("a.png"), [0], [], folder=tmp_path)

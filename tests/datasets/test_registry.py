@@ -3,7 +3,7 @@ import types
 
 import numpy as np
 import pytest
-from layouts import corel5k, lear, mirflickr, openclipart, picture, voc2007
+from layouts import coco_captions, corel5k, lear, mirflickr, openclipart, picture, voc2007
 
 from tagloom.datasets import Dataset, open_dataset
 from tagloom.datasets.registry import KINDS
@@ -18,6 +18,7 @@ def test_each_kind_opens_its_layout(tmp_path):
         lear(tmp_path / name, name, {"train": {"a": [1]}, "test": {"b": [0]}}, ["x"])
     mirflickr(tmp_path / "mir", 2, {})
     corel5k(tmp_path / "corel", [("1", [1])], [("2", [1])], ["x"], stored=False)
+    coco_captions(tmp_path / "coco", [[1, 0, 1]] * 4, [[1, 0]] * 4)
     openclipart(tmp_path / "art", {"a": ["x"], "b": ["x"]})
     np.savez(tmp_path / "m.npz", X=np.ones((4, 1)), Y=np.eye(4))
     for name in ("a", "b"):
@@ -29,6 +30,7 @@ def test_each_kind_opens_its_layout(tmp_path):
         f"iaprtc12:{tmp_path}/iaprtc12?check_counts=false": "IAPR TC-12",
         f"mirflickr25k:{tmp_path}/mir?check_counts=false&split=halves": "MIRFlickr-25K",
         f"corel5k:{tmp_path}/corel?check_counts=false&features=none": "Corel5k",
+        f"coco_captions:{tmp_path}/coco?test_share=0.5": "COCO captions",
         f"openclipart:{tmp_path}/art?min_count=2&unlisted=unknown&left_out=hash,y": "Open Clip Art",
         f"mulan:{tmp_path}/m.npz": "m",
         f"folder:{tmp_path}/own?unlisted=absent&separator=|": "own",

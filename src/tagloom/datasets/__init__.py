@@ -1,6 +1,7 @@
 """Data sets for experiments: loaders of published ones, and generated scenes."""
 
 from tagloom.datasets.base import Dataset
+from tagloom.datasets.coco_captions import load_coco_captions
 from tagloom.datasets.corel5k import load_corel5k
 from tagloom.datasets.folder import load_folder
 from tagloom.datasets.lear import load_espgame, load_iaprtc12, load_lear
@@ -12,6 +13,7 @@ from tagloom.datasets.voc2007 import load_voc2007
 
 __all__ = [
     "Dataset",
+    "load_coco_captions",
     "load_corel5k",
     "load_espgame",
     "load_folder",

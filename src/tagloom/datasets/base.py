@@ -15,12 +15,20 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats.names import PictureIndex
 from tagloom.labels import PartialLabels, State
 from tagloom.validation import check_integer, check_number, some_of
-from tagloom.vision import Encoder, Features, embed, find_pictures, load_features
+from tagloom.vision import (
+    Encoder,
+    Features,
+    embed,
+    find_pictures,
+    imagenet_classes,
+    load_features,
+)
 
 _UNASSIGNED, _TRAINING, _TEST = -1, 0, 1
 Unlisted = Literal["unknown", "absent"] | float | None
@@ -58,6 +66,12 @@ class Dataset:
     features
         Features of the items in the order of `truth`; None until they are computed from pictures.
         A set of features only has them in `visual`, and no concepts.
+    listed
+        The tags that people really wrote, of the same items: presences only, some of them wrong.
+        Its labels need not be those of `truth`. None where nobody has listed any.
+    salience
+        How much each label stands out in each item, of the shape of `truth`; only values at
+        presences count. None where it was not measured.
     notes
         What a reader of results must know: what was left out, what differs from other work.
     """
@@ -68,6 +82,8 @@ class Dataset:
     test: Rows
     folder: Path | None = None
     features: Features | None = None
+    listed: PartialLabels | None = None
+    salience: NDArray[np.float64] | None = None
     notes: Sequence[str] = field(default=())
 
     def __post_init__(self) -> None:
@@ -78,9 +94,16 @@ class Dataset:
         if self.truth.items is None:
             raise InvalidInputError(f"The truth of {self.name} must name its items.")
         _check_split(self)
-        if self.features is not None and self.features.items != list(self.items):
+        own = {"features": self.features, "listed tags": self.listed}
+        for what, table in own.items():
+            if table is not None and list(table.items or ()) != list(self.items):
+                raise InvalidInputError(
+                    f"The {what} of {self.name} must be of the items of its truth, in their order."
+                )
+        if self.salience is not None and self.salience.shape != self.truth.shape:
             raise InvalidInputError(
-                f"The features of {self.name} must be of the items of its truth, in their order."
+                f"The salience of {self.name} must have the shape {self.truth.shape} of its "
+                f"truth; found {self.salience.shape}."
             )
 
     @property
@@ -138,6 +161,8 @@ class Dataset:
             training=training[training >= 0],
             test=test[test >= 0],
             features=features,
+            listed=None if self.listed is None else self.listed.take(kept),
+            salience=None if self.salience is None else self.salience[kept],
             notes=(*self.notes, *_note_of_lost(lost)),
         )
 
@@ -416,6 +441,20 @@ def features_from_array(items: Sequence[str], X: NDArray[Any], where: str) -> Fe
 def read_features(path: Path, items: Sequence[str]) -> Features:
     """Read features that `tagloom embed` or `Features.save` wrote, in the order of `items`."""
     return select_features(load_features(path), items, path)
+
+
+def stored_features(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Features:
+    """Return features stored as `ids`, `pooled` and `logits` of an ImageNet network.
+
+    `pooled` are the visual descriptors, and the softmax of `logits` the posteriors.
+    """
+    logits = np.asarray(arrays["logits"], dtype=np.float32)
+    names = [str(name) for name in arrays["ids"].ravel()]
+    try:
+        posteriors = softmax(logits, axis=-1)
+        return Features(names, arrays["pooled"], posteriors, list(imagenet_classes()))
+    except InvalidInputError as problem:
+        raise InvalidInputError(f"{path} cannot be used. {problem}") from problem
 
 
 def select_features(stored: Features, items: Sequence[str], path: Path) -> Features:

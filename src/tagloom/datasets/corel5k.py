@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from scipy.special import softmax
 
 from tagloom.datasets.base import (
     Dataset,
@@ -18,12 +17,13 @@ from tagloom.datasets.base import (
     read_npz,
     select_features,
     split_at,
+    stored_features,
 )
 from tagloom.errors import InvalidInputError
 from tagloom.formats.text import numbered_lines
 from tagloom.labels import PartialLabels
 from tagloom.validation import check_choice
-from tagloom.vision import Features, imagenet_classes
+from tagloom.vision import Features
 
 _STORED = "efficientnet_lite0.npz"
 _LAYOUT = Layout(
@@ -134,14 +134,6 @@ def _refuse_shared(root: Path, training: _Words, test: _Words) -> None:
 
 
 def _stored(path: Path, ids: Sequence[str], items: Sequence[str]) -> Features:
-    arrays = read_npz(path, ("pooled", "logits", "ids"))
-    logits = np.asarray(arrays["logits"], dtype=np.float32)
-    names = [str(name) for name in arrays["ids"].ravel()]
-    try:
-        stored = Features(
-            names, arrays["pooled"], softmax(logits, axis=-1), list(imagenet_classes())
-        )
-    except InvalidInputError as problem:
-        raise InvalidInputError(f"{path} cannot be used. {problem}") from problem
+    stored = stored_features(path, read_npz(path, ("pooled", "logits", "ids")))
     chosen = select_features(stored, ids, path)
     return Features(list(items), chosen.visual, chosen.posteriors, chosen.concepts)

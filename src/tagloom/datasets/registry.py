@@ -62,6 +62,9 @@ KINDS: Mapping[str, Kind] = {
         _PACKAGE + "mirflickr:load_mirflickr25k", {**_SIZE, "annotations": str, "split": str}
     ),
     "corel5k": Kind(_PACKAGE + "corel5k:load_corel5k", {**_SIZE, "features": _or_none}),
+    "coco_captions": Kind(
+        _PACKAGE + "coco_captions:load_coco_captions", {**_SPLIT, "features": _or_none}
+    ),
     "mulan": Kind(_PACKAGE + "mulan:load_mulan", {**_SPLIT, "labels": str}),
     "openclipart": Kind(
         _PACKAGE + "openclipart:load_openclipart",

@@ -39,6 +39,14 @@ def test_labels_are_complete_and_agree_with_the_drawings(dataset):
     assert dataset.features is None
 
 
+def test_salience_is_the_logarithm_of_the_drawn_area(dataset):
+    for row in (0, 7, 29):
+        areas = draw_scene(row).areas
+        drawn = np.log([areas.get(label, np.nan) for label in LABELS])
+        np.testing.assert_allclose(dataset.salience[row], drawn, atol=0.002)
+    np.testing.assert_array_equal(np.isfinite(dataset.salience), dataset.truth.to_array() == 1)
+
+
 def test_every_row_is_on_one_side_of_the_split(dataset):
     rows = np.concatenate([dataset.training, dataset.test])
     assert sorted(rows) == list(range(30))
@@ -169,9 +177,10 @@ def test_lost_picture_and_lost_table_are_made_again(tmp_path):
     (folder / "scene-00002.jpg").unlink()
     write_scenes(folder, 4)
     assert contents(folder) == before
-    (folder / "labels.csv").unlink()
-    write_scenes(folder, 4)
-    assert contents(folder) == before
+    for name in ("labels.csv", "areas.csv"):
+        (folder / name).unlink()
+        write_scenes(folder, 4)
+        assert contents(folder) == before
 
 
 def test_a_killed_run_loses_only_scenes_not_in_the_table(tmp_path, monkeypatch):
@@ -180,7 +189,7 @@ def test_a_killed_run_loses_only_scenes_not_in_the_table(tmp_path, monkeypatch):
 
     def killed(number, random_state):
         if number == 3:
-            monkeypatch.setattr(module, "_write_tags", lambda folder, tags: None)
+            monkeypatch.setattr(module, "_write_tables", lambda folder, areas: None)
             raise KilledError
         return draw_scene(number, random_state)
 
@@ -239,6 +248,16 @@ def test_damaged_table_is_refused(tmp_path, row):
     table.write_text(table.read_text().splitlines()[0] + "\n" + row + "\n")
     with pytest.raises(InvalidInputError, match="cells of 0 or 1"):
         write_scenes(folder, 2)
+
+
+@pytest.mark.parametrize("cell", ["1.5", "nan", "x", ""])
+def test_damaged_areas_are_refused(tmp_path, cell):
+    folder = write_scenes(tmp_path / "scenes", 1)
+    table = folder / "areas.csv"
+    header = table.read_text().splitlines()[0]
+    table.write_text(f"{header}\nscene-00000.jpg{f',{cell}' * len(LABELS)}\n")
+    with pytest.raises(InvalidInputError, match="cells of numbers from 0 to 1"):
+        write_scenes(folder, 1)
 
 
 def test_file_in_place_of_the_folder_is_refused(tmp_path):

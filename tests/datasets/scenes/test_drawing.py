@@ -16,6 +16,7 @@ from tagloom.datasets.scenes.drawing import (
     contact_sheet,
     draw_visible,
     main,
+    visible_areas,
 )
 from tagloom.datasets.scenes.plan import Part, light_of
 from tagloom.errors import InvalidInputError
@@ -89,6 +90,25 @@ def test_impossible_sizes_are_refused(size):
 def test_impossible_numbers_are_refused(number, random_state):
     with pytest.raises(InvalidInputError, match="integer"):
         draw_scene(number, random_state)
+
+
+def test_the_area_of_a_label_is_what_can_be_seen_of_its_parts():
+    light = light_of("day", np.random.default_rng(0))
+    squares = [
+        ("sky", square(0, 0, 320, 240)),
+        ("house", square(0, 120, 160, 240)),
+        ("house", square(240, 0, 320, 240)),
+        (None, square(0, 0, 160, 60)),
+    ]
+    parts = [Part(label, paint, number) for number, (label, paint) in enumerate(squares, 1)]
+    areas = visible_areas(*draw_visible(parts, light, (0, 0), (320, 240)))
+    assert areas == pytest.approx({"sky": 3 / 8, "house": 1 / 2}, abs=0.01)
+
+
+def test_areas_are_shares_of_the_picture(many):
+    for scene in many:
+        assert min(scene.areas.values()) > 0
+        assert sum(scene.areas.values()) <= 1
 
 
 def test_every_label_and_every_kind_occurs(many):

@@ -1,14 +1,15 @@
-"""Generated scenes as a data set: pictures in a folder, and a table of their labels."""
+"""Generated scenes as a data set: pictures in a folder, and tables of their labels and areas."""
 
 import csv
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tagloom.datasets.base import Dataset
 from tagloom.datasets.scenes.drawing import DRAWING_VERSION, draw_scene
@@ -60,6 +61,7 @@ LABELS: tuple[str, ...] = (
 )
 
 LABELS_FILE = "labels.csv"
+AREAS_FILE = "areas.csv"
 MANIFEST_FILE = "scenes.json"
 _QUALITY = 90
 # A larger number is a typing error.
@@ -73,6 +75,8 @@ _DEFAULT_SCENES = 1000
 _SPLIT_STREAM = 1_000_003
 
 Tags = dict[str, frozenset[str]]
+# For each picture, the share of it that each visible label covers.
+Areas = dict[str, dict[str, float]]
 
 
 def generated_scenes(
@@ -83,7 +87,7 @@ def generated_scenes(
     test_share: float = 0.3,
     verbose: bool = False,
 ) -> Dataset:
-    """Return generated scenes: pictures with complete labels.
+    """Return generated scenes: pictures with complete labels, and the logarithms of their areas.
 
     Pictures are drawn once and kept. Whether a scene is for training or test depends on its number
     and `random_state` alone, so that more scenes do not move any to the other side.
@@ -106,7 +110,7 @@ def generated_scenes(
     place = _cached(random_state) if folder is None else Path(folder)
     write_scenes(place, n, random_state, verbose)
     names = [scene_name(number) for number in range(n)]
-    tags = read_tags(place)
+    tags, areas = read_tags(place), read_areas(place)
     truth = PartialLabels.from_tags(
         {name: sorted(tags[name]) for name in names}, unlisted="absent", labels=LABELS
     )
@@ -118,8 +122,15 @@ def generated_scenes(
         np.flatnonzero(~test),
         np.flatnonzero(test),
         folder=place,
+        salience=_salience([areas[name] for name in names]),
         notes=(f"Pictures drawn by tagloom (drawing {DRAWING_VERSION}, series {random_state}).",),
     )
+
+
+def _salience(areas: list[dict[str, float]]) -> npt.NDArray[np.float64]:
+    """Return the logarithm of the area of each visible label; NaN for the others."""
+    shares = np.array([[of.get(label, np.nan) for label in LABELS] for of in areas])
+    return np.asarray(np.log(shares))
 
 
 def open_scenes(argument: str = "") -> Dataset:
@@ -155,7 +166,8 @@ def write_scenes(
     """Write the first `n` scenes of a series and their labels to a folder.
 
     The folder gets a JPEG file for each scene, ``labels.csv`` (a row for each picture, a column for
-    each label: 1 present, 0 absent) and ``scenes.json``, which identifies the series. The pictures
+    each label: 1 present, 0 absent), ``areas.csv`` (the same with the share of the picture that
+    the label covers) and ``scenes.json``, which identifies the series. The pictures
     of an interrupted run are not drawn again, and more scenes can be added later. Files that
     were not written by this function are never replaced.
 
@@ -182,10 +194,10 @@ def write_scenes(
     check_integer("random_state", random_state, at_least=0)
     place = Path(folder)
     _claim(place, {"drawing": DRAWING_VERSION, "random_state": int(random_state)})
-    tags = read_tags(place)
-    missing = [i for i in range(n) if not _is_done(place, tags, i)]
+    tags, areas = read_tags(place), read_areas(place)
+    missing = [i for i in range(n) if not _is_done(place, tags.keys() & areas.keys(), i)]
     if missing:
-        _draw_missing(place, missing, int(random_state), tags, verbose)
+        _draw_missing(place, missing, int(random_state), areas, verbose)
     return place
 
 
@@ -232,7 +244,16 @@ def _check_series(manifest: Path, series: dict[str, int]) -> None:
 
 def read_tags(folder: Path) -> Tags:
     """Read the labels of the pictures; empty if there is no table yet."""
-    path = folder / LABELS_FILE
+    return {name: frozenset(row) for name, row in _read_table(folder / LABELS_FILE).items()}
+
+
+def read_areas(folder: Path) -> Areas:
+    """Read the areas of the visible labels of the pictures; empty if there is no table yet."""
+    return _read_table(folder / AREAS_FILE)
+
+
+def _read_table(path: Path) -> Areas:
+    """Read the cells that are not 0 of a table of pictures and labels."""
     if not path.exists():
         return {}
     try:
@@ -245,39 +266,49 @@ def read_tags(folder: Path) -> Tags:
     return {row[0]: _present(row, path) for row in rows[1:]}
 
 
-def _present(row: list[str], path: Path) -> frozenset[str]:
-    if len(row) != len(LABELS) + 1 or not set(row[1:]) <= {"0", "1"}:
+def _present(row: list[str], path: Path) -> dict[str, float]:
+    try:
+        cells = [_cell(text, path) for text in row[1:]]
+        return {label: cell for label, cell in zip(LABELS, cells, strict=True) if cell}
+    except ValueError:
+        kind = "0 or 1" if path.name == LABELS_FILE else "numbers from 0 to 1"
         raise InvalidInputError(
-            f"The row {row[0]!r} of {path} must hold {len(LABELS)} cells of 0 or 1 after the name."
-        )
-    return frozenset(label for label, cell in zip(LABELS, row[1:], strict=True) if cell == "1")
+            f"The row {row[0]!r} of {path} must hold {len(LABELS)} cells of {kind} after the name."
+        ) from None
 
 
-def _is_done(folder: Path, tags: Tags, number: int) -> bool:
+def _cell(text: str, path: Path) -> float:
+    value = float(text)
+    if not 0 <= value <= 1 or (path.name == LABELS_FILE and text not in ("0", "1")):
+        raise ValueError(text)
+    return value
+
+
+def _is_done(folder: Path, listed: Set[str], number: int) -> bool:
     name = scene_name(number)
-    return name in tags and (folder / name).exists()
+    return name in listed and (folder / name).exists()
 
 
 def _draw_missing(
-    folder: Path, missing: list[int], random_state: int, tags: Tags, verbose: bool
+    folder: Path, missing: list[int], random_state: int, areas: Areas, verbose: bool
 ) -> None:
-    """Draw scenes and add them to the table, which is saved regularly and at the end."""
+    """Draw scenes and add them to the tables, which are saved regularly and at the end."""
     bar = progress_bar(len(missing), "drawing", show=verbose, unit="scenes")
     try:
         with bar as advance, _draw_scenes(folder, missing, random_state) as finished:
-            for count, (name, labels) in enumerate(finished, 1):
-                tags[name] = labels
+            for count, (name, own) in enumerate(finished, 1):
+                areas[name] = own
                 advance()
                 if count % _SCENES_PER_TABLE == 0:
-                    _write_tags(folder, tags)
+                    _write_tables(folder, areas)
     finally:
-        _write_tags(folder, tags)
+        _write_tables(folder, areas)
 
 
 @contextmanager
 def _draw_scenes(
     folder: Path, numbers: list[int], random_state: int
-) -> Iterator[Iterator[tuple[str, frozenset[str]]]]:
+) -> Iterator[Iterator[tuple[str, dict[str, float]]]]:
     """Draw scenes to the folder, in several processes if there are many."""
     if len(numbers) < _PARALLEL_FROM:
         yield (_write_scene(folder, number, random_state) for number in numbers)
@@ -290,22 +321,29 @@ def _draw_scenes(
         yield finished
 
 
-def _write_scene(folder: Path, number: int, random_state: int) -> tuple[str, frozenset[str]]:
+def _write_scene(folder: Path, number: int, random_state: int) -> tuple[str, dict[str, float]]:
     scene = draw_scene(number, random_state)
     name = scene_name(number)
     with atomic_write(folder / name) as part:
         scene.image.save(part, format="JPEG", quality=_QUALITY)
-    return name, scene.labels
+    return name, dict(scene.areas)
 
 
-def _write_tags(folder: Path, tags: Tags) -> None:
+def _write_tables(folder: Path, areas: Areas) -> None:
     # Another process may be writing to the same folder: keep its entries.
-    tags = read_tags(folder) | tags
-    with (
-        atomic_write(folder / LABELS_FILE) as part,
-        part.open("w", newline="", encoding="utf-8") as opened,
-    ):
+    areas = read_areas(folder) | areas
+    _write_table(folder / AREAS_FILE, areas, "{:.6f}")
+    _write_table(
+        folder / LABELS_FILE, {name: dict.fromkeys(areas[name], 1) for name in areas}, "{}"
+    )
+
+
+def _write_table(path: Path, cells: Mapping[str, Mapping[str, float]], form: str) -> None:
+    with atomic_write(path) as part, part.open("w", newline="", encoding="utf-8") as opened:
         table = csv.writer(opened, lineterminator="\n")
         table.writerow(["picture", *LABELS])
-        for name in sorted(tags):
-            table.writerow([name, *(int(label in tags[name]) for label in LABELS)])
+        for name in sorted(cells):
+            row = (
+                form.format(cells[name][label]) if label in cells[name] else "0" for label in LABELS
+            )
+            table.writerow([name, *row])

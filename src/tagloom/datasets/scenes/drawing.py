@@ -4,7 +4,7 @@
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,15 +74,20 @@ class Scene:
     ----------
     image
         The picture, RGB.
-    labels
-        All visible labels; every other label is absent.
+    areas
+        The visible labels, and the share of the picture that each covers.
     kind
         The kind of place.
     """
 
     image: "Image"
-    labels: frozenset[str]
+    areas: Mapping[str, float]
     kind: str
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """All visible labels; every other label is absent."""
+        return frozenset(self.areas)
 
 
 def draw_scene(number: int, random_state: int = 0, size: tuple[int, int] = (320, 240)) -> Scene:
@@ -115,8 +120,7 @@ def draw_scene(number: int, random_state: int = 0, size: tuple[int, int] = (320,
     seed = (random_state, number)
     kind, plan = compose(np.random.default_rng(seed), HEIGHT * size[0] / size[1])
     parts, canvas = draw_visible(plan.parts(), plan.light, seed, size)
-    labels = frozenset(part.label for part in parts if part.label is not None)
-    return Scene(canvas.finished(), labels, kind)
+    return Scene(canvas.finished(), visible_areas(parts, canvas), kind)
 
 
 def compose(rng: np.random.Generator, width: float) -> tuple[str, Plan]:
@@ -151,6 +155,7 @@ def draw_visible(
 def _draw(
     parts: Sequence[Part], light: Light, seed: tuple[int, int], size: tuple[int, int]
 ) -> tuple[Canvas, set[int]]:
+    # The owner of a pixel is the place of its part among those with a label, from 1.
     canvas = Canvas(size, light)
     painted: dict[int, tuple[int, float]] = {}
     for part in parts:
@@ -163,6 +168,16 @@ def _draw(
         number for owner, (number, full) in painted.items() if _is_hidden(float(shown[owner]), full)
     }
     return canvas, hidden
+
+
+def visible_areas(parts: Sequence[Part], canvas: Canvas) -> dict[str, float]:
+    """Return the share of the picture that the parts of each label cover together."""
+    owned = canvas.owned() / (canvas.width * canvas.height)
+    labelled = [part.label for part in parts if part.label is not None]
+    areas = dict.fromkeys(labelled, 0.0)
+    for owner, label in enumerate(labelled, 1):
+        areas[label] += float(owned[owner])
+    return areas
 
 
 def _is_hidden(shown: float, full: float) -> bool:
