@@ -1,13 +1,19 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import beta
+from sklearn.linear_model import LogisticRegression
 from toy_sets import make_dataset
 
+from tagloom.benchmark.config import LISTS, PROTOCOLS
 from tagloom.benchmark.inputs import (
     TrainTest,
     add_unlabelled,
     hide_labels,
+    listed_share,
     normalize_rows,
     read_pattern,
     save_pattern,
@@ -15,20 +21,25 @@ from tagloom.benchmark.inputs import (
     semantic_descriptors,
     semantic_features,
     split_features,
+    training_salience,
     visual_features,
 )
+from tagloom.datasets import Dataset, load_coco_captions
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, split_items, split_known
+from tagloom.labels.splits import FREQUENCY_PRIOR, SALIENCE_SLOPE
 
 UNLISTED = {"unknown": 0.0, "absent": 1.0, "weighted": 0.3}
 
 
-@pytest.mark.parametrize("protocol", ["per-class", "presences", "uniform"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 99), rate=st.floats(0.05, 1), unlisted=st.sampled_from(["absent", 0.5]))
 def test_a_stored_pattern_keeps_the_known_labels(tmp_path_factory, protocol, seed, rate, unlisted):
     dataset = make_dataset()
-    known = hide_labels(dataset.truth.take(dataset.training), protocol, rate, seed, unlisted)
+    truth = dataset.truth.take(dataset.training)
+    more = {"salience": training_salience(dataset), "listed": truth}
+    known = hide_labels(truth, protocol, rate, seed, unlisted, **more)
     path = tmp_path_factory.mktemp("pattern") / "pattern.npz"
     save_pattern(path, known, dataset.training)
     read = read_pattern(path)
@@ -53,12 +64,13 @@ def test_patterns_of_higher_rates_contain_those_of_lower_rates():
     assert np.all(few[few != int(State.UNKNOWN)] == many[few != int(State.UNKNOWN)])
 
 
-@pytest.mark.parametrize("protocol", ["per-class", "presences", "uniform"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_complete_tag_lists_are_hidden_like_a_table(protocol):
     tags = [["sea", "sky"], ["sea"], [], ["sun", "sky"], ["sun"]]
     truth = PartialLabels.from_tags(tags, unlisted="absent")
     table = PartialLabels.from_array(truth.to_array(), labels=truth.labels)
-    one, other = (hide_labels(given, protocol, 0.5, 1) for given in (truth, table))
+    more = {"salience": np.ones(truth.shape), "listed": truth}
+    one, other = (hide_labels(given, protocol, 0.5, 1, **more) for given in (truth, table))
     np.testing.assert_array_equal(one.states(), other.states())
 
 
@@ -68,14 +80,78 @@ def test_incomplete_tag_lists_are_refused():
         hide_labels(truth, "per-class", 0.5, 0)
 
 
-def test_entries_unknown_in_the_set_stay_unknown(tmp_path):
+@pytest.mark.parametrize("protocol", LISTS)
+def test_entries_unknown_in_the_set_stay_unknown(tmp_path, protocol):
     truth = PartialLabels.from_array([[1, 0], [np.nan, 1], [0, np.nan], [1, 0]])
-    known = hide_labels(truth, "presences", 1.0, 0, unlisted="absent")
+    salience = np.ones(truth.shape)
+    known = hide_labels(truth, protocol, 1.0, 0, unlisted="absent", salience=salience, listed=truth)
     save_pattern(tmp_path / "pattern.npz", known, np.array([7, 3, 5, 1]))
     for one in (known, read_pattern(tmp_path / "pattern.npz")):
         np.testing.assert_array_equal(
             one.states() == int(State.UNKNOWN), [[0, 0], [1, 0], [0, 1], [0, 0]]
         )
+
+
+def test_listed_tags_are_what_people_wrote_right_or_wrong():
+    truth = PartialLabels.from_array([[1, 0, 1], [1, 1, 0]], labels=["cat", "dog", "sign"])
+    wrote = [["sky", "dog"], ["cat", "sky"]]
+    listed = PartialLabels.from_tags(wrote, unlisted="unknown")
+    known = hide_labels(truth, "listed", 0.5, 0, unlisted="absent", listed=listed)
+    assert known.labels == truth.labels
+    np.testing.assert_array_equal(known.to_array(), [[0, 1, 0], [1, 0, 0]])
+    named = PartialLabels.from_array(truth.to_array(), labels=truth.labels, items=["a", "b"])
+    own = PartialLabels.from_tags(dict(zip("ab", wrote, strict=True)), unlisted="unknown")
+    assert listed_share(Dataset("toy", named, [0, 1], [], listed=own)) == 1 / 4
+    with pytest.raises(InvalidInputError, match="does not say which tags people have listed"):
+        listed_share(make_dataset())
+
+
+def test_salience_is_that_of_the_set_or_how_clear_an_example_is():
+    dataset = make_dataset()
+    clear = training_salience(dataset)
+    present = dataset.truth.take(dataset.training).to_array() == 1
+    for column in range(present.shape[1]):
+        own = present[:, column]
+        assert clear[own, column].mean() > clear[~own, column].mean() + 0.2
+    salience = np.random.default_rng(0).uniform(size=dataset.truth.shape)
+    own = training_salience(replace(dataset, salience=salience))
+    np.testing.assert_array_equal(own, salience[dataset.training])
+
+
+def test_the_own_labels_of_an_item_do_not_affect_its_salience():
+    dataset = make_dataset()
+    changed = dataset.truth.to_array()
+    row = dataset.training[0]
+    changed[row] = 1 - changed[row]
+    other = replace(
+        dataset,
+        truth=PartialLabels.from_array(changed, labels=dataset.truth.labels, items=dataset.items),
+    )
+    before, after = training_salience(dataset), training_salience(other)
+    np.testing.assert_allclose(after[0], before[0])
+    assert not np.allclose(after, before)
+
+
+def test_captions_forget_as_the_protocol_does(data_folder):
+    root = data_folder / "coco_captions"
+    if not (root / "features.npz").is_file():
+        pytest.skip(f"no captioned photographs at {root}")
+    dataset = load_coco_captions(root)
+    salience, rows = training_salience(dataset), dataset.training
+    truth, listed = dataset.truth.take(rows), dataset.listed.take(rows)
+    frequencies, slopes = [], []
+    for label in set(truth.labels) & set(listed.labels):
+        column = truth.labels.index(label)
+        present = truth.select([label]).to_array()[:, 0] == 1
+        wrote = listed.select([label]).to_array()[present, 0] == 1
+        score = salience[present, column]
+        score = (score - score.mean()) / score.std()
+        frequencies.append(wrote.mean())
+        slopes.append(LogisticRegression(C=100).fit(score[:, None], wrote).coef_[0, 0])
+    np.testing.assert_allclose(
+        beta.fit(frequencies, floc=0, fscale=1)[:2], FREQUENCY_PRIOR, rtol=0.1
+    )
+    np.testing.assert_allclose(np.median(slopes), SALIENCE_SLOPE, atol=0.2)
 
 
 def partial_labels(unlisted, seed=0):

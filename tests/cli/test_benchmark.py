@@ -58,7 +58,7 @@ def test_cells_and_files_are_printed(tmp_path):
     command = ["benchmark", *QUICK, "--out", str(tmp_path / "out"), "--no-figures"]
     answer = runner.invoke(app, command)
     assert answer.exit_code == 0, answer.output
-    assert "1 cell: 1 protocol x 1 rate x 1 seed x 1 method" in answer.stdout
+    assert "1 cell: 1 setting of protocol and rate x 1 seed x 1 method" in answer.stdout
     assert "APG-Graph" in answer.stdout
     assert "results.csv" in answer.stdout
 

@@ -11,8 +11,10 @@ import math
 import time
 import traceback
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -150,10 +152,19 @@ def fingerprint(dataset: Dataset) -> str:
     if dataset.features is not None:
         seen.update(json.dumps(dataset.features.concepts).encode())
         arrays += [dataset.features.visual, dataset.features.posteriors]
-    for array in arrays:
-        seen.update(f"{array.dtype.str}{array.shape}".encode())
-        seen.update(np.ascontiguousarray(array).tobytes())
+    seen.update(_serialised(arrays))
     return seen.hexdigest()[:16]
+
+
+def digest_of_arrays(*arrays: npt.NDArray[Any]) -> str:
+    """Return a short hash of arrays."""
+    return hashlib.sha256(_serialised(arrays)).hexdigest()[:16]
+
+
+def _serialised(arrays: Iterable[Any]) -> bytes:
+    """Return types, shapes and values of arrays."""
+    parts = ((f"{one.dtype.str}{one.shape}".encode(), one.tobytes()) for one in arrays)
+    return b"".join(chain.from_iterable(parts))
 
 
 @dataclass(frozen=True)

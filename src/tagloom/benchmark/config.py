@@ -19,7 +19,9 @@ from tagloom.validation import (
     check_number,
 )
 
-PROTOCOLS = ("per-class", "presences", "uniform")
+PROTOCOLS = ("per-class", "presences", "uniform", "salience", "listed")
+# Those that leave lists of tags: presences only, and what an unlisted tag means is a setting.
+LISTS = ("presences", "salience", "listed")
 FEATURES = ("visual", "semantic")
 RATES = (0.1, 0.2, 0.3, 0.4, 0.5)
 
@@ -32,10 +34,10 @@ class Benchmark:
     ----------
     dataset : str
         Any name that `tagloom.datasets.registry.open_dataset` opens.
-    protocols : tuple of {"per-class", "presences", "uniform"}
+    protocols : tuple of {"per-class", "presences", "uniform", "salience", "listed"}
         How labels are hidden.
     rates : tuple of float
-        Shares of the labels that stay known, each in (0, 1].
+        Shares of the labels that stay known, each in (0, 1]. The protocol "listed" has its own.
     methods : tuple of str
         Names of the learners to compare.
     repeats, random_state : int
@@ -54,8 +56,8 @@ class Benchmark:
         by itself (and then not twice): this shows how much of its lead is due to it. Descriptors
         that are validated on their own stay as they are.
     unlisted : "absent", "unknown" or float
-        Meaning of an unlisted tag in the protocol "presences"; a number is the weight with which
-        it counts as absent.
+        Meaning of an unlisted tag in the protocols "presences", "salience" and "listed"; a number
+        is the weight with which it counts as absent.
     transductive : bool
         Whether learners that can use unlabelled items are given the test items, without labels,
         as when a collection is completed. Otherwise the test items are new to every learner.

@@ -18,7 +18,14 @@ from tagloom.datasets.base import Dataset, Rows
 from tagloom.errors import InvalidInputError
 from tagloom.graph import semantic_graph
 from tagloom.io import atomic_write
-from tagloom.labels import PartialLabels, State, hide_per_class, hide_uniformly, keep_presences
+from tagloom.labels import (
+    PartialLabels,
+    State,
+    hide_per_class,
+    hide_uniformly,
+    keep_presences,
+    keep_salient,
+)
 from tagloom.models.normalization import RowNormalizer
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.tagger.inputs import DescriptorPipeline
@@ -32,6 +39,9 @@ _FEW_COLUMNS = 100
 
 _DESCRIPTORS = ("global", "local", "both")
 
+# Of the classifier whose scores stand in for salience: features have a mean squared norm of 1.
+_SALIENCE_RIDGE, _SALIENCE_FOLDS = 1.0, 5
+
 
 class TrainTest(NamedTuple):
     """A table for the training items and one for the test items."""
@@ -41,21 +51,81 @@ class TrainTest(NamedTuple):
 
 
 def hide_labels(
-    truth: PartialLabels, protocol: str, rate: float, seed: int, unlisted: Any = "absent"
+    truth: PartialLabels,
+    protocol: str,
+    rate: float,
+    seed: int,
+    unlisted: Any = "absent",
+    *,
+    salience: Array | None = None,
+    listed: PartialLabels | None = None,
 ) -> PartialLabels:
     """Return the labels that stay known under a protocol.
 
-    Entries that the makers of the set left unknown stay unknown. Under "per-class" the patterns of
-    one seed are nested: the labels known at 10% are known at 20%, too.
+    Entries that the makers of the set left unknown stay unknown. Under "per-class" and "salience"
+    the patterns of one seed are nested: the labels known at 10% are known at 20%, too.
     """
     truth = _with_absences_listed(truth)
     if protocol == "per-class":
         return hide_per_class(truth, rate, seed)
-    if protocol == "presences":
+    if protocol == "uniform":
+        return hide_uniformly(truth, rate, seed)
+    if protocol == "listed":
+        assert listed is not None
+        known = keep_presences(_labels_as_in(listed, truth), 1.0, unlisted=unlisted)
+    elif protocol == "salience":
+        assert salience is not None
+        known = keep_salient(truth, rate, salience, unlisted=unlisted, random_state=seed)
+    else:
         known = keep_presences(truth, rate, unlisted=unlisted, random_state=seed)
-        unknown = np.nonzero(truth.states() == int(State.UNKNOWN))
-        return known.with_hidden(*unknown) if known.unlisted_weight else known
-    return hide_uniformly(truth, rate, seed)
+    unknown = np.nonzero(truth.states() == int(State.UNKNOWN))
+    return known.with_hidden(*unknown) if known.unlisted_weight else known
+
+
+def _labels_as_in(listed: PartialLabels, truth: PartialLabels) -> PartialLabels:
+    """Return the listed presences of the labels of the truth; nobody has listed the others."""
+    place = {label: column for column, label in enumerate(truth.labels)}
+    columns = np.array([place.get(label, -1) for label in listed.labels], dtype=np.int64)
+    entries = listed.entries()
+    kept = entries.present & (columns[entries.columns] >= 0)
+    return truth.with_entries(entries.rows[kept], columns[entries.columns[kept]], True)
+
+
+def listed_share(dataset: Dataset) -> float:
+    """Return the share of the true tags of the training rows that people have listed."""
+    if dataset.listed is None:
+        raise InvalidInputError(
+            f"{dataset.name} does not say which tags people have listed: the protocol 'listed' "
+            "needs a set that does, such as coco_captions. Use 'salience' instead."
+        )
+    truth = dataset.truth.take(dataset.training)
+    listed = _labels_as_in(dataset.listed.take(dataset.training), truth)
+    present = truth.states() == int(State.PRESENT)
+    both = present & (listed.states() == int(State.PRESENT))
+    return float(both.sum() / max(1, present.sum()))
+
+
+def training_salience(dataset: Dataset) -> Array:
+    """Return how much each label stands out in each training item.
+
+    Where the set has no salience of its own, it is how clear an example the item is: the score of
+    a ridge regression of the complete labels of the training items on their visual descriptors,
+    cross-fitted, so that an item's own labels do not affect its score.
+    """
+    if dataset.salience is not None:
+        return dataset.salience[dataset.training]
+    from sklearn.linear_model import Ridge
+    from sklearn.model_selection import KFold, cross_val_predict
+
+    training, _ = split_features(dataset)
+    X = scale(training.visual, training.visual[:0]).training
+    Y = dataset.truth.take(dataset.training).to_array()
+    known = ~np.isnan(Y)
+    means = np.where(known, Y, 0.0).sum(axis=0) / np.maximum(1, known.sum(axis=0))
+    folds = KFold(min(_SALIENCE_FOLDS, len(Y)), shuffle=True, random_state=0)
+    return np.asarray(
+        cross_val_predict(Ridge(_SALIENCE_RIDGE), X, np.where(known, Y, means), cv=folds)
+    ).reshape(Y.shape)
 
 
 def _with_absences_listed(truth: PartialLabels) -> PartialLabels:

@@ -6,9 +6,17 @@ from itertools import product
 from typing import Any
 
 from tagloom import __version__
-from tagloom.benchmark.cell import RESULTS_VERSION, Cell, CellStore, Task, digest_of, fingerprint
-from tagloom.benchmark.config import Benchmark
-from tagloom.benchmark.inputs import split_features
+from tagloom.benchmark.cell import (
+    RESULTS_VERSION,
+    Cell,
+    CellStore,
+    Task,
+    digest_of,
+    digest_of_arrays,
+    fingerprint,
+)
+from tagloom.benchmark.config import LISTS, Benchmark
+from tagloom.benchmark.inputs import listed_share, split_features
 from tagloom.benchmark.methods import DESCRIPTORS, Method, learner_class, select_methods
 from tagloom.datasets.base import Dataset
 from tagloom.errors import InvalidInputError
@@ -71,18 +79,19 @@ def plan_benchmark(
     if len({method.name for method in chosen}) < len(chosen):
         raise InvalidInputError("Two methods have the same name.")
     identity = fingerprint(dataset)
-    tasks = tuple(_tasks(config, dataset.name, identity, chosen))
+    tasks = tuple(_tasks(config, dataset, identity, chosen))
     return Plan(config, dataset, identity, chosen, tasks, tuple(notes))
 
 
 def _tasks(
-    config: Benchmark, name: str, identity: str, methods: Sequence[Method]
+    config: Benchmark, dataset: Dataset, identity: str, methods: Sequence[Method]
 ) -> Iterator[Task]:
     inputs = config.out / INPUTS_FOLDER
     common = _common_metadata(config)
     visual = inputs / digest_of(**common, set=identity, features="visual")
-    for seed, protocol, rate in product(config.seeds, config.protocols, config.rates):
-        pattern = _pattern_metadata(config, identity, protocol, rate, seed)
+    more = {protocol: _protocol_metadata(dataset, protocol) for protocol in config.protocols}
+    for seed, (protocol, rate) in product(config.seeds, _settings(config, dataset)):
+        pattern = _pattern_metadata(config, identity, protocol, rate, seed) | more[protocol]
         semantic = common | {"pattern": pattern, "features": config.features}
         setting = f"{protocol}_{rate:g}_seed{seed}"
         semantics = inputs / f"{setting}_{digest_of(**semantic)}"
@@ -91,7 +100,7 @@ def _tasks(
                 inputs=semantic, method=method.metadata(), folds=config.cv, version=__version__
             )
             yield Task(
-                cell=Cell(name, protocol, method.name, rate, seed, digest),
+                cell=Cell(dataset.name, protocol, method.name, rate, seed, digest),
                 method=method,
                 pattern=config.out / PATTERNS_FOLDER / f"{setting}_{digest_of(**pattern)}.npz",
                 features=semantics if config.features == "semantic" else visual,
@@ -100,6 +109,15 @@ def _tasks(
                 transductive=config.transductive and method.uses_unlabelled,
                 normalize_rows=config.normalize_rows,
             )
+
+
+def _settings(config: Benchmark, dataset: Dataset) -> list[tuple[str, float]]:
+    """Return the protocols with their rates; people have listed a share that nobody can choose."""
+    return [
+        (protocol, rate)
+        for protocol in config.protocols
+        for rate in ([round(listed_share(dataset), 3)] if protocol == "listed" else config.rates)
+    ]
 
 
 def _common_metadata(config: Benchmark) -> dict[str, Any]:
@@ -122,6 +140,16 @@ def _pattern_metadata(
         "protocol": protocol,
         "rate": rate,
         "seed": seed,
-        "unlisted": config.unlisted if protocol == "presences" else None,
+        "unlisted": config.unlisted if protocol in LISTS else None,
         "results": RESULTS_VERSION,
     }
+
+
+def _protocol_metadata(dataset: Dataset, protocol: str) -> dict[str, Any]:
+    """Return what determines a pattern beside what every protocol uses of a set."""
+    if protocol == "salience" and dataset.salience is not None:
+        return {"salience": digest_of_arrays(dataset.salience)}
+    if protocol == "listed" and dataset.listed is not None:
+        entries, labels = dataset.listed.entries(), list(map(str, dataset.listed.labels))
+        return {"listed": [digest_of_arrays(entries.rows, entries.columns), labels]}
+    return {}

@@ -26,6 +26,7 @@ from tagloom.benchmark.inputs import (
     prepare_visual,
     save_pattern,
     split_features,
+    training_salience,
 )
 from tagloom.benchmark.plan import INPUTS_FOLDER, PATTERNS_FOLDER, Plan
 from tagloom.errors import TagloomError, UnwritableFileError
@@ -151,11 +152,23 @@ def _write_patterns(plan: Plan, tasks: Sequence[Task]) -> None:
     dataset = plan.dataset
     cells = {task.pattern: task.cell for task in tasks}
     missing = {path: cell for path, cell in cells.items() if not path.exists()}
-    truth = dataset.truth.take(dataset.training) if missing else None
+    if not missing:
+        return
+    truth = dataset.truth.take(dataset.training)
+    listed = None if dataset.listed is None else dataset.listed.take(dataset.training)
+    by_salience = any(cell.protocol == "salience" for cell in missing.values())
+    salience = training_salience(dataset) if by_salience else None
     for path, cell in missing.items():
-        if truth is not None:
-            known = hide_labels(truth, cell.protocol, cell.rate, cell.seed, plan.config.unlisted)
-            save_pattern(path, known, dataset.training)
+        known = hide_labels(
+            truth,
+            cell.protocol,
+            cell.rate,
+            cell.seed,
+            plan.config.unlisted,
+            salience=salience,
+            listed=listed,
+        )
+        save_pattern(path, known, dataset.training)
 
 
 def _required(tasks: Sequence[Task]) -> Required:

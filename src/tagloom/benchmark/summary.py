@@ -127,9 +127,10 @@ def _frame(rows: list[Record], columns: dict[str, str]) -> "pd.DataFrame":
 
 def _examples(plan: Plan, records: list[Record]) -> dict[str, list[dict[str, Any]]]:
     """Return the examples at the first protocol, lowest rate and first seed, by method."""
+    protocol = plan.config.protocols[0]
     first = {
-        "protocol": plan.config.protocols[0],
-        "rate": min(plan.config.rates),
+        "protocol": protocol,
+        "rate": min(task.cell.rate for task in plan.tasks if task.cell.protocol == protocol),
         "seed": plan.config.random_state,
     }
     return {

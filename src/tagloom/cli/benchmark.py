@@ -34,7 +34,8 @@ _Repeats = Annotated[
 _Protocol = Annotated[
     list[str] | None,
     typer.Option(
-        help="How labels are hidden: per-class, presences or uniform.", show_default="per-class"
+        help="How labels are hidden: per-class, presences, uniform, salience or listed.",
+        show_default="per-class",
     ),
 ]
 _Features = Annotated[
@@ -64,7 +65,8 @@ _NormalizeRows = Annotated[
 _Unlisted = Annotated[
     str | None,
     typer.Option(
-        help="Protocol presences: unlisted tags are absent, unknown, or absent with a weight."
+        help="Protocols presences, salience and listed: unlisted tags are absent, unknown, or "
+        "absent with a weight."
     ),
 ]
 _Transductive = Annotated[
@@ -257,9 +259,9 @@ def _write_report(plan: "Plan", tables: "Tables") -> list[Path]:
 def _announcement(plan: "Plan", n_before: int) -> str:
     """Describe the cells to run."""
     dataset, config = plan.dataset, plan.config
+    settings = {(task.cell.protocol, task.cell.rate) for task in plan.tasks}
     factors = (
-        _counted(len(config.protocols), "protocol"),
-        _counted(len(config.rates), "rate"),
+        _counted(len(settings), "setting") + " of protocol and rate",
         _counted(config.repeats, "seed"),
         _counted(len(plan.methods), "method"),
     )
