@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -29,6 +29,7 @@ from tagloom.completion.inputs import Options, Pictures
 from tagloom.completion.outputs import Checkpoint
 from tagloom.completion.pipeline import assemble_result
 from tagloom.completion.result import CompletionResult, calibration_error
+from tagloom.completion.suggestions import TagState
 from tagloom.completion.training_labels import TrainingLabels, training_labels
 from tagloom.errors import TagloomWarning
 from tagloom.labels import PartialLabels, State, add_known
@@ -100,6 +101,11 @@ class Trial:
         return completed(self, self.tagger, self.training, self.held_out)
 
     @cached_property
+    def truth_states(self) -> Any:
+        """The states in the truth of the labels that are learned."""
+        return self.truth.select(self.training.known.labels).states()
+
+    @cached_property
     def hidden(self) -> PartialLabels:
         """The truth of the hidden tags, for the labels that are learned."""
         return hidden_truth(self.training.known, self.truth)
@@ -149,7 +155,7 @@ def calibration(trial: Trial) -> Figures:
         "labels learned": float(trial.training.labels.n_labels),
         "unseen pictures": float(trial.training.unseen.sum()),
         "label frequency, true": _true_label_frequency(trial),
-        "label frequency, estimated": result.label_frequency,
+        "label frequency, estimated": float(estimated_frequencies(result).mean()),
         "calibration error, all": calibration_error(bins),
         "calibration error, from 0.3 on": calibration_error(bins, least=0.3),
         "the same, by held-out entries": calibration_error(result.bins, least=0.3),
@@ -167,9 +173,91 @@ def calibration(trial: Trial) -> Figures:
 def _true_label_frequency(trial: Trial) -> float:
     """Return the share of the presences that is listed, on pictures that were looked at."""
     seen = ~trial.training.unseen
-    listed = (trial.training.known.states()[seen] == int(State.PRESENT)).sum()
-    forgotten = (trial.hidden.states()[seen] == int(State.PRESENT)).sum()
-    return float(listed / (listed + forgotten))
+    listed = trial.training.known.states()[seen] == int(State.PRESENT)
+    present = trial.truth_states[seen] == int(State.PRESENT)
+    return float((listed & present).sum() / present.sum())
+
+
+def estimated_frequencies(result: CompletionResult) -> Any:
+    """Return the estimated label frequency of each label, also where one was estimated for all."""
+    of_labels = getattr(result, "label_frequencies", None)
+    estimated = result.label_frequency if of_labels is None else of_labels
+    return np.broadcast_to(np.asarray(estimated, dtype=np.float64), len(result.labels))
+
+
+class TagRow(NamedTuple):
+    """One tag, or all of them: what is listed, what is there, and what is suggested.
+
+    `promised` is the mean probability of the suggestions, `found` counts forgotten tags.
+    """
+
+    tag: str
+    listed: int
+    present: int
+    true_frequency: float
+    estimated_frequency: float
+    suggestions: int
+    right: float
+    promised: float
+    found: float
+
+    def __str__(self) -> str:
+        counts = f"{self.listed:10,}{self.present:10,}"
+        frequencies = f"{self.true_frequency:10.2f}{self.estimated_frequency:10.2f}"
+        shares = f"{self.right:10.2f}{self.promised:10.2f}{self.found:10.2f}"
+        return f"{self.tag:16}{counts}{frequencies}{self.suggestions:10,}{shares}"
+
+
+def by_tag(trial: Trial) -> Figures:
+    """Compare listing and suggestions of each tag whose truth is known."""
+    columns = np.flatnonzero((trial.truth_states != int(State.UNKNOWN)).any(axis=0))
+    rows = [tag_row(trial, str(trial.result.labels[column]), [column]) for column in columns]
+    total = tag_row(trial, "all", columns)
+    head = ("listed", "present", "true c", "estimated", "suggested", "right", "promised", "found")
+    print(f"# {'tag':16}" + "".join(f"{name:>10}" for name in head))
+    for row in (*sorted(rows, key=lambda row: row.true_frequency), total):
+        print(f"# {row}")
+    errors = [abs(row.estimated_frequency - row.true_frequency) for row in rows]
+    return {
+        "by tag: tags": float(len(rows)),
+        "by tag: median error of the label frequency": float(np.nanmedian(errors)),
+        "by tag: suggestions": float(total.suggestions),
+        "by tag: right": total.right,
+        "by tag: promised": total.promised,
+        "by tag: found": total.found,
+        "by tag: suggestions of other tags": float(
+            suggested(trial.result).sum() - total.suggestions
+        ),
+    }
+
+
+def tag_row(trial: Trial, name: str, columns: Any) -> TagRow:
+    """Count the entries of some labels whose truth is known."""
+    result, truth = trial.result, trial.truth_states[:, columns]
+    judged, present = truth != int(State.UNKNOWN), truth == int(State.PRESENT)
+    listed = result.known.states()[:, columns] == int(State.PRESENT)
+    made = suggested(result)[:, columns] & judged
+    n_made, n_right = int(made.sum()), int((made & present).sum())
+    n_present, n_named = int(present.sum()), int((listed & present).sum())
+    return TagRow(
+        name,
+        int((listed & judged).sum()),
+        n_present,
+        n_named / n_present if n_present else np.nan,
+        float(estimated_frequencies(result)[columns].mean()),
+        n_made,
+        n_right / n_made if n_made else np.nan,
+        float(result.P[:, columns][made].mean()) if n_made else np.nan,
+        n_right / (n_present - n_named) if n_present > n_named else np.nan,
+    )
+
+
+def suggested(result: CompletionResult) -> Any:
+    """Return which entries are suggested."""
+    made = result.table.state == int(TagState.SUGGESTED)
+    mask = np.zeros(result.P.shape, dtype=bool)
+    mask[result.table.rows[made], result.table.columns[made]] = True
+    return mask
 
 
 def error_detection(trial: Trial) -> Figures:

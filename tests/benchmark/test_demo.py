@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,6 +8,7 @@ from sklearn.metrics import average_precision_score
 
 from tagloom.benchmark.demo import (
     baseline_scores,
+    by_tag,
     evaluate_ranking,
     evaluate_suggestions,
     hidden_truth,
@@ -25,6 +28,42 @@ def test_only_true_tags_are_kept_and_as_many_as_asked(keep, seed):
     n_true = int((TRUTH.states() == PRESENT).sum())
     assert not (present & (TRUTH.states() != PRESENT)).any()
     assert kept.n_known == present.sum() == round(keep * n_true)
+
+
+@given(st.floats(0.05, 0.95), st.integers(0, 50))
+def test_by_salience_large_things_stay(keep, seed):
+    salience = np.random.default_rng(1).normal(size=TRUTH.shape)
+    salience[TRUTH.states() != PRESENT] = np.nan
+    kept = keep_tags(TRUTH, keep, seed, salience=salience)
+    present = kept.states() == PRESENT
+    true = TRUTH.states() == PRESENT
+    assert not (present & ~true).any()
+    # One of each label at least, and counts are rounded.
+    assert abs(present.sum() - keep * true.sum()) <= TRUTH.n_labels
+
+
+def test_large_things_are_listed_more_often():
+    everywhere = PartialLabels.from_array(np.ones((500, 8)))
+    salience = np.random.default_rng(1).normal(size=everywhere.shape)
+    listed = keep_tags(everywhere, 0.4, salience=salience).states() == PRESENT
+    assert salience[listed].mean() > 0.3 > 0 > salience[~listed].mean()
+
+
+def test_tags_are_counted_with_those_that_cannot_be_learned():
+    truth = PartialLabels.from_array(
+        [[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 0]], labels=["sky", "sea", "cat"]
+    )
+    kept = truth.with_entries([0, 3, 2], [0, 1, 1], True)
+    known = kept.select(["sea", "sky"])
+    result = SimpleNamespace(
+        P=np.array([[0.9, 0.0], [0.9, 0.9], [0.0, 0.1], [0.0, 0.9]]),
+        thresholds=np.array([0.5, 0.5]),
+    )
+    assert by_tag(truth, kept, hidden_truth(known, truth), result) == [
+        ("sea", 3, 2, 2, 1),
+        ("sky", 3, 1, 2, 1),
+        ("cat", 1, 0, 0, 0),
+    ]
 
 
 @pytest.mark.parametrize("keep", [0.0, 1.0, -1])

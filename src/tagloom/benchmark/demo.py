@@ -1,4 +1,4 @@
-"""The demo: draw pictures, hide most of their tags, complete them and compare with the truth."""
+"""The demo: draw pictures, forget most of their tags, complete them and compare with the truth."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,15 +16,17 @@ from tagloom.datasets.scenes import generated_scenes
 from tagloom.errors import InvalidInputError, import_extra
 from tagloom.formats import Annotation, Annotations, write_long_csv
 from tagloom.io import atomic_write
-from tagloom.labels import PartialLabels, State
+from tagloom.labels import PartialLabels, State, keep_salient
 from tagloom.metrics import average_precision, mean_average_precision
 from tagloom.models import KNeighborsTagger, LeastSquares, tune
+from tagloom.validation import check_choice
 from tagloom.vision import EfficientNetLite
 
 Array = npt.NDArray[Any]
 OnStep = Callable[[str, dict[str, Any]], None]
 
 OURS = "tagloom"
+FORGETTING = ("salience", "uniform")
 _TOP_K = 5
 # The whole demo takes about two minutes.
 _SEARCH_MINUTES = 1.0
@@ -58,6 +60,24 @@ class LearnerResult:
     suggestions: SuggestionMetrics
 
 
+class TagMetrics(NamedTuple):
+    """What was listed of a tag, and what was suggested; `present` and `listed` count pictures.
+
+    A tag that is listed too seldom to be learned has no suggestions.
+    """
+
+    tag: str
+    present: int
+    listed: int
+    suggestions: int
+    right: int
+
+    @property
+    def label_frequency(self) -> float:
+        """The share of the pictures with the tag that list it."""
+        return self.listed / self.present if self.present else float("nan")
+
+
 @dataclass(frozen=True, eq=False)
 class DemoResult:
     """The completed tags and how they compare with the truth."""
@@ -73,6 +93,8 @@ class DemoResult:
     """The same for those that were hidden."""
     learners: dict[str, LearnerResult]
     """By name."""
+    tags: list[TagMetrics]
+    """By tag, the most completely listed first."""
     bins: list[Bin]
     """Confidence and observed frequency."""
 
@@ -82,20 +104,26 @@ def run_demo(
     *,
     n_pictures: int = 600,
     keep: float = 0.25,
+    forgetting: str = "salience",
     random_state: int = 0,
     on_step: OnStep | None = None,
     verbose: bool = False,
 ) -> DemoResult:
     """Draw scenes, keep a share of their tags, complete these and compare with the truth.
 
+    `forgetting` is "salience", as people forget (`tagloom.labels.keep_salient`, where salience is
+    the logarithm of the area), or "uniform": any tag of any picture alike.
+
     Everything is written to `out`. Pictures and features of an earlier run are used again.
     """
+    check_choice("forgetting", forgetting, FORGETTING)
     # Fail before hundreds of pictures are drawn if a library is missing.
     import_extra("PIL.Image", purpose="Drawing scenes")
     encoder = EfficientNetLite()
     pictures = out / f"pictures-{n_pictures}-of-series-{random_state}"
-    truth = generated_scenes(n_pictures, random_state, pictures, verbose=verbose).truth
-    kept = keep_tags(truth, keep, random_state)
+    scenes = generated_scenes(n_pictures, random_state, pictures, verbose=verbose)
+    truth, salience = scenes.truth, scenes.salience if forgetting == "salience" else None
+    kept = keep_tags(truth, keep, random_state, salience=salience)
     _write_tags(kept, out / "tags.csv")
     finished = complete(
         pictures,
@@ -121,12 +149,17 @@ def run_demo(
         kept.n_known,
         n_true - kept.n_known,
         _compare(result, hidden, baseline_scores(X, tagger.known_, random_state)),
+        by_tag(truth, kept, hidden, result),
         calibration_bins(hidden, result.P, finished.model.calibration),
     )
 
 
-def keep_tags(truth: PartialLabels, keep: float, random_state: int = 0) -> PartialLabels:
-    """Keep a uniformly drawn share of the presences; every other entry becomes unknown.
+def keep_tags(
+    truth: PartialLabels, keep: float, random_state: int = 0, *, salience: Array | None = None
+) -> PartialLabels:
+    """Keep a share of the presences; every other entry becomes unknown.
+
+    The share is drawn uniformly, or as people list tags if their salience is given.
 
     >>> truth = PartialLabels.from_array([[1, 0], [1, 1], [0, 1], [0, 1]])
     >>> keep_tags(truth, 0.6)
@@ -135,6 +168,9 @@ def keep_tags(truth: PartialLabels, keep: float, random_state: int = 0) -> Parti
     if not 0 < keep < 1:
         raise InvalidInputError(f"keep must be a share in (0, 1) of the tags; got {keep}.")
     rows, columns = np.nonzero(truth.states() == int(State.PRESENT))
+    if salience is not None:
+        present = tag_lists(truth, rows, columns)
+        return keep_salient(present, keep, salience, unlisted="unknown", random_state=random_state)
     kept = np.random.default_rng(random_state).permutation(len(rows))[: round(keep * len(rows))]
     return tag_lists(truth, rows[kept], columns[kept])
 
@@ -207,6 +243,23 @@ def evaluate_suggestions(
     n = int(made.sum())
     precision = right / n if n else float("nan")
     return SuggestionMetrics(n, precision, right / max(1, int(present.sum())))
+
+
+def by_tag(
+    truth: PartialLabels, kept: PartialLabels, hidden: PartialLabels, result: CompletionResult
+) -> list[TagMetrics]:
+    """Count presences, listings and suggestions of every tag of the truth."""
+    right = hidden.states() == int(State.PRESENT)
+    made = (hidden.states() != int(State.UNKNOWN)) & (result.thresholds <= result.P)
+    n_made = dict(zip(hidden.labels, made.sum(axis=0).tolist(), strict=True))
+    n_right = dict(zip(hidden.labels, (made & right).sum(axis=0).tolist(), strict=True))
+    counts = zip(truth.labels, truth.counts().present, kept.counts().present, strict=True)
+    tags = [
+        TagMetrics(str(tag), int(present), int(listed), n_made.get(tag, 0), n_right.get(tag, 0))
+        for tag, present, listed in counts
+        if present
+    ]
+    return sorted(tags, key=lambda one: -one.label_frequency)
 
 
 def calibration_bins(hidden: PartialLabels, P: Array, calibration: Calibration) -> list[Bin]:

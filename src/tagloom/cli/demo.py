@@ -20,21 +20,33 @@ _N_EXAMPLES = 6
 def demo(
     pictures: Annotated[int, typer.Option(min=50, help="How many pictures to draw.")] = 600,
     keep: Annotated[float, typer.Option(help="Share of the tags to keep, between 0 and 1.")] = 0.25,
+    forgetting: Annotated[
+        str,
+        typer.Option(
+            help="Which tags are forgotten: by salience, as people do (small things, and some tags "
+            "more than others), or uniform (any tag alike)."
+        ),
+    ] = "salience",
     seed: Annotated[int, typer.Option(min=0, help="Random seed for pictures and hidden tags.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for pictures and results.")] = Path(
         "tagloom-demo"
     ),
     to_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Draw pictures, hide most of their tags, complete them and compare with the truth."""
+    """Draw pictures, forget most of their tags, complete them and compare with the truth."""
     if not 0 < keep < 1:
         raise typer.BadParameter(f"must lie between 0 and 1; got {keep}", param_hint="--keep")
-    from tagloom.benchmark.demo import run_demo
+    from tagloom.benchmark.demo import FORGETTING, run_demo
 
+    if forgetting not in FORGETTING:
+        raise typer.BadParameter(
+            f"must be salience or uniform; got {forgetting!r}", param_hint="--forgetting"
+        )
     done = run_demo(
         out,
         n_pictures=pictures,
         keep=keep,
+        forgetting=forgetting,
         random_state=seed,
         on_step=StepPrinter(quiet=to_json),
         verbose=sys.stderr.isatty(),
@@ -61,6 +73,16 @@ def _summary(done: "DemoResult") -> dict[str, Any]:
             }
             for name, one in done.learners.items()
         },
+        "tags": {
+            one.tag: {
+                "present": one.present,
+                "listed": one.listed,
+                "label frequency": one.label_frequency,
+                "suggestions": one.suggestions,
+                "right": one.right,
+            }
+            for one in done.tags
+        },
         "calibration": [vars(one) for one in done.bins],
         "out": str(done.folder),
     }
@@ -78,12 +100,25 @@ def _print_demo(done: "DemoResult", seed: int) -> None:
         f"{done.n_hidden:,} hidden. Label frequency (the share of true tags that are listed): "
         f"estimated {done.result.label_frequency:.0%}, actual {done.n_kept / n_true:.0%}.\n"
     )
+    _print_tags(done, console)
     _print_learners(done, console)
     _print_calibration(done, console)
     _print_examples(done, console, np.random.default_rng(seed))
     console.print("\nFiles to look at:")
     for name in ("report.html", "suggestions.csv"):
         console.print(f"  {escape(str(done.folder / name))}", soft_wrap=True)
+
+
+def _print_tags(done: "DemoResult", console: "Console") -> None:
+    from rich.table import Table
+
+    table = Table("tag", title="Tags, by how completely they are listed")
+    for column in ("pictures with it", "listed", "label frequency", "suggestions", "right"):
+        table.add_column(column, justify="right")
+    for one in done.tags:
+        counts = (one.present, one.listed, f"{one.label_frequency:.0%}", one.suggestions, one.right)
+        table.add_row(one.tag, *map(str, counts))
+    console.print(table)
 
 
 def _print_learners(done: "DemoResult", console: "Console") -> None:
