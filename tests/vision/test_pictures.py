@@ -1,7 +1,9 @@
 import io
+import os
 import struct
+import tracemalloc
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -78,6 +80,58 @@ def test_wide_numbers_are_stretched():
     )
     flat = np.full((2, 2), 7, dtype=np.int32)
     assert pixels(saved(Image.fromarray(flat), "TIFF")).max() == 0
+
+
+@pytest.mark.parametrize("mode", ["F", "I", "I;16", "RGBA", "LA", "P", "CMYK", "L"])
+def test_strips_of_a_picture_join_without_a_seam(mode, monkeypatch):
+    rng = np.random.default_rng(0)
+    grey = Image.fromarray(rng.integers(0, 256, (23, 9), dtype=np.uint8))
+    picture = Image.fromarray(rng.normal(size=(23, 9)).astype(np.float32))
+    if mode == "I;16":
+        picture = Image.fromarray(rng.integers(0, 65536, (23, 9), dtype=np.uint16))
+    elif mode != "F":
+        picture = grey.convert(mode)
+    if mode in ("RGBA", "LA"):
+        picture.putalpha(grey.transpose(Image.Transpose.ROTATE_180))
+    whole = np.asarray(module.as_rgb(picture))
+    monkeypatch.setattr(module, "_PIXELS_AT_ONCE", 40)
+    np.testing.assert_array_equal(np.asarray(module.as_rgb(picture)), whole)
+
+
+def test_wide_numbers_need_little_more_memory_than_the_picture():
+    content = saved(Image.new("F", (3000, 2000)), "TIFF", compression="tiff_deflate")
+    assert len(content) < 100_000
+    with memory_within(60_000_000):
+        decode(content)
+
+
+def test_reading_a_small_file_needs_little_memory(tmp_path, picture_bytes):
+    (tmp_path / "small.png").write_bytes(picture_bytes())
+    with memory_within(1_000_000):
+        assert module.read_picture(tmp_path / "small.png") == picture_bytes()
+
+
+def test_what_is_no_regular_file_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(PictureError, match="not a regular file"):
+        module.read_picture(tmp_path / "pipe.png")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/version"), reason="there is no /proc")
+def test_files_of_the_kernel_are_not_read():
+    with pytest.raises(PictureError, match="is empty"):
+        module.read_picture("/proc/version")
+
+
+@contextmanager
+def memory_within(limit):
+    """Check the peak of what Python and numpy allocate meanwhile."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < limit
+    finally:
+        tracemalloc.stop()
 
 
 def test_transparent_pixels_are_blended_with_white():

@@ -41,6 +41,16 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     assert find_pictures(tmp_path).skipped == [Skipped("pipe.png", "it is not a regular file")]
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/version"), reason="there is no /proc")
+@pytest.mark.parametrize("name", ["device.png", "device"])
+def test_a_link_to_a_file_of_the_kernel_is_not_read(tmp_path, name, monkeypatch):
+    (tmp_path / name).symlink_to("/proc/version")
+    monkeypatch.setattr("builtins.open", None)
+    found = find_pictures(tmp_path)
+    assert found.pictures == []
+    assert [one.reason for one in found.skipped] == ["the file is empty"] * (name == "device.png")
+
+
 def test_odd_names_survive(tmp_path, picture_bytes):
     names = ["new\nline.png", "Größe 写真.png", "sp ace.png", "-dash.png", "a'b\"c.png"]
     raw = os.fsencode(tmp_path) + b"/bad\xff\xfe.png"

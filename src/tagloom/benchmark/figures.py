@@ -23,7 +23,7 @@ from tagloom.datasets.base import Dataset, Rows
 from tagloom.errors import UnwritableFileError, import_extra
 from tagloom.io import atomic_write
 from tagloom.labels import State
-from tagloom.vision.pictures import PictureError, decode
+from tagloom.vision.pictures import PictureError, decode, read_picture
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -516,7 +516,7 @@ def row_of_item(dataset: Dataset) -> dict[str, int]:
 def _thumbnail(path: Path) -> npt.NDArray[np.uint8] | None:
     import_extra("PIL.Image", purpose="Drawing pictures")
     try:
-        picture = decode(path.read_bytes(), needed=_THUMBNAIL_SIDE)
+        picture = decode(read_picture(path), needed=_THUMBNAIL_SIDE)
     except (OSError, PictureError):
         return None
     picture.thumbnail((_THUMBNAIL_SIDE, _THUMBNAIL_SIDE))

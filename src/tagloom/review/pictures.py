@@ -19,6 +19,7 @@ from tagloom.vision.pictures import (
     PictureError,
     decode,
     picture_format,
+    read_opened,
 )
 
 __all__ = ["PLACEHOLDER", "SIZES", "VIEW_SIZE", "OutsideError", "PictureError", "Thumbnails"]
@@ -140,4 +141,4 @@ def open_inside(photos: Path, name: str) -> int:
 def read_inside(photos: Path, name: str) -> bytes:
     """Return the content of a picture of the collection."""
     with os.fdopen(open_inside(photos, name), "rb") as stream:
-        return stream.read(_MAX_BYTES)
+        return read_opened(stream)

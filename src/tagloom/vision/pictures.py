@@ -13,14 +13,15 @@ import io
 import os
 import stat
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError, TagloomError, import_extra
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_PIXELS = 89_478_485
+MAX_FILE_BYTES = 2**30
+# Pixels that are converted at a time; wider types would need many times the memory of the picture.
+_PIXELS_AT_ONCE = 1 << 20
 # Raised whenever a file is decoded to other pixels than before.
 DECODING_PROTOCOL = 1
 _ORIENTATION_TAG = 0x0112
@@ -96,6 +100,33 @@ class PictureError(TagloomError, ValueError):
     """A file that cannot be decoded; the message is the reason."""
 
 
+def read_picture(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file, which is never read beyond its size.
+
+    Raises PictureError for a file that is empty, too large or not a regular file; OSError where it
+    cannot be opened.
+    """
+    # Without O_NONBLOCK, opening a pipe would wait for a writer.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as stream:
+        return read_opened(stream)
+
+
+def read_opened(stream: IO[bytes]) -> bytes:
+    """Return the content of an open file, under the rules of `read_picture`."""
+    status = os.fstat(stream.fileno())
+    if not stat.S_ISREG(status.st_mode):
+        raise PictureError("it is not a regular file")
+    size = status.st_size
+    if size > MAX_FILE_BYTES:
+        raise PictureError(f"the file has {size:,} bytes, more than {MAX_FILE_BYTES:,}")
+    # Files of the kernel, in /proc, have size 0; some would block, others never end.
+    content = stream.read(size) if size else b""
+    if not content:
+        raise PictureError("the file is empty")
+    return content
+
+
 def decode(content: bytes, *, needed: int | None = None, max_pixels: int = MAX_PIXELS) -> "Image":
     """Decode the bytes of a file to an upright RGB picture.
 
@@ -154,7 +185,9 @@ def _decode(content: bytes, needed: int | None, max_pixels: int) -> "Image":
         if needed is not None and kind == "JPEG":
             _skip_detail(opened, needed)
         opened.load()
-        return _upright(as_rgb(opened), _orientation(opened))
+        converted, orientation = as_rgb(opened), _orientation(opened)
+    del opened  # and its pixels, before they are turned
+    return _upright(converted, orientation)
 
 
 def _skip_detail(opened: "Image", needed: int) -> None:
@@ -167,31 +200,59 @@ def _skip_detail(opened: "Image", needed: int) -> None:
 
 
 def as_rgb(picture: "Image") -> "Image":
-    """Convert a picture of any mode to RGB by the rules of this module."""
-    from PIL import Image
+    """Convert a picture of any mode to RGB by the rules of this module.
 
+    Besides the picture and the result it needs memory for a strip of rows.
+    """
     if picture.mode.startswith("I;16"):
         # 65535 / 257 is 255: white stays white, and nothing is clipped.
-        shades = np.asarray(picture).astype(np.float64) / 257
-        return Image.fromarray(np.rint(shades).astype(np.uint8)).convert("RGB")
+        return _in_strips(picture, lambda strip: _shades(_values(strip) / 257))
     if picture.mode in ("I", "F"):
-        return _stretched(picture)
+        extremes = [(v.min(), v.max()) for v in map(_values, _strips(picture))]
+        low, high = min(one[0] for one in extremes), max(one[1] for one in extremes)
+        span = high - low if high > low else 1.0
+        return _in_strips(picture, lambda strip: _shades((_values(strip) - low) / span * 255))
     if picture.has_transparency_data:
-        layer = picture.convert("RGBA")
-        background = Image.new("RGBA", layer.size, "white")
-        return Image.alpha_composite(background, layer).convert("RGB")
-    return picture if picture.mode == "RGB" else picture.convert("RGB")
+        return _in_strips(picture, _on_white)
+    if picture.mode == "RGB":
+        return picture
+    return _in_strips(picture, lambda strip: strip.convert("RGB"))
 
 
-def _stretched(picture: "Image") -> "Image":
+def _in_strips(picture: "Image", convert: Callable[["Image"], "Image"]) -> "Image":
+    """Return an RGB picture, converted strip by strip."""
     from PIL import Image
 
-    values = np.asarray(picture).astype(np.float64)
-    values = np.where(np.isfinite(values), values, 0.0)
-    low, high = values.min(), values.max()
-    span = high - low if high > low else 1.0
-    shades = np.rint((values - low) / span * 255)
-    return Image.fromarray(shades.astype(np.uint8)).convert("RGB")
+    result, top = Image.new("RGB", picture.size), 0
+    for strip in _strips(picture):
+        result.paste(convert(strip), (0, top))
+        top += strip.height
+    return result
+
+
+def _strips(picture: "Image") -> Iterator["Image"]:
+    """Yield the picture from top to bottom, some rows at a time."""
+    step = max(1, _PIXELS_AT_ONCE // max(1, picture.width))
+    for top in range(0, picture.height, step):
+        yield picture.crop((0, top, picture.width, min(top + step, picture.height)))
+
+
+def _values(strip: "Image") -> NDArray[np.float64]:
+    values = np.asarray(strip).astype(np.float64)
+    return np.where(np.isfinite(values), values, 0.0)
+
+
+def _shades(values: NDArray[np.float64]) -> "Image":
+    from PIL import Image
+
+    return Image.fromarray(np.rint(values).astype(np.uint8))
+
+
+def _on_white(strip: "Image") -> "Image":
+    from PIL import Image
+
+    layer = strip.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
 
 
 def _orientation(opened: "Image") -> int:
@@ -298,14 +359,17 @@ def _walk(folder: str, prefix: str, skipped: list[Skipped]) -> Iterator[tuple[st
 
 def _sort_in(found: Found, item: str, path: str) -> None:
     try:
-        kind = os.stat(path).st_mode
+        status = os.stat(path)
+        kind = status.st_mode
         if stat.S_ISDIR(kind):
             reason = "it is a link to a folder; links to folders are not followed"
             found.skipped.append(Skipped(item, reason))
         elif not stat.S_ISREG(kind):
             # Opening a pipe would block until something is written to it.
             found.skipped.append(Skipped(item, "it is not a regular file"))
-        elif _looks_like_picture(item, path):
+        elif status.st_size == 0 and named_format(item) is not None:
+            found.skipped.append(Skipped(item, "the file is empty"))
+        elif status.st_size > 0 and _looks_like_picture(item, path):
             found.pictures.append(item)
         else:
             found.others.append(item)

@@ -35,9 +35,9 @@ from tagloom.vision.pictures import (
     find_pictures,
     named_format,
     picture_format,
+    read_picture,
 )
 
-MAX_FILE_BYTES = 2**30
 # Pictures are decoded in batches: a core that alternates between decoder and network at every
 # picture evicts the network from its cache each time, which costs as much as the decoding.
 _BATCH_SIZE = 16
@@ -254,7 +254,7 @@ class Pipeline:
     def _prepare(self, item: str) -> _Prepared:
         """Read a file and prepare it for the encoders that do not know it yet."""
         try:
-            raw = _read(self._folder / item)
+            raw = read_picture(self._folder / item)
         except OSError as problem:
             reason = f"it cannot be read: {problem.strerror or problem}"
             return Outcome(item, problem=reason), []
@@ -304,17 +304,6 @@ def _batches(items: Iterable[str], size: int) -> Iterator[list[str]]:
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch
-
-
-def _read(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        if size > MAX_FILE_BYTES:
-            raise PictureError(f"the file has {size:,} bytes, more than {MAX_FILE_BYTES:,}")
-        raw = stream.read(MAX_FILE_BYTES)
-    if not raw:
-        raise PictureError("the file is empty")
-    return raw
 
 
 def available_cores() -> int:
