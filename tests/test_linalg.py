@@ -1,5 +1,6 @@
 """Singular value thresholding against its definition, conjugate gradients against direct solves."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import numpy as np
@@ -7,16 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from tagloom.linalg import (
     clip_singular_values,
     conjugate_gradients,
     inner,
+    limited_blas,
     nuclear_norm,
     spectral_norm,
     threshold_by_svd,
     threshold_singular_values,
 )
+from tagloom.models import LeastSquares
 
 matrices = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.floats(-10, 10, width=32))
@@ -124,3 +128,33 @@ def test_conjugate_gradients_in_single_precision_stay_single():
     X, residual = solved(A, B, 1, shift=np.float32(1.0))
     assert X.dtype == residual.dtype == np.float32
     np.testing.assert_allclose(X, 0.5)
+
+
+def test_limits_of_several_threads_leave_blas_as_it_was():
+    with threadpool_limits(4, user_api="blas"):
+        before = blas_threads()
+        first, second = limited_blas(2), limited_blas(1)
+        first.__enter__()
+        second.__enter__()
+        assert blas_threads() == 1
+        first.__exit__(None, None, None)
+        assert blas_threads() == 1
+        second.__exit__(None, None, None)
+        assert blas_threads() == before
+
+
+def test_concurrent_fits_leave_blas_as_it_was():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    Y = (X > 0).astype(float)
+    Y[::7] = np.nan
+    Y[1, 0], Y[2, 1] = np.nan, np.nan  # labels known of different items are solved in threads
+    with threadpool_limits(4, user_api="blas"):
+        before = blas_threads()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: LeastSquares().fit(X, Y), range(40)))
+        assert blas_threads() == before
+
+
+def blas_threads():
+    pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return min(pools)

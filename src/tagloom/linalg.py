@@ -1,4 +1,4 @@
-"""Linear algebra that several parts share: conjugate gradients and the nuclear norm.
+"""Linear algebra that several parts share: threads, conjugate gradients and the nuclear norm.
 
 The nuclear norm ||A||_* is the sum of the singular values of A, its dual norm the largest of them.
 Its proximal map is singular value thresholding (Cai, Candès and Shen 2010).
@@ -6,10 +6,13 @@ Its proximal map is singular value thresholding (Cai, Candès and Shen 2010).
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 Matrix = npt.NDArray[np.floating[Any]]
 """A real matrix or vector in float32 or float64."""
@@ -23,6 +26,48 @@ _NO_SINGULAR_VALUE = 1e-6
 
 # A singular value that exceeds the threshold by less is at the threshold.
 _MORE_THAN_ROUNDING = 1 + 1e-12
+
+
+class _BlasLimit:
+    """The least of the limits that threads of this process have asked for.
+
+    BLAS has one number of threads for all of the process. Were every caller to restore the number
+    that it found, one that began during another would restore that other's limit for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._active: list[int] = []
+        self._unlimited: threadpool_limits | None = None
+
+    def enter(self, limit: int) -> None:
+        with self._lock:
+            self._active.append(limit)
+            applied = threadpool_limits(min(self._active), user_api="blas")
+            if self._unlimited is None:
+                self._unlimited = applied
+
+    def leave(self, limit: int) -> None:
+        with self._lock:
+            self._active.remove(limit)
+            if self._active:
+                threadpool_limits(min(self._active), user_api="blas")
+            elif self._unlimited is not None:
+                self._unlimited.restore_original_limits()
+                self._unlimited = None
+
+
+_blas_limit = _BlasLimit()
+
+
+@contextmanager
+def limited_blas(n_threads: int) -> Iterator[None]:
+    """Let BLAS use at most so many threads meanwhile; it may be used by several threads at once."""
+    _blas_limit.enter(n_threads)
+    try:
+        yield
+    finally:
+        _blas_limit.leave(n_threads)
 
 
 def inner(A: Matrix, B: Matrix) -> float:

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from tagloom import dask as tagloom_dask
 from tagloom.dask import ParquetItems, row_blocks, write_parquet
 from tagloom.dask.blocks import load_block, to_dask_array
+from tagloom.dask.parquet import features_column, write_table
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.models import APGGraph
@@ -134,6 +137,26 @@ def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(InvalidInputError, match=r"x\.parquet cannot be read as parquet"):
         row_blocks(ParquetItems(tmp_path))
+
+
+@pytest.mark.parametrize("keep_time", [True, False])
+def test_a_file_replaced_between_passes_is_refused(client, folder, known, keep_time):
+    last = sorted(folder.iterdir())[-1]
+    before = last.stat()
+
+    def replace_file(line, M):
+        if line.iteration == 1:
+            table = pq.read_table(last)
+            rows = np.stack(table["features"].to_pylist())
+            columns = {name: table[name].combine_chunks() for name in ("present", "absent")}
+            write_table(last, {"features": features_column(rows[::-1] * 2), **columns})
+            if keep_time:
+                os.utime(last, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    model = tagloom_dask.APGGraph(tol=0.0, max_iter=20)
+    items = ParquetItems(folder, **LISTS, labels=NAMES)
+    with pytest.raises(InvalidInputError, match=f"{last.name} was changed while it was in use"):
+        model.fit(items, client=client, keep=False, callback=replace_file)
 
 
 def test_errors_in_tasks_reach_the_caller(client, tmp_path):

@@ -1,12 +1,13 @@
 """Features and labels in folders of parquet files, one task for each row group."""
 
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +20,29 @@ from tagloom.validation import check_integer, check_same_items
 
 Array = npt.NDArray[Any]
 
+_FOOTER_BYTES = 1 << 16
 _NO_LAYOUT = (
     "ParquetItems has no columns of labels. Name the column of lists with present=, or the columns "
     "of true, false and null with label_columns=."
 )
+
+
+class FileState(NamedTuple):
+    """What shows that a file is still the one whose footer was read first."""
+
+    size: int
+    modified: int
+    """In nanoseconds."""
+    footer: int
+    """Checksum of its last bytes, which hold the least and the largest value of each column."""
+
+    @classmethod
+    def of(cls, path: str) -> "FileState":
+        """Return the state of a file as it is now."""
+        with open(path, "rb") as stream:
+            status = os.fstat(stream.fileno())
+            stream.seek(max(0, status.st_size - _FOOTER_BYTES))
+            return cls(status.st_size, status.st_mtime_ns, zlib.crc32(stream.read(_FOOTER_BYTES)))
 
 
 @dataclass(frozen=True)
@@ -31,6 +51,15 @@ class RowGroup:
 
     path: str
     number: int
+    state: FileState
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that was replaced: passes over two versions of it prove nothing."""
+        if FileState.of(self.path) != self.state:
+            raise InvalidInputError(
+                f"{self.path} was changed while it was in use. Results of passes before and after "
+                "that cannot be combined: create ParquetItems again, and leave the files alone."
+            )
 
     def __str__(self) -> str:
         return f"{self.path} (row group {self.number})"
@@ -49,7 +78,8 @@ class LabelLayout:
 class ParquetItems:
     """Items in a folder of parquet files that every worker can read, one task for each row group.
 
-    The client reads only the footers of the files. Files are sorted by name.
+    The client reads only the footers of the files. Files are sorted by name, and must not change
+    while they are in use: one that does is refused.
 
     Parameters
     ----------
@@ -95,9 +125,11 @@ class ParquetItems:
         groups = []
         for path in _files_in(self.folder):
             with _readable_errors(path):
-                footer = pq.read_metadata(path)
+                state, footer = FileState.of(path), pq.read_metadata(path)
             sizes = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
-            groups += [(RowGroup(path, number), size) for number, size in enumerate(sizes) if size]
+            groups += [
+                (RowGroup(path, number, state), size) for number, size in enumerate(sizes) if size
+            ]
         if not groups:
             raise InvalidInputError(f"The parquet files in {self.folder} have no rows.")
         return tuple(groups)
@@ -341,12 +373,24 @@ def _readable_errors(path: str) -> Iterator[None]:
         raise InvalidInputError(f"{path} cannot be read as parquet: {problem}") from None
 
 
+@contextmanager
+def _unchanged(group: RowGroup) -> Iterator[None]:
+    """Check before and after reading that the file is still the same."""
+    group.check_unchanged()
+    yield
+    group.check_unchanged()
+
+
 def _read_columns(group: RowGroup, columns: list[str]) -> Any:
     """Return these columns of a row group, or name one that the file lacks."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with _readable_errors(group.path), pq.ParquetFile(group.path) as file:
+    with (
+        _readable_errors(group.path),
+        _unchanged(group),
+        pq.ParquetFile(group.path) as file,
+    ):
         available = file.schema_arrow.names
         missing = [name for name in columns if name not in available]
         if missing:

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from threadpoolctl import threadpool_limits
 
 from tagloom.labels import PartialLabels, as_partial_labels
+from tagloom.linalg import limited_blas
 from tagloom.models.base import (
     Array,
     LinearLearner,
@@ -142,7 +142,7 @@ class LeastSquares(LinearLearner):
                 M[k][:, labels], b[k][labels] = M_part, b_part
 
         # One BLAS thread each: with more, results would depend on the number of cores.
-        limits = nullcontext() if len(groups) == 1 else threadpool_limits(1, user_api="blas")
+        limits = nullcontext() if len(groups) == 1 else limited_blas(1)
         with limits:
             Parallel(n_jobs=self.n_jobs, backend="threading")(
                 delayed(solve)(*group) for group in groups

@@ -19,11 +19,11 @@ import numpy.typing as npt
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels, as_partial_labels, split_items, split_known
 from tagloom.labels.splits import Fold
+from tagloom.linalg import limited_blas
 from tagloom.metrics import mean_average_precision, squared_error
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner, check_learnable
@@ -263,7 +263,7 @@ class _Search:
         n_threads = effective_n_jobs(n_jobs)
         if n_threads == 1:
             return [self._path_scores(*task) for task in tasks]
-        with threadpool_limits(limits=max(1, effective_n_jobs(-1) // n_threads)):
+        with limited_blas(max(1, effective_n_jobs(-1) // n_threads)):
             done = Parallel(n_jobs=n_threads, backend="threading")(
                 delayed(self._path_scores)(*task) for task in tasks
             )

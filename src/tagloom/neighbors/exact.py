@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from joblib import cpu_count
-from threadpoolctl import threadpool_limits
+
+from tagloom.linalg import limited_blas
 
 Matrix = npt.NDArray[np.floating[Any]]
 Floats = npt.NDArray[np.float64]
@@ -349,6 +350,6 @@ def in_threads(work: Callable[[int], None], starts: Iterable[int]) -> None:
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(cpu_count()) as pool:
+    with limited_blas(1), ThreadPoolExecutor(cpu_count()) as pool:
         for _ in pool.map(work, starts):
             pass

@@ -367,9 +367,10 @@ def _sort_in(found: Found, item: str, path: str) -> None:
         elif not stat.S_ISREG(kind):
             # Opening a pipe would block until something is written to it.
             found.skipped.append(Skipped(item, "it is not a regular file"))
-        elif status.st_size == 0 and named_format(item) is not None:
+        elif status.st_size == 0 and os.path.islink(path):
+            # Files of the kernel, in /proc, claim to be empty; reading one may block.
             found.skipped.append(Skipped(item, "the file is empty"))
-        elif status.st_size > 0 and _looks_like_picture(item, path):
+        elif _looks_like_picture(item, path):
             found.pictures.append(item)
         else:
             found.others.append(item)
