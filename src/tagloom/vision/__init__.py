@@ -2,7 +2,7 @@
 
 from tagloom.errors import MissingExtraError
 from tagloom.vision.cache import FeatureCache, FeatureCacheError
-from tagloom.vision.encoders.base import Encoder, Framing, imagenet_classes
+from tagloom.vision.encoders.base import Encoder, Framing, imagenet_classes, imagenet_synsets
 from tagloom.vision.encoders.efficientnet import EfficientNetLite
 from tagloom.vision.encoders.onnx import OnnxConfig, OnnxEncoder
 from tagloom.vision.encoders.registry import CombinedEncoders, load_encoder
@@ -30,6 +30,7 @@ __all__ = [
     "embed",
     "find_pictures",
     "imagenet_classes",
+    "imagenet_synsets",
     "join_features",
     "load_encoder",
     "load_features",

@@ -241,5 +241,19 @@ def imagenet_classes() -> tuple[str, ...]:
     >>> imagenet_classes()[967]
     'espresso'
     """
-    text = (files("tagloom.vision") / "data" / "imagenet_classes.txt").read_text("utf-8")
+    return _listed("imagenet_classes.txt")
+
+
+@cache
+def imagenet_synsets() -> tuple[str, ...]:
+    """Return the WordNet 3.0 ids of the same 1000 classes: n and an offset that ascends.
+
+    >>> imagenet_synsets()[967]
+    'n07920052'
+    """
+    return _listed("imagenet_synsets.txt")
+
+
+def _listed(name: str) -> tuple[str, ...]:
+    text = (files("tagloom.vision") / "data" / name).read_text("utf-8")
     return tuple(text.splitlines())
