@@ -64,7 +64,7 @@ class Collection:
 
     def complete(self, tags, out, **changed):
         again = changed.pop("again", False)
-        options = Options(**(self.options.metadata() | changed))
+        options = Options.of(self.options.metadata() | changed)
         tags = tags if isinstance(tags, list) else [tags]
         return run.complete(self.photos, tags, self.folder / out, options, again=again)
 

@@ -11,9 +11,11 @@ from tagloom.completion.inputs import (
     input_summary,
     known_labels,
     read_sources,
+    under_vocabulary,
 )
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
+from tagloom.words import Vocabulary
 
 ITEMS = ["a.jpg", "b.jpg", "c.jpg"]
 
@@ -38,6 +40,34 @@ def test_absent_unless_listed_holds_for_pictures_that_are_spoken_of_and_what_is_
 def test_an_unlisted_tag_weighs_what_its_owner_says():
     said = known_labels(ITEMS, annotations(), Options(unlisted=0.2))
     assert said.weights()[0].tolist() == [0.2, 1.0]
+
+
+def test_aliases_are_read_as_the_tag_that_they_name():
+    given = Annotations.of(
+        [
+            Annotation("a.jpg", "plane", True),
+            Annotation("a.jpg", "airplane", False),
+            Annotation("b.jpg", "plane", False),
+            Annotation("c.jpg", "plane", True, 0.9),
+            Annotation("c.jpg", "airplane", False),
+            Annotation("c.jpg", "sea", True),
+        ],
+        images=[*ITEMS, "d.jpg"],
+        undecided={("d.jpg", "plane")},
+    )
+    vocabulary = Vocabulary().merge(["plane"], into="airplane")
+    assert under_vocabulary(given, vocabulary) == Annotations.of(
+        [
+            Annotation("a.jpg", "airplane", True),
+            Annotation("b.jpg", "airplane", False),
+            # A person's word counts for more than a machine's.
+            Annotation("c.jpg", "airplane", False),
+            Annotation("c.jpg", "sea", True),
+        ],
+        images=[*ITEMS, "d.jpg"],
+        undecided={("d.jpg", "airplane")},
+    )
+    assert under_vocabulary(given, Vocabulary()) is given
 
 
 def written(tmp_path, name, lines):

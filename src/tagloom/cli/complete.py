@@ -66,6 +66,10 @@ def complete(
         int, typer.Option(help="How many entries to list as what to annotate next.")
     ] = 50,
     seed: Annotated[int, typer.Option(help="Random seed for the cross-validation.")] = 0,
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option(help="Vocabulary file: aliases, and tags that are not learned (see tags)."),
+    ] = None,
     tag_format: TagFormat = None,
     encoder: Annotated[
         list[str] | None,
@@ -93,7 +97,9 @@ def complete(
     from tagloom.completion.inputs import Options
     from tagloom.completion.pipeline import complete as run
     from tagloom.vision import load_encoder
+    from tagloom.words import Vocabulary, read_vocabulary
 
+    decided = Vocabulary() if vocabulary is None else read_vocabulary(vocabulary)
     try:
         options = Options(
             unlisted=unlisted,
@@ -105,6 +111,7 @@ def complete(
             cv=folds,
             annotate_next=annotate_next,
             random_state=seed,
+            vocabulary=decided,
         )
     except InvalidInputError as problem:
         raise typer.BadParameter(str(problem)) from None

@@ -131,6 +131,9 @@ class StepPrinter:
             lines.append(
                 f"  {len(rare):,} others are on too few pictures to learn: {first_few(rare, 5)}"
             )
+        if training.ignored:
+            ignored = first_few(list(training.ignored), 5)
+            lines.append(f"  {len(training.ignored):,} are ignored by the vocabulary: {ignored}")
         if training.positive_unlabelled:
             lines.append(
                 "  unlisted tags are unknown: they count as absent in training only (PU learning), "

@@ -1,7 +1,7 @@
 """What a completion is given: options, pictures and tags, with warnings about what is odd."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,19 @@ import numpy.typing as npt
 
 from tagloom.completion.result import Issue
 from tagloom.errors import InvalidInputError
-from tagloom.formats import AnnotationBuilder, Annotations, Matched, Reading, match, read_tags
+from tagloom.formats import (
+    Annotation,
+    AnnotationBuilder,
+    Annotations,
+    Matched,
+    Reading,
+    match,
+    read_tags,
+)
 from tagloom.labels import PartialLabels
 from tagloom.validation import check_choice, check_integer, check_number, some_of
 from tagloom.vision import Encoder, Features, embed
+from tagloom.words import Vocabulary
 
 UNTAGGED = ("auto", "seen", "unseen")
 
@@ -45,6 +54,9 @@ class Options:
     annotate_next : int
         How many entries to propose for annotation.
     random_state : int
+    vocabulary : Vocabulary
+        Aliases are read as the tags that they are names of, and ignored tags are kept but not
+        learned.
     """
 
     unlisted: str | float = "unknown"
@@ -56,6 +68,7 @@ class Options:
     cv: int = 4
     annotate_next: int = 50
     random_state: int = 0
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unlisted", parse_unlisted(self.unlisted))
@@ -74,12 +87,13 @@ class Options:
 
     def metadata(self) -> dict[str, Any]:
         """Return the options as JSON values."""
-        return asdict(self)
+        return asdict(self) | {"vocabulary": self.vocabulary.metadata()}
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> "Options":
         """Return the options that `metadata` was made from."""
-        return cls(**{one.name: metadata[one.name] for one in fields(cls)})
+        values = {one.name: metadata[one.name] for one in fields(cls)}
+        return cls(**values | {"vocabulary": Vocabulary.of(metadata["vocabulary"])})
 
 
 def parse_unlisted(value: str | float) -> str | float:
@@ -125,12 +139,21 @@ class Pictures:
 
 
 def read_sources(
-    sources: Sequence[Path], photos: Path, pictures: Sequence[str], tag_format: str | None
+    sources: Sequence[Path],
+    photos: Path,
+    pictures: Sequence[str],
+    tag_format: str | None,
+    vocabulary: Vocabulary | None = None,
 ) -> TagsRead:
-    """Read all sources and match their names with the pictures."""
+    """Read all sources, name tags as the vocabulary does and match names with the pictures."""
     if not sources:
         raise InvalidInputError("There are no tags to learn from: name a file or folder.")
     readings = [read_tags(source, pictures=photos, format=tag_format) for source in sources]
+    if vocabulary is not None:
+        readings = [
+            replace(one, annotations=under_vocabulary(one.annotations, vocabulary))
+            for one in readings
+        ]
     builder = AnnotationBuilder()
     for reading in readings:
         for one in reading.annotations:
@@ -159,6 +182,34 @@ def read_sources(
         warnings + _name_warnings(matched),
         len(contradictions) + len(matched.contradictions),
     )
+
+
+def under_vocabulary(annotations: Annotations, vocabulary: Vocabulary) -> Annotations:
+    """Return annotations with every alias replaced by its tag.
+
+    Where several names of a tag are annotated, a person's word counts for more than a machine's,
+    and the presence of one name for more than the absence of another: a table that has both "plane"
+    and "airplane" means that the picture was called one of them.
+    """
+    aliases = vocabulary.aliases
+    if not aliases.keys() & set(annotations.tags):
+        return annotations
+    found: dict[tuple[str, str], Annotation] = {}
+    for one in annotations:
+        own = one._replace(tag=aliases.get(one.tag, one.tag))
+        key = (own.image, own.tag)
+        found[key] = max(found.get(key, own), own, key=_says)
+    left_open = {(image, aliases.get(tag, tag)) for image, tag in annotations.undecided}
+    return Annotations.of(
+        found.values(),
+        images=annotations.images,
+        tags=(aliases.get(tag, tag) for tag in annotations.tags),
+        undecided=left_open,
+    )
+
+
+def _says(one: Annotation) -> tuple[bool, bool, float]:
+    return one.confidence is None, one.present, one.confidence or 0.0
 
 
 def encode_pictures(

@@ -100,11 +100,14 @@ class CompletionModel:
         return model
 
     def _serialized(self) -> Serialized:
+        options = self.options.metadata()
+        vocabulary = options.pop("vocabulary")
         own = Serialized(
             {"thresholds": self.thresholds},
             {
                 "label_frequency": self.calibration.label_frequency,
-                "options": encoded_mapping(self.options.metadata()),
+                "options": encoded_mapping(options),
+                "vocabulary": vocabulary,
                 "photos": str(self.photos),
             },
         )
@@ -119,13 +122,14 @@ class CompletionModel:
     @classmethod
     def _deserialized(cls, serialized: Serialized) -> "CompletionModel":
         arrays, metadata = serialized.arrays, serialized.metadata
+        options = {name: decoded(value) for name, value in metadata["options"].items()}
         return cls(
             deserialize_tagger(SemanticTagger, serialized.part("tagger")),
             CollectionCalibration.from_state(serialized.part("calibrations")),
             arrays["thresholds"],
             deserialize_labels(serialized.part("known")),
             deserialize_labels(serialized.part("feedback")),
-            Options.of({name: decoded(value) for name, value in metadata["options"].items()}),
+            Options.of(options | {"vocabulary": metadata.get("vocabulary", {})}),
             Path(metadata["photos"]),
         )
 

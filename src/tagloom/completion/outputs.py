@@ -131,6 +131,7 @@ def _run_metadata(
         "skipped": [one._asdict() for one in result.skipped],
         "warnings": [one._asdict() for one in result.warnings],
         "too_rare": result.too_rare,
+        "ignored": result.ignored,
         "labels": [_label_metadata(one) for one in result.label_quality],
         "random_state": model.options.random_state,
     }

@@ -109,7 +109,7 @@ def complete(
     found = find_pictures(photos)
     if not found.pictures:
         raise InvalidInputError(f"There are no pictures in {photos}.")
-    read = read_sources(tags, photos, found.pictures, tag_format)
+    read = read_sources(tags, photos, found.pictures, tag_format, options.vocabulary)
     on_step("read", {"readings": read.readings, "matched": read.matched})
     pictures = encode_pictures(photos, encoder, cache, verbose=verbose)
     known = known_labels(pictures.features.items, read.annotations, options)
@@ -160,7 +160,7 @@ def update(
         )
     prepare_out(out, folder)
     features = model.tagger.training_set_.features
-    read = read_sources(more, folder, features.items, tag_format)
+    read = read_sources(more, folder, features.items, tag_format, model.options.vocabulary)
     on_step("read", {"readings": read.readings, "matched": read.matched})
     given = read.annotations.to_labels(features.items)
     if not given.n_known:
@@ -318,6 +318,7 @@ def assemble_result(
         skipped=pictures.skipped,
         warnings=warnings,
         too_rare=training.too_rare,
+        ignored=training.ignored,
         summary=summary
         | {
             "suggested tags": table.count(TagState.SUGGESTED),

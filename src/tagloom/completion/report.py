@@ -340,6 +340,11 @@ def _excluded(result: CompletionResult) -> list[dict[str, Any]]:
             ("Label", "Pictures"),
             [(label, f"{count:,}") for label, count in rare],
         ),
+        (
+            "Labels that the vocabulary ignores",
+            ("Label", "Pictures"),
+            [(label, f"{count:,}") for label, count in result.ignored.items()],
+        ),
     ]
     return [
         {"title": title, "columns": columns, "rows": rows}

@@ -1,6 +1,6 @@
 """The result of a completion, and how good it is by held-out entries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,6 +85,8 @@ class CompletionResult:
         Labels with too few annotations to be learned.
     summary : dict
         Numbers to show, in the order in which they are shown: {"pictures": 5000, ...}.
+    ignored : dict from label to number of presences
+        Labels that the vocabulary ignores.
     """
 
     photos: Path
@@ -103,6 +105,7 @@ class CompletionResult:
     warnings: list[Issue]
     too_rare: dict[str, int]
     summary: dict[str, Any]
+    ignored: dict[str, int] = field(default_factory=dict)
 
     @property
     def items(self) -> list[str]:

@@ -4,8 +4,8 @@ Lists of tags are positive-unlabelled (PU) data: without any absence nothing can
 unlisted tags are absent for the learner, and the calibration allows for forgotten ones.
 """
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -40,13 +40,15 @@ class TrainingLabels:
     unseen: Flags
     """Pictures that nobody has looked at, as far as can be told."""
     rare: PartialLabels
-    """Annotations of labels with too few of them to be learned."""
+    """Annotations of labels that are not learned: too few, or ignored by the vocabulary."""
+    ignored: dict[str, int] = field(default_factory=dict)
+    """The labels that the vocabulary ignores, each with the number of its pictures."""
 
     @property
     def too_rare(self) -> dict[str, int]:
-        """The labels that are not learned, each with the number of its pictures."""
-        labels = [str(label) for label in self.rare.labels]
-        return dict(zip(labels, _presences(self.rare).tolist(), strict=True))
+        """The labels with too few annotations, each with the number of its pictures."""
+        counts = _numbers_of_pictures(self.rare)
+        return {label: count for label, count in counts.items() if label not in self.ignored}
 
 
 def training_labels(
@@ -64,12 +66,16 @@ def training_labels(
     # Lists remain lists if a few tags are annotated as absent; tables have mostly absences.
     n_absent = int((~unprompted.present).sum())
     positive_unlabelled = not known.unlisted_weight and _FEW * n_absent < unprompted.present.sum()
-    kept, left = _learnable(known, options.min_pictures, positive_unlabelled)
+    ignored = [label for label in known.labels if options.vocabulary.is_ignored(str(label))]
+    kept, left = _learnable(known, options.min_pictures, positive_unlabelled, ignored)
     chosen, first, rare = known.select(kept), first.select(kept), known.select(left)
+    counts = _numbers_of_pictures(known.select(ignored))
     if not positive_unlabelled:
         # An owner who says what unlisted means has looked at untagged pictures, too.
         unknown = (first.states() == int(State.UNKNOWN)).all(axis=1)
-        return TrainingLabels(chosen, chosen, first, False, np.asarray(unknown & ~tagged), rare)
+        return TrainingLabels(
+            chosen, chosen, first, False, np.asarray(unknown & ~tagged), rare, counts
+        )
     unseen = (
         ~tagged
         if _untagged_are_unseen(unprompted.rows, known.n_items, options.untagged)
@@ -78,13 +84,16 @@ def training_labels(
     labels = _unlisted_absent(chosen, unseen)
     # Before the feedback its entries were unlisted, and count as such.
     before = labels if feedback is None else _unlisted_absent(first, unseen)
-    return TrainingLabels(labels, chosen, before, True, unseen, rare)
+    return TrainingLabels(labels, chosen, before, True, unseen, rare, counts)
 
 
 def _learnable(
-    known: PartialLabels, min_pictures: int, positive_unlabelled: bool
+    known: PartialLabels,
+    min_pictures: int,
+    positive_unlabelled: bool,
+    ignored: Collection[Hashable],
 ) -> tuple[list[Hashable], list[Hashable]]:
-    """Return the labels that can be learned, and those with too few annotations.
+    """Return the labels to learn, and those that are ignored or have too few annotations.
 
     Where absences are annotated and none is assumed, a label without any would be everywhere.
     """
@@ -92,11 +101,13 @@ def _learnable(
     enough = presences >= min_pictures
     if not positive_unlabelled:
         enough &= known.counts().absent > 0
+    enough &= [label not in ignored for label in known.labels]
     if not enough.any():
         absent = "" if positive_unlabelled else " and is known to be absent from another"
         raise InvalidInputError(
             f"No tag is on {min_pictures} or more pictures{absent}: there is nothing to learn from "
-            f"({known.n_labels} tags, {int(presences.sum())} times given). Give more tags."
+            f"({known.n_labels} tags, {int(presences.sum())} times given, {len(ignored)} of them "
+            "ignored). Give more tags."
         )
     named = list(zip(known.labels, enough.tolist(), strict=True))
     return [one for one, learned in named if learned], [
@@ -116,6 +127,10 @@ def without(labels: PartialLabels, feedback: PartialLabels) -> PartialLabels:
 def _presences(known: PartialLabels) -> npt.NDArray[np.int64]:
     entries = known.entries()
     return np.bincount(entries.columns[entries.present], minlength=known.n_labels)
+
+
+def _numbers_of_pictures(known: PartialLabels) -> dict[str, int]:
+    return dict(zip(map(str, known.labels), _presences(known).tolist(), strict=True))
 
 
 def _unlisted_absent(known: PartialLabels, unseen: Flags) -> PartialLabels:

@@ -19,7 +19,6 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 from typing import Any, Self
 
 from tagloom.errors import InvalidInputError
@@ -117,6 +116,15 @@ class Vocabulary:
         changed = {self.resolve(tag): replace(self.entry(tag), ignore=ignore) for tag in tags}
         return type(self)({**self.entries, **changed})
 
+    def metadata(self) -> dict[str, dict[str, Any]]:
+        """Return what is decided about each tag as JSON values."""
+        return {tag: _decided(entry) for tag, entry in self.entries.items()}
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, Any]) -> Self:
+        """Return the vocabulary that `metadata` was made from."""
+        return cls({tag: _read_entry(tag, value) for tag, value in metadata.items()})
+
     def _check_parents(self) -> None:
         above = {
             tag: [self.resolve(parent) for parent in entry.parents or ()]
@@ -146,17 +154,25 @@ def read_vocabulary(path: str | os.PathLike[str]) -> Vocabulary:
             f"{path} must have one table for each tag, [tags.NAME]; found {some_of(unknown)}."
         )
     try:
-        entries = {tag: _read_entry(tag, value) for tag, value in content.get("tags", {}).items()}
-        return Vocabulary(entries)
+        return Vocabulary.of(content.get("tags", {}))
     except InvalidInputError as problem:
         raise InvalidInputError(f"{path}: {problem}") from None
 
 
 def write_vocabulary(path: str | os.PathLike[str], vocabulary: Vocabulary) -> None:
     """Write a vocabulary file, whole or not at all."""
-    text = _HEAD + "".join(_entry_text(tag, entry) for tag, entry in vocabulary.entries.items())
+    text = _HEAD + "".join(_table(tag, decided) for tag, decided in vocabulary.metadata().items())
     with atomic_write(path) as part:
-        Path(part).write_bytes(text.encode("utf-8"))
+        part.write_bytes(text.encode("utf-8"))
+
+
+def _decided(entry: TagEntry) -> dict[str, Any]:
+    values = ((one.name, getattr(entry, one.name), one.default) for one in fields(TagEntry))
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value, default in values
+        if value != default
+    }
 
 
 def _read_entry(tag: str, value: Any) -> TagEntry:
@@ -182,16 +198,12 @@ def _read_field(tag: str, name: str, given: Any) -> Any:
     return tuple(listed)
 
 
-def _entry_text(tag: str, entry: TagEntry) -> str:
-    lines = [f"\n[tags.{_quoted(tag)}]\n"]
-    for one in fields(TagEntry):
-        value = getattr(entry, one.name)
-        if value != one.default:
-            lines.append(f"{one.name} = {_value_text(value)}\n")
-    return "".join(lines)
+def _table(tag: str, decided: Mapping[str, Any]) -> str:
+    lines = [f"{name} = {_value_text(value)}\n" for name, value in decided.items()]
+    return f"\n[tags.{_quoted(tag)}]\n{''.join(lines)}"
 
 
-def _value_text(value: bool | str | tuple[str, ...]) -> str:
+def _value_text(value: bool | str | list[str]) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return _quoted(value) if isinstance(value, str) else f"[{', '.join(map(_quoted, value))}]"
