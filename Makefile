@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ORACLES ?= .venv-oracles
 
-.PHONY: demo test lint js unit walks hooks oracles clean
+.PHONY: demo test lint js unit fuzz walks hooks oracles clean
 
 demo: $(VENV)/.run-ready
 	$(BIN)/tagloom demo
@@ -31,6 +31,10 @@ js:
 
 unit: $(VENV)/.test-ready
 	$(BIN)/pytest -n auto
+
+# An hour of damaged and hostile files; `make test` runs a bounded part of it.
+fuzz: $(VENV)/.test-ready
+	$(BIN)/python tests/fuzz.py --seconds 3600
 
 $(VENV)/.run-ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

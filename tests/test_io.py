@@ -75,3 +75,11 @@ def test_the_cache_folder_can_be_moved(tmp_path, monkeypatch):
     assert user_cache().name.lower() == "tagloom"
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "elsewhere"))
     assert user_cache() == tmp_path / "elsewhere"
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a = " + "9" * 6000, "a = 1\nb", "\0"])
+def test_toml_of_any_content_is_refused_without_a_traceback(tmp_path, text):
+    path = tmp_path / "a.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError, match="is not valid TOML"):
+        read_toml(path)

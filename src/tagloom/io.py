@@ -4,14 +4,18 @@ import os
 import tempfile
 import threading
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_cache_path
 
 from tagloom.errors import InvalidInputError, UnwritableFileError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _UMASK_LOCK = threading.Lock()
 
@@ -54,6 +58,23 @@ def _mode_for(target: Path) -> int:
     return 0o666 & ~umask
 
 
+def read_arrays(path: str | os.PathLike[str]) -> "dict[str, npt.NDArray[Any]]":
+    """Return the arrays of a `.npz` file; arrays of objects, which are pickles, are refused."""
+    import numpy as np
+
+    try:
+        # numpy leaves a damaged file open if it has opened it itself; ZipFile refuses a file that
+        # is a single array.
+        with Path(path).open("rb") as stream, zipfile.ZipFile(stream):
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
+    except Exception as problem:  # damaged archives make readers raise nearly anything
+        raise InvalidInputError(
+            f"{path} cannot be read as a .npz file of plain arrays: {problem}."
+        ) from problem
+
+
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a TOML file in UTF-8, with or without a byte order mark."""
     source = Path(path)
@@ -61,7 +82,9 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
         return tomllib.loads(source.read_text(encoding="utf-8-sig"))
     except OSError as problem:
         raise InvalidInputError(f"{source} cannot be read: {problem.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except (ValueError, RecursionError) as problem:
+        # Besides syntax errors: bytes that are no text, numbers of thousands of digits, and values
+        # nested beyond what Python can follow.
         raise InvalidInputError(f"{source} is not valid TOML: {problem}.") from None
 
 

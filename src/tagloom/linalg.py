@@ -164,11 +164,15 @@ def spectral_norm(A: Matrix) -> float:
     """Return ||A||_2, the largest singular value: the dual norm of ||.||_*.
 
     The largest eigenvalue of the smaller Gram matrix is as accurate as a decomposition of A, for
-    only small singular values suffer from squaring.
+    only small singular values suffer from squaring. Scaled, so that no square overflows; infinite
+    where A is not finite.
     """
-    A64 = A.astype(np.float64, copy=False)
+    largest = float(np.abs(A).max(initial=0.0))
+    if largest == 0 or not math.isfinite(largest):
+        return 0.0 if largest == 0 else math.inf
+    A64 = A / np.float64(largest)
     gram = A64 @ A64.T if A.shape[0] < A.shape[1] else A64.T @ A64
-    return math.sqrt(max(0.0, float(np.linalg.eigvalsh(gram)[-1])))
+    return largest * math.sqrt(max(0.0, float(np.linalg.eigvalsh(gram)[-1])))
 
 
 class Thresholded(NamedTuple):

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tagloom.errors import InvalidInputError
 
@@ -68,6 +69,26 @@ def check_choice(name: str, given: Any, choices: tuple[Any, ...]) -> None:
     if not isinstance(given, str | None) or given not in choices:
         listed = ", ".join(map(repr, choices))
         raise InvalidInputError(f"{name} must be one of {listed}; got {given!r}.")
+
+
+def largest_feature(dtype: npt.DTypeLike) -> float:
+    """Return the largest feature that learners compute with: beyond, products of squares overflow.
+
+    >>> largest_feature("float32"), largest_feature("float64")
+    (1e+30, 1e+70)
+    """
+    return 1e30 if np.dtype(dtype) == np.float32 else 1e70
+
+
+def check_magnitude(X: npt.NDArray[Any]) -> None:
+    """Refuse features that are too large to compute with: all results would be wrong."""
+    largest = max(abs(float(X.max(initial=0))), abs(float(X.min(initial=0))))
+    if largest > largest_feature(X.dtype):
+        raise InvalidInputError(
+            f"The features are too large: the largest is {largest:.3g}, and at most "
+            f"{largest_feature(X.dtype):g} can be computed with in {X.dtype}. Scale them, for "
+            "example by sklearn.preprocessing.StandardScaler."
+        )
 
 
 def check_same_items(n_rows: int, n_items: int) -> None:

@@ -43,3 +43,17 @@ def test_errors_become_messages_and_exit_codes(error, code, words, monkeypatch, 
         front_door.main()
     assert stop.value.code == code
     assert capsys.readouterr().err.strip() == words
+
+
+@pytest.mark.parametrize("closed", [2, 1, 0])
+def test_closed_streams_do_not_lend_their_numbers_to_files(tmp_path, closed):
+    code = (
+        f"import os, sys; os.close({closed}); sys.{('stdin', 'stdout', 'stderr')[closed]} = None; "
+        "from tagloom.cli.app import main; sys.argv = ['tagloom', 'inspect', 'nowhere']\n"
+        "try: main()\n"
+        "except SystemExit as end:\n"
+        f"    opened = os.open({str(tmp_path / 'file')!r}, os.O_CREAT | os.O_WRONLY)\n"
+        f"    open({str(tmp_path / 'found')!r}, 'w').write(f'{{end.code}} {{opened > 2}}')"
+    )
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert (tmp_path / "found").read_text() == "1 True"

@@ -48,3 +48,8 @@ def test_options_survive_json():
 )
 def test_unlisted_is_a_word_or_a_weight(given, meant):
     assert parse_unlisted(given) == meant
+
+
+def test_a_hundred_folds_are_the_most():
+    with pytest.raises(InvalidInputError, match="cv must be at most 100"):
+        Options(cv=100_000)

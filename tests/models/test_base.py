@@ -1,5 +1,7 @@
 """What a user relies on, whichever learner it is."""
 
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,7 @@ from toys import low_rank_toy
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
 from tagloom.labels import PartialLabels, keep_presences
 from tagloom.metrics import mean_average_precision
-from tagloom.models import BinaryRelevance, FastTag, LeastSquares, tune
+from tagloom.models import APGGraph, BinaryRelevance, FastTag, LeastSquares, tune
 
 TOY = low_rank_toy()
 HIDDEN = np.where(TOY.known.states() == -1, TOY.truth, np.nan)
@@ -270,3 +272,20 @@ def test_features_whose_squares_overflow_are_refused(kind):
 def test_an_invalid_n_jobs_is_refused(kind, n_jobs):
     with pytest.raises(InvalidInputError, match=r"'n_jobs' parameter of .* other than 0"):
         kind(n_jobs=n_jobs).fit(TOY.X, TOY.known)
+
+
+@every_learner
+@pytest.mark.parametrize("scale", [1e76, 1e150, 1e155])
+def test_features_that_cannot_be_computed_with_are_refused(learner, scale):
+    with pytest.raises(InvalidInputError, match="features are too large: the largest is"):
+        clone(learner).fit(TOY.X * scale, TOY.known)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.filterwarnings("ignore")
+def test_features_of_very_different_scales_end_in_a_result_or_a_message(seed):
+    rng = np.random.default_rng(seed)
+    X = TOY.X * 10 ** rng.uniform(-69, 69, TOY.X.shape[1])
+    for learner in (APGGraph(lam=1.0), APGGraph(lam=0.1, solver="apg"), APGGraph(solver="paper")):
+        with suppress(InvalidInputError):
+            learner.set_params(max_iter=60).fit(X, TOY.known)

@@ -247,3 +247,13 @@ def test_without_time_the_first_candidate_of_every_path_is_scored():
     # Ridges are solved jointly; shrinkage and smoothing form a path, score normalisation another.
     assert len(tuning.trials) == 4 + 1 + 2
     assert tuning.best in tuning.trials[-2:]
+
+
+def test_too_few_known_entries_to_hold_out_are_named():
+    Y = np.full((6, 1), np.nan)
+    Y[0], Y[1] = 1, 0
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    with pytest.raises(InvalidInputError, match="too few known entries to hold some out"):
+        tune(LeastSquares(), X, Y, cv=2)
+    with pytest.raises(InvalidInputError, match="cv=100000 folds need"):
+        tune(LeastSquares(), X, Y, cv=100_000)

@@ -11,6 +11,7 @@ import tagloom
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.models import APGGraph
 from tagloom.persistence import container as saving
+from tagloom.persistence.codecs import serialize_learner
 
 TOY = low_rank_toy()
 
@@ -161,3 +162,31 @@ def test_header_has_protocol_and_versions(path):
     assert header["protocol"] == 1
     assert header["versions"]["tagloom"] == tagloom.__version__
     assert header["metadata"]["parameters"]["lam"] == 0.3
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        lambda text: text.replace('"F64"', '"BF16"'),
+        lambda text: text.replace('"F64"', '"F8_E4M3"'),
+        lambda text: text.replace(r"\"protocol\": 1", r"\"protocol\": " + "9" * 6000),
+        lambda text: text.replace(r"\"metadata\": {", r"\"metadata\": {\"a\": " + "[" * 9000),
+    ],
+)
+def test_headers_of_any_content_are_refused_without_a_traceback(path, altered):
+    content = path.read_bytes()
+    (size,) = struct.unpack("<Q", content[:8])
+    text = altered(content[8 : 8 + size].decode()).encode()
+    assert text != content[8 : 8 + size]
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    with pytest.raises(ModelFileError):
+        APGGraph.load(path)
+
+
+def test_a_type_of_many_gigabytes_is_refused_before_it_is_allocated(model, tmp_path):
+    serialized = serialize_learner(model)
+    serialized.metadata["classes"]["dtype"] = "<U500000000"
+    path = tmp_path / "large.tagloom"
+    saving.write_model(path, "APGGraph", serialized.arrays, serialized.metadata)
+    with pytest.raises(ModelFileError, match="a name of"):
+        APGGraph.load(path)

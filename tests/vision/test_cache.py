@@ -115,3 +115,17 @@ def test_processes_may_write_at_once(tmp_path, toy):
         assert cache.known(toy) == set(contents)
         visual, _ = cache.load(toy, contents)
     np.testing.assert_array_equal(visual[:, 0], range(45))
+
+
+@pytest.mark.parametrize("wrong", [7, "text", None, 2.5])
+def test_wrong_cells_count_as_damaged(tmp_path, toy, wrong):
+    with FeatureCache(tmp_path) as cache:
+        cache.store([entry(toy, 1)])
+        with sqlite3.connect(cache.path) as other:
+            other.execute("PRAGMA ignore_check_constraints = ON")
+            if wrong is not None:
+                other.execute("UPDATE features SET numbers = ?", [wrong])
+            other.execute("UPDATE features SET checksum = 'x'")
+        other.close()
+        with pytest.raises(FeatureCacheError, match="1 of 1 entries"):
+            cache.load(toy, [digest(1)])

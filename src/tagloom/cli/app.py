@@ -4,24 +4,15 @@ Exit codes: 0 success, 1 an error in the input (with a message on standard error
 130 interrupted.
 """
 
+import os
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from tagloom import __version__
-from tagloom.cli import (
-    benchmark,
-    check,
-    complete,
-    demo,
-    embed,
-    export,
-    inspect,
-    predict,
-    review,
-    tags,
-)
+from tagloom.cli import benchmark, complete, demo, embed, export, inspect, predict, review, tags
 from tagloom.cli.console import print_warnings_once
 from tagloom.errors import TagloomError
 
@@ -39,7 +30,6 @@ app.command("predict")(predict.predict)
 app.command("update")(complete.update)
 app.command("review")(review.review)
 app.command("tags")(tags.tags)
-app.command("check")(check.check)
 app.command("export")(export.export)
 app.command("inspect")(inspect.inspect)
 app.command("embed")(embed.embed)
@@ -70,16 +60,17 @@ def _options(
 
 def main() -> None:
     """Run the program; mistakes of the user end in a message, never in a traceback."""
+    _open_closed_streams()
     _escape_unprintable()
     print_warnings_once()
     try:
         app(prog_name="tagloom")
     except TagloomError as error:
-        typer.echo(f"tagloom: {error}", err=True)
+        _print_error(str(error))
         sys.exit(1)
     except OSError as error:
         place = "" if error.filename is None else f"{error.filename}: "
-        typer.echo(f"tagloom: {place}{error.strerror or error}", err=True)
+        _print_error(f"{place}{error.strerror or error}")
         sys.exit(1)
     except KeyboardInterrupt:
         _print_interrupted()
@@ -94,7 +85,31 @@ def main() -> None:
 def _print_interrupted() -> None:
     resumable = sys.argv[1:] and sys.argv[1] in _RESUMABLE
     hint = "; run the same command again to continue" if resumable else ""
-    typer.echo(f"tagloom: interrupted{hint}", err=True)
+    _print_error(f"interrupted{hint}")
+
+
+def _print_error(message: str) -> None:
+    """Print a message; where standard error cannot be written, the exit code has to do."""
+    with suppress(OSError, ValueError):
+        typer.echo(f"tagloom: {message}", err=True)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device in the place of standard streams that the caller has closed.
+
+    The next files to be opened would take their numbers, and what libraries print would be written
+    into those files.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
 
 
 def _escape_unprintable() -> None:

@@ -29,6 +29,9 @@ IN_EFFECT = """
     WHERE batches.undone = 0 ORDER BY decisions.id
 """
 
+DAMAGED = (sqlite3.Error, ValueError, TypeError)
+"""What a damaged journal raises: a database may hold any value in any cell, and no text at all."""
+
 Place = tuple[str, str]
 """The names of a picture and a tag."""
 
@@ -81,24 +84,6 @@ def before_learning(
     }
 
 
-def chosen_threshold(journal: sqlite3.Connection, run: str) -> float | None:
-    """Return the threshold that a review has chosen for the suggestions of a run, if any."""
-    has_table = "SELECT count(*) FROM sqlite_master WHERE name = 'thresholds'"
-    # Journals of earlier versions have no such table.
-    if not journal.execute(has_table).fetchone()[0]:
-        return None
-    found = journal.execute("SELECT threshold FROM thresholds WHERE run = ?", (run,)).fetchone()
-    return None if found is None else float(found[0])
-
-
-def threshold_of(out: Path) -> float | None:
-    """Return the threshold that the review of a run has chosen; None for the run's own."""
-    if not (out / FILE).exists():
-        return None
-    with reading(out / FILE) as journal:
-        return chosen_threshold(journal, str(read_record(out).get("digest")))
-
-
 def files_read(record: Mapping[str, Any]) -> list[str]:
     """Return the digests of the tag files that a run has read, from its record."""
     tags = (record.get("inputs") or {}).get("tags") or {}
@@ -115,7 +100,9 @@ def stored(text: str) -> str | bytes:
 
 
 def name(value: str | bytes) -> str:
-    """Return the name that `stored` has turned into a value."""
+    """Return the name that `stored` has turned into a value; any other value is a TypeError."""
+    if not isinstance(value, str | bytes):
+        raise TypeError(f"{value!r} stands where a name should be")
     return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
 
 
@@ -129,7 +116,9 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             yield journal
         finally:
             journal.close()
-    except sqlite3.Error as problem:
+    except TagloomError:
+        raise
+    except DAMAGED as problem:
         raise unreadable(path, problem) from None
 
 

@@ -24,6 +24,7 @@ from tagloom.validation import check_choice, check_integer, check_number, some_o
 from tagloom.vision import Encoder, Features, embed
 from tagloom.words import Vocabulary
 
+_MOST_FOLDS = 100
 UNTAGGED = ("auto", "seen", "unseen")
 
 
@@ -82,6 +83,10 @@ class Options:
         check_number("max_minutes", self.max_minutes, low=0)
         check_integer("min_pictures", self.min_pictures, at_least=2)
         check_integer("cv", self.cv, at_least=2)
+        if self.cv > _MOST_FOLDS:
+            raise InvalidInputError(
+                f"cv must be at most {_MOST_FOLDS}: every fold is a fit of its own; got {self.cv}."
+            )
         check_integer("annotate_next", self.annotate_next, at_least=0)
         check_integer("random_state", self.random_state, at_least=0)
 

@@ -5,8 +5,6 @@ and features, and tell what is missing on disk, by the helpers at the end of thi
 """
 
 import os
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +17,7 @@ from scipy.special import softmax
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats.names import PictureIndex
+from tagloom.io import read_arrays
 from tagloom.labels import PartialLabels, State
 from tagloom.validation import check_integer, check_number, some_of
 from tagloom.vision import (
@@ -32,17 +31,6 @@ from tagloom.vision import (
 
 _UNASSIGNED, _TRAINING, _TEST = -1, 0, 1
 Unlisted = Literal["unknown", "absent"] | float | None
-# Encrypted archives raise RuntimeError, unknown compressions NotImplementedError.
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 _SIDES = {"train": _TRAINING, "training": _TRAINING, "test": _TEST}
 Rows = npt.NDArray[np.int64]
 
@@ -405,17 +393,7 @@ def notes_of_missing(lost: Sequence[str], folder: Path) -> list[str]:
 
 def read_npz(path: Path, needed: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return the arrays of a `.npz` file; arrays of objects, which are pickles, are refused."""
-    try:
-        # numpy leaves a damaged file open if it has opened it itself; ZipFile refuses a file that
-        # is a single array.
-        with path.open("rb") as stream, zipfile.ZipFile(stream):
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-    except _UNREADABLE as problem:
-        raise InvalidInputError(
-            f"{path} cannot be read as a .npz file of plain arrays: {problem}."
-        ) from problem
+    arrays = read_arrays(path)
     lacking = [name for name in needed if name not in arrays]
     if lacking:
         raise InvalidInputError(

@@ -26,7 +26,14 @@ from tagloom.labels import PartialLabels, State, as_partial_labels, is_frame, is
 from tagloom.metrics import mean_average_precision
 from tagloom.neighbors import ALGORITHMS, METRICS
 from tagloom.optim import Iteration, Objective, Solution
-from tagloom.validation import check_choice, check_flag, check_integer, check_same_items, some_of
+from tagloom.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_magnitude,
+    check_same_items,
+    some_of,
+)
 
 Array = npt.NDArray[Any]
 ParamGrids = list[dict[str, list[Any]]]
@@ -217,6 +224,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     def _read(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
         """Validate the training data; set the attributes about features, labels and target."""
         rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
+        check_magnitude(rows)
         target = read_target(Y)
         check_same_items(len(rows), target.known.n_items)
         if target.known.n_labels == 0:
@@ -238,6 +246,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     def _checked_rows(self, X: Any) -> Array:
         check_is_fitted(self)
         rows: Array = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        check_magnitude(rows)
         return rows
 
     def _checked_labels(self, Y: Any, rows: Array) -> PartialLabels:
@@ -540,15 +549,6 @@ def labelled_part(rows: Array, known: PartialLabels) -> tuple[Array, PartialLabe
     if len(labelled) == len(rows):
         return rows, known
     return rows[labelled], known.take(labelled)
-
-
-def check_squares(X: Array) -> None:
-    """Raise where sums of squares of the features overflow: all results would be wrong."""
-    if not np.isfinite(np.einsum("ij,ij->", X, X, dtype=np.float64)):
-        raise InvalidInputError(
-            f"The features are too large: the largest is {np.abs(X).max():.3g}, and sums of "
-            "squares overflow. Scale them, for example by sklearn.preprocessing.StandardScaler."
-        )
 
 
 def fingerprint(rows: Array) -> tuple[Any, ...]:

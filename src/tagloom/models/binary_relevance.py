@@ -19,7 +19,6 @@ from tagloom.models.base import (
     Array,
     LinearLearner,
     ParamGrids,
-    check_squares,
     parameter,
     squared_norm,
 )
@@ -116,7 +115,6 @@ class BinaryRelevance(LinearLearner):
         return [{"C": [share * len(X) / squared_norm(X, centred=True) for share in _C_SHARES]}]
 
     def _fit(self, rows: Array, known: PartialLabels) -> None:
-        check_squares(rows)
         counts = known.counts()
         M = np.zeros((rows.shape[1], known.n_labels))
         b = np.full(known.n_labels, -np.inf if self.loss == "logistic" else -1.0)

@@ -19,7 +19,6 @@ from tagloom.models.base import (
     LinearLearner,
     ParamGrids,
     check_learnable,
-    check_squares,
     parameter,
     squared_norm,
 )
@@ -145,7 +144,6 @@ class FastTag(LinearLearner):
         return rows, tags
 
     def _fit(self, rows: Array, tags: PartialLabels) -> None:
-        check_squares(rows)
         entries = tags.entries()
         ones = np.ones(len(entries.rows))
         table = sparse.csr_array((ones, (entries.rows, entries.columns)), shape=tags.shape)

@@ -21,7 +21,6 @@ from tagloom.models.base import (
     Array,
     LinearLearner,
     ParamGrids,
-    check_squares,
     differ_only_in,
     loss_curvature,
     parameter,
@@ -122,7 +121,6 @@ class LeastSquares(LinearLearner):
         self, X: Array, known: PartialLabels, ridges: Sequence[float]
     ) -> Iterator[tuple[Array, Array]]:
         """Yield M and b for each ridge; all are solved for before the first is yielded."""
-        check_squares(X)
         M = np.empty((len(ridges), X.shape[1], known.n_labels))
         b = np.empty((len(ridges), known.n_labels))
         self._solve(X, _by_pattern(columns_of(known)), ridges, M, b)

@@ -155,7 +155,7 @@ def tune(
     )
     if scoring != "squared_error":
         _warn_without_absences(known)
-    folds = list(_SPLITS[hold_out](known, cv, random_state))
+    folds = _folds(known, cv, hold_out, random_state)
     n_fits = len(folds) * sum(prod(map(len, stage.values())) for stage in stages)
     with progress_bar(n_fits, "tuning", show=verbose) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -172,6 +172,25 @@ def tune(
         best, trials = search.run(stages, n_jobs)
     fitted = clone(model).set_params(**best.params)
     return Tuning(best, trials, fitted.fit(X, Y, **graphs))
+
+
+def _folds(known: PartialLabels, cv: int, hold_out: str, random_state: Any) -> list[Fold]:
+    """Split the known entries; every fold must leave some to learn from."""
+    counts = known.counts()
+    n_known = int(counts.present.sum() + counts.absent.sum())
+    if cv > n_known:
+        raise InvalidInputError(
+            f"cv={cv} folds need as many known entries at least; Y has {n_known:,}. Lower cv."
+        )
+    folds = list(_SPLITS[hold_out](known, cv, random_state))
+    for fold in folds:
+        left = fold.training.counts()
+        if not (left.present.any() or left.absent.any()):
+            raise InvalidInputError(
+                f"Y has too few known entries to hold some out: of {n_known:,}, a fold of cv={cv} "
+                "leaves none to learn from. Annotate more items, or fit with given parameters."
+            )
+    return folds
 
 
 def _checked_stages(

@@ -28,7 +28,6 @@ from tagloom.models.base import (
     InstanceBasedLearner,
     ParamGrids,
     check_learnable,
-    check_squares,
     differ_only_in,
     fingerprint,
     labelled_part,
@@ -268,7 +267,6 @@ class SemanticDiffusion(InstanceBasedLearner):
         return self
 
     def _fit(self, rows: Array, known: PartialLabels) -> None:
-        check_squares(rows)
         key = self._key(rows)
         if not (self.warm_start and self._is_warm(key, known)):
             self._warm_key = None

@@ -66,6 +66,8 @@ _PCA_ARRAYS = (
     "explained_variance_ratio_",
     "singular_values_",
 )
+# Bytes of a name of a label: a file could ask for more memory than there is.
+_LONGEST_NAME = 1 << 20
 # Where a tagger works is no part of what it has learned.
 _NOT_SAVED = ("encoder", "cache")
 
@@ -307,7 +309,10 @@ def _serialize_names(names: npt.NDArray[Any]) -> Metadata:
 
 
 def _deserialize_names(serialized: Metadata) -> npt.NDArray[Any]:
-    return np.array(serialized["values"], dtype=np.dtype(serialized["dtype"]))
+    dtype, values = np.dtype(serialized["dtype"]), serialized["values"]
+    if dtype.itemsize > _LONGEST_NAME:
+        raise ValueError(f"a name of {dtype.itemsize:,} bytes")
+    return np.array(values, dtype=dtype)
 
 
 def _serialize_linear(model: Any) -> Serialized:

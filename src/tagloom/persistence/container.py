@@ -34,6 +34,17 @@ Metadata = dict[str, Any]
 
 _Model = TypeVar("_Model")
 
+# What wrong contents raise: a name, shape or type that does not exist, is not what it should be, or
+# is too large.
+_MALFORMED = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+    RecursionError,
+)
 # Numbers that JSON cannot hold.
 _SPECIAL = ("inf", "-inf", "nan")
 
@@ -187,7 +198,7 @@ def build_from(
     serialized = read_model(path, kind)
     try:
         return build(serialized)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except _MALFORMED as error:
         raise ModelFileError(f"{path} lacks or misstates a part of the model: {error!r}.") from None
 
 
@@ -268,7 +279,7 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         with safe_open(path, framework="numpy") as file:
             yield file
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, *_MALFORMED) as error:
         raise ModelFileError(
             f"{path} is not a readable model file: {error}. It may be truncated; restore it from a "
             "copy or fit the model again."
@@ -278,7 +289,8 @@ def _opened(path: Path) -> Iterator[Any]:
 def _parsed_header(path: str | os.PathLike[str], text: str) -> dict[str, Any]:
     try:
         header = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
+        # Besides syntax errors: numbers of thousands of digits, and values nested too deeply.
         raise ModelFileError(f"{path}: the header is not JSON ({error}).") from None
     wanted = {"protocol": int, "kind": str, "metadata": dict}
     complete = isinstance(header, dict) and all(

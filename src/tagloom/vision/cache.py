@@ -78,7 +78,8 @@ class FeatureCache:
         """Return the SHA-256 of every picture that the encoder has encoded."""
         query = "SELECT content FROM features JOIN networks ON network = id WHERE identity = ?"
         with self._errors_explained("read"):
-            return {row[0] for row in self._database.execute(query, [encoder.identity])}
+            found = self._database.execute(query, [encoder.identity])
+            return {content for (content,) in found if isinstance(content, bytes)}
 
     def store(self, entries: Iterable[Entry]) -> None:
         """Write entries in one transaction; existing ones are not replaced."""
@@ -134,9 +135,10 @@ class FeatureCache:
         )
         with self._errors_explained("read"):
             row = self._database.execute(query, [encoder.identity, content]).fetchone()
-        if row is None or zlib.crc32(row[0]) != row[1]:
+        # Any value may stand in any cell of a database that others have written.
+        if row is None or not isinstance(row[0], bytes) or zlib.crc32(row[0]) != row[1]:
             return b""
-        return bytes(row[0])
+        return row[0]
 
     def _remove(self, encoder: Encoder, contents: Sequence[bytes]) -> None:
         statement = (

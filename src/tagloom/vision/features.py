@@ -1,7 +1,6 @@
 """The features of a collection: a table of numbers with named rows and columns."""
 
 import os
-import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError, MissingExtraError, import_extra
-from tagloom.io import atomic_write
+from tagloom.io import atomic_write, read_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,7 +173,7 @@ def load_features(
         path = Path(source)
         if not path.is_file():
             raise InvalidInputError(f"There is no file of features {path}.")
-        parts = _from_npz(path) if path.suffix == ".npz" else _from_frame(_read_table(path))
+        parts = read_arrays(path) if path.suffix == ".npz" else _from_frame(_read_table(path))
         return _assembled(parts, concepts, str(path))
     return _assembled(_from_frame(source), concepts, "the table")
 
@@ -209,19 +208,6 @@ def _check_probabilities(features: Features, where: str) -> None:
             f"{features.posteriors[row, column]:g} for {features.concepts[column]!r}. Apply a "
             "softmax if these are logits."
         )
-
-
-def _from_npz(path: Path) -> dict[str, Any]:
-    try:
-        # Arrays of objects would be pickles: they are refused, never loaded.
-        with path.open("rb") as stream, zipfile.ZipFile(stream):
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as problem:
-        raise InvalidInputError(
-            f"{path} cannot be read as a .npz file of plain arrays: {problem}."
-        ) from problem
 
 
 def _read_table(path: Path) -> "pd.DataFrame":

@@ -275,3 +275,19 @@ def test_weights_in_a_file_of_their_own_are_read_and_count(save, tmp_path, pictu
     raw[3] ^= 1
     (tmp_path / "weights.bin").write_bytes(raw)
     assert OnnxEncoder(path).identity != outside.identity
+
+
+def test_a_graph_that_leads_in_a_circle_is_refused(save):
+    network = model([node("Identity", ["scores"], ["a"]), node("Identity", ["a"], ["scores"])], {})
+    with pytest.raises(ModelFileError, match="leads in a circle"):
+        OnnxEncoder(save(network))
+
+
+def test_a_negative_size_is_no_size(save):
+    with pytest.raises(ModelFileError, match="takes any size"):
+        OnnxEncoder(save(vgg_like(shape=(1, 3, -1, -1)), layout="NCHW"))
+
+
+def test_huge_squares_are_refused(save):
+    with pytest.raises(ModelFileError, match="at most 4,096"):
+        OnnxEncoder(save(vgg_like(shape=(1, 3, 10**6, 10**6))))

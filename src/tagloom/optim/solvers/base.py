@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 from tagloom.errors import InvalidInputError
 from tagloom.linalg import Matrix, conjugate_gradients, inner, nuclear_norm
 from tagloom.optim.objective import Objective, curvature_bound, relative_gap
+from tagloom.validation import largest_feature
 
 # Problems with more multiplications per product are first solved in single precision.
 _LARGE = 1 << 27
@@ -151,7 +153,8 @@ class Solver:
         if self.mixed_precision and max_iter > 1 and _single_pays_off(objective):
             rule = StoppingRule(max(0.9 * tol, _SINGLE_TOL), max_iter - 1, True)
             in_single = objective.in_single_precision()
-            single = self.run(in_single, Start(M.astype(np.float32)), rule, recorder)
+            with _divergence_explained(objective):
+                single = self.run(in_single, Start(M.astype(np.float32)), rule, recorder)
             if math.isfinite(single.F):
                 M, warm_start = single.M.astype(np.float64), single.warm_start
             if recorder.stopped:
@@ -159,7 +162,8 @@ class Solver:
                 return _solution(objective, end, tol, recorder)
         room = _ROOM_TO_ROUND if _is_rounded(objective) else 1.0
         rule = StoppingRule(room * tol, max_iter, False)
-        end = self.run(objective, Start(M, warm_start), rule, recorder)
+        with _divergence_explained(objective):
+            end = self.run(objective, Start(M, warm_start), rule, recorder)
         return _solution(objective, end, tol, recorder)
 
 
@@ -192,16 +196,30 @@ def _refuse_out_of_range(objective: Objective) -> None:
     largest = curvature.largest
     with np.errstate(over="ignore"):
         square = dtype.type(largest) ** 2 * dtype.type(curvature.n_items)
-    if not (np.isfinite(G_0).all() and np.isfinite(square)):
+    within = np.isfinite(square) and largest <= largest_feature(dtype)
+    if not (np.isfinite(G_0).all() and within):
         raise InvalidInputError(
-            f"The features are too large for {dtype}: the largest is {largest:.3g}, and sums of "
-            "squares overflow. Scale them, for example by sklearn.preprocessing.StandardScaler."
+            f"The features are too large for {dtype}: the largest is {largest:.3g}, and products "
+            "of squares overflow. Scale them, for example by sklearn.preprocessing.StandardScaler."
         )
     if largest > 0 and square < np.finfo(dtype).tiny:
         raise InvalidInputError(
             f"The features are too small for {dtype}: the largest is {largest:.3g}, and sums of "
             "squares vanish. Scale them, for example by sklearn.preprocessing.StandardScaler."
         )
+
+
+@contextmanager
+def _divergence_explained(objective: Objective) -> Iterator[None]:
+    """Explain the errors of decompositions whose matrices have overflowed."""
+    try:
+        yield
+    except (np.linalg.LinAlgError, ZeroDivisionError):
+        raise InvalidInputError(
+            "The solver has overflowed: the features are of too different scales (the largest is "
+            f"{objective.loss.curvature.largest:.3g}). Scale them, for example by "
+            "sklearn.preprocessing.StandardScaler."
+        ) from None
 
 
 def _first_M(objective: Objective, start: Matrix | None) -> Matrix:

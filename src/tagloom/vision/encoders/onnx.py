@@ -7,6 +7,7 @@ read off the graph.
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -28,6 +29,7 @@ from tagloom.vision.encoders.base import (
 )
 
 _PROTOCOL = 1
+_LARGEST_SIDE = 4096
 _NUMBERS = {"FLOAT": np.float32, "FLOAT16": np.float16, "DOUBLE": np.float64, "UINT8": np.uint8}
 _EXAMPLE = (
     "mean = [123.68, 116.779, 103.939]\nstd = [1.0, 1.0, 1.0]\n"
@@ -226,6 +228,10 @@ def _layout(path: Path, taken: Input, config: OnnxConfig) -> tuple[bool, int]:
     size = config.size or height
     if not size:
         raise ModelFileError(f"{path} takes any size. Set 'size' in its configuration.")
+    if size > _LARGEST_SIDE:
+        raise ModelFileError(
+            f"{path} takes squares of {size:,} pixels a side; expected at most {_LARGEST_SIDE:,}."
+        )
     return channels_first, size
 
 
@@ -295,8 +301,10 @@ def _checked_config(raw: dict[str, Any], source: Path) -> OnnxConfig:
 
 def _check_numbers(raw: dict[str, Any], source: Path) -> None:
     size, crop = raw.get("size", 1), raw.get("crop", 1.0)
-    if type(size) is not int or not 1 <= size <= 4096:
-        raise InvalidInputError(f"{source}: 'size' must be an int from 1 to 4096. Got {size!r}.")
+    if type(size) is not int or not 1 <= size <= _LARGEST_SIDE:
+        raise InvalidInputError(
+            f"{source}: 'size' must be an int from 1 to {_LARGEST_SIDE}. Got {size!r}."
+        )
     if type(crop) not in (int, float) or not 0 < crop <= 1:
         raise InvalidInputError(f"{source}: 'crop' must be in the range (0, 1]. Got {crop!r}.")
     for name in ("output", "visual"):
@@ -379,9 +387,13 @@ class Network:
             raise self._unfit(f"it has {len(free)} inputs, expected one that takes pictures")
         tensor = free[0].type.tensor_type
         shape = tuple(
-            axis.dim_value if axis.HasField("dim_value") else None for axis in tensor.shape.dim
+            axis.dim_value if axis.HasField("dim_value") and axis.dim_value > 0 else None
+            for axis in tensor.shape.dim
         )
-        number = self._onnx.TensorProto.DataType.Name(tensor.elem_type)
+        try:
+            number = self._onnx.TensorProto.DataType.Name(tensor.elem_type)
+        except ValueError:
+            raise self._unfit(f"its input is of the unknown type {tensor.elem_type}") from None
         return Input(free[0].name, number, shape)
 
     def scores(self, wanted: str | None) -> str:
@@ -398,21 +410,23 @@ class Network:
 
     def gives_probabilities(self, scores: str) -> bool:
         """Return whether the scores come from a softmax or sigmoid."""
-        node = self._producers.get(scores)
-        while node is not None and node.op_type in _TRANSPARENT:
-            node = self._producers.get(self._picture_input(node) or "")
+        node = None
+        for node in self._upwards(scores):
+            if node.op_type not in _TRANSPARENT:
+                break
         return node is not None and node.op_type in _TO_PROBABILITIES
 
     def before_last_layer(self, scores: str) -> str:
         """Return the name of the input of the last dense layer before the scores."""
-        node = self._producers.get(scores)
-        while node is not None:
+        node = None
+        for node in self._upwards(scores):
             tensor = self._picture_input(node)
             if node.op_type in _DENSE and tensor is not None:
                 return tensor
             if node.op_type not in _TRANSPARENT | _TO_PROBABILITIES | {"LogSoftmax"}:
                 break
-            node = self._producers.get(tensor or "")
+        else:
+            node = None
         stopped = f"a {node.op_type}" if node is not None else "the input"
         raise self._unfit(
             f"its scores {scores!r} do not come from a dense layer (Gemm or MatMul) but from "
@@ -429,6 +443,16 @@ class Network:
             # Only the name: onnxruntime infers the number format and the shape.
             self._model.graph.output.append(self._onnx.ValueInfoProto(name=tensor))
         return bytes(self._model.SerializeToString())
+
+    def _upwards(self, tensor: str) -> Iterator[Any]:
+        """Yield the nodes that lead to a tensor, the last first, while there is a single way."""
+        seen = set()
+        while (node := self._producers.get(tensor)) is not None:
+            if tensor in seen:
+                raise self._unfit(f"its graph leads in a circle through {tensor!r}")
+            seen.add(tensor)
+            yield node
+            tensor = self._picture_input(node) or ""
 
     def _picture_input(self, node: Any) -> str | None:
         """Return the name of the only input of a node that depends on the picture."""

@@ -10,7 +10,6 @@ import { moveTarget } from "../keyboard.js";
 import { lastViewed, PagedList, positionOf, rememberList } from "../lists.js";
 import { address, go, replaceAddress } from "../router.js";
 import { store } from "../store.js";
-import { Suggesting } from "../suggesting.js";
 
 const STATES = [
   ["all", "all pictures"],
@@ -40,8 +39,7 @@ class PicturesView {
       choice("Show", STATES, this.query.state, change("state")),
       choice("Sort by", SORTS, this.query.sort, change("sort")),
     ];
-    this.suggesting = new Suggesting();
-    Object.assign(this, listPage(root, "Pictures", tools, this.suggesting.element));
+    Object.assign(this, listPage(root, "Pictures", tools));
     this.grid = new VirtualGrid(this.host, {
       least: 158,
       height: (width) => width * 0.75 + CAPTION,
@@ -52,8 +50,6 @@ class PicturesView {
     this.range = null;
     this.onEntries = (event) => this.entriesChanged(event.detail);
     store.addEventListener("entries", this.onEntries);
-    this.onSuggested = () => this.load();
-    store.addEventListener("suggested", this.onSuggested);
     this.ready = this.load();
   }
 
@@ -263,8 +259,6 @@ class PicturesView {
 
   destroy() {
     this.grid.destroy();
-    this.suggesting.destroy();
-    store.removeEventListener("suggested", this.onSuggested);
     store.removeEventListener("entries", this.onEntries);
   }
 }

@@ -8,7 +8,6 @@ import { VirtualGrid } from "../grid.js";
 import { moveTarget } from "../keyboard.js";
 import { address, replaceAddress } from "../router.js";
 import { store } from "../store.js";
-import { Suggesting } from "../suggesting.js";
 
 const SORTS = [
   ["open", "most suggestions"],
@@ -34,8 +33,7 @@ class TagsView {
       searchBox("Search tags", this.query.q, change("q")),
       choice("Sort by", SORTS, this.query.sort, change("sort")),
     ];
-    this.suggesting = new Suggesting();
-    Object.assign(this, listPage(root, "Tags", tools, this.suggesting.element));
+    Object.assign(this, listPage(root, "Tags", tools));
     this.grid = new VirtualGrid(this.host, {
       least: 300,
       gap: 10,
@@ -43,8 +41,6 @@ class TagsView {
       make: (index) => this.card(this.rows[index]),
       paint: () => {},
     });
-    this.onSuggested = () => this.load();
-    store.addEventListener("suggested", this.onSuggested);
     this.ready = this.load();
   }
 
@@ -116,8 +112,6 @@ class TagsView {
 
   destroy() {
     this.grid.destroy();
-    this.suggesting.destroy();
-    store.removeEventListener("suggested", this.onSuggested);
   }
 }
 
