@@ -83,6 +83,15 @@ def test_narrow_tags_imply_broad_ones_transitively():
     assert links.implication_matrix[0, 2] == 1
 
 
+def test_hierarchical_tags_imply_what_stands_above_them():
+    tags = ["Places", "Places|Rome", "Places|Rome|Forum", "Rome"]
+    assert pairs(link_tags(tags)) >= {
+        ("Places|Rome", "Places"),
+        ("Places|Rome|Forum", "Places|Rome"),
+        ("Places|Rome|Forum", "Places"),
+    }
+
+
 @pytest.mark.parametrize(
     ("narrow", "broad"),
     [

@@ -58,8 +58,7 @@ def tags(
     `tagloom complete --vocabulary` obeys. Files with tags are never changed.
     """
     from tagloom.completion.inputs import under_vocabulary
-    from tagloom.vision import imagenet_classes
-    from tagloom.words import Vocabulary, link_tags, read_vocabulary, write_vocabulary
+    from tagloom.words import Vocabulary, read_vocabulary, write_vocabulary
 
     decides = any((merge, rename, ignore, learn, only))
     if decides and vocabulary is None:
@@ -78,9 +77,7 @@ def tags(
     if decides and vocabulary is not None:
         write_vocabulary(vocabulary, decided)
     merged = under_vocabulary(given, decided)
-    labels = merged.to_labels(merged.images)
-    links = link_tags(merged.tags, imagenet_classes(), vocabulary=decided, labels=labels)
-    counts = dict(zip(merged.tags, labels.counts().present.tolist(), strict=True))
+    links, counts = _linked(merged, decided, sources)
     written = str(vocabulary) if decides else None
     metadata = _metadata(links, counts, decided, len(merged.images), written)
     echo(metadata, _lines(links, counts, decided, len(merged.images), written), to_json=to_json)
@@ -103,6 +100,28 @@ def _read(sources: Iterable[Path], photos: Path | None, tag_format: str | None) 
         for one in found.without_suggestions():
             builder.add(one, str(source))
     return builder.annotations()
+
+
+def _linked(
+    annotations: "Annotations", vocabulary: "Vocabulary", sources: list[Path]
+) -> "tuple[TagLinks, dict[str, int]]":
+    """Return the links and frequencies of all tags; the pictures of a run help to choose senses."""
+    from tagloom.completion.model import CompletionModel
+    from tagloom.completion.outputs import MODEL, RECORD
+    from tagloom.vision import imagenet_classes
+    from tagloom.words import link_tags
+
+    tags = annotations.tags
+    if len(sources) == 1 and (sources[0] / RECORD).is_file():
+        seen = CompletionModel.load(sources[0] / MODEL).tagger.training_set_.features
+        labels = annotations.to_labels(seen.items)
+        links = link_tags(
+            tags, seen.concepts, vocabulary=vocabulary, labels=labels, posteriors=seen.posteriors
+        )
+    else:
+        labels = annotations.to_labels(annotations.images)
+        links = link_tags(tags, imagenet_classes(), vocabulary=vocabulary, labels=labels)
+    return links, dict(zip(tags, labels.counts().present.tolist(), strict=True))
 
 
 def _pairs(given: list[str] | None, flag: str) -> list[tuple[str, str]]:

@@ -197,14 +197,14 @@ def concept_synsets(concepts: Sequence[str]) -> list[str | None]:
     lexicon = load_lexicon()
     ids = dict(zip(imagenet_classes(), imagenet_synsets(), strict=True))
     plain = [name if name in ids else name.rpartition(" (")[0] for name in concepts]
-    is_imagenet = ids.keys() <= set(plain)
-    found = [_class_senses(name, lexicon) for name in concepts]
-    weighed = weigh_by_tags(found, lexicon)
-    named = [lexicon.id_of(_most_probable(senses)) if senses else None for senses in weighed]
-    return [
-        ids[name] if is_imagenet and name in ids else other
-        for name, other in zip(plain, named, strict=True)
+    known = ids if ids.keys() <= set(plain) else {}
+    found = [
+        {lexicon.row_of(known[name]): 1.0} if name in known else _class_senses(whole, lexicon)
+        for whole, name in zip(concepts, plain, strict=True)
     ]
+    if len(known) < len(concepts):
+        found = weigh_by_tags(found, lexicon)
+    return [lexicon.id_of(_most_probable(senses)) if senses else None for senses in found]
 
 
 def _class_senses(name: str, lexicon: Lexicon) -> Senses:
@@ -244,6 +244,9 @@ class _Linker:
         self.priors: list[Senses] = []
         self.senses: list[Senses] = []
         self._kinds = frozenset(map(lexicon.row_of, _KINDS.values()))
+        self._names: dict[str, list[str]] = defaultdict(list)
+        for tag in tags:
+            self._names[vocabulary.resolve(tag)].append(tag)
 
     def links(
         self, present: sparse.csc_array | None, posteriors: npt.NDArray[Any] | None
@@ -362,8 +365,9 @@ class _Linker:
 
         which is high only if both words are used in senses for which it holds. It must be at least
         0.75, and 0.6 by the frequencies of the senses alone, and t must lie below one of `_KINDS`.
-        Tags recognised by their last noun are left out: a toy car is no car. A tag with parents in
-        the vocabulary implies those and what they imply, and nothing else.
+        Tags recognised by their last noun are left out: a toy car is no car. "animal|dog" implies
+        "animal", whatever it is. A tag with parents in the vocabulary implies those and what they
+        imply, and nothing else.
         """
         found, before = self._broader(self.senses), self._broader(self.priors)
         edges: dict[str, dict[str, float]] = {}
@@ -375,6 +379,7 @@ class _Linker:
                 likely = (m for m, p in before[n].items() if p >= _IMPLIED_BEFORE)
                 above = {self.tags[m]: min(found[n].get(m, 0.0), 1.0) for m in likely}
                 edges[tag] = {broad: p for broad, p in above.items() if p >= _IMPLIED}
+                edges[tag] |= self._decided_parents(tag, [tag.rpartition("|")[0]])
         return [
             Implication(tag, broad, probability)
             for tag in self.tags
@@ -416,10 +421,9 @@ class _Linker:
 
     def _decided_parents(self, tag: str, parents: Sequence[str]) -> dict[str, float]:
         """Return the parents that are tags of the collection, under the names they have there."""
-        present = defaultdict(list)
-        for name in self.tags:
-            present[self.vocabulary.resolve(name)].append(name)
-        found = [name for parent in parents for name in present[self.vocabulary.resolve(parent)]]
+        found = [
+            name for one in parents for name in self._names.get(self.vocabulary.resolve(one), ())
+        ]
         return {name: 1.0 for name in found if name != tag}
 
     def _merges(self, counts: npt.NDArray[Any]) -> list[Merge]:
@@ -439,7 +443,8 @@ class _Linker:
         for synset, tags in self._meanings().items():
             group = ranked({stand_in.get(n, n) for n in tags})
             if len(group) > 1:
-                merges.append(self._merge(group, f"both can mean {self.lexicon.name(synset)}"))
+                all_of = "both" if len(group) == 2 else "all"
+                merges.append(self._merge(group, f"{all_of} can mean {self.lexicon.name(synset)}"))
         return list(dict.fromkeys(merges))
 
     def _merge(self, group: Iterable[int], why: str) -> Merge:

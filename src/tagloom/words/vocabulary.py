@@ -18,6 +18,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Self
 
@@ -70,7 +71,7 @@ class Vocabulary:
         """Return the tag that a name is an alias of, or the name itself."""
         return self.aliases.get(tag, tag)
 
-    @property
+    @cached_property
     def aliases(self) -> dict[str, str]:
         """The tag that each alias stands for."""
         return {alias: tag for tag, entry in self.entries.items() for alias in entry.aliases}
