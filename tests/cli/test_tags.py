@@ -116,6 +116,9 @@ def test_a_completion_obeys_the_vocabulary(collection, tagloom, tmp_path, read_r
         assert ((image, ignored) in known) == (ignored in tags)
     record = json.loads((out / "run.json").read_text())
     assert record["ignored"] == {ignored: counts[ignored]}
+    listed = {one["tag"]: one for one in json.loads(tagloom("tags", out, "--json").out)["tags"]}
+    assert listed[into]["aliases"] == [alias]
+    assert listed[ignored]["ignored"]
     # New annotations are read under the same vocabulary.
     more = tmp_path / "more.csv"
     image = next(name for name, tags in collection.given.items() if not {into, alias} & set(tags))

@@ -66,8 +66,11 @@ def tags(
             "is needed: it names the file that decisions are written to", param_hint="--vocabulary"
         )
     given = _read(sources, photos, tag_format)
-    is_new = vocabulary is None or (decides and not vocabulary.exists())
-    decided = Vocabulary() if is_new or vocabulary is None else read_vocabulary(vocabulary)
+    if vocabulary is None:
+        decided = _of_run(sources)
+    else:
+        is_new = decides and not vocabulary.exists()
+        decided = Vocabulary() if is_new else read_vocabulary(vocabulary)
     names = [*given.tags, *decided.entries, *decided.aliases]
     for into, tag in _pairs(merge, "--merge"):
         decided = decided.merge([_known(tag, names)], into=into)
@@ -100,6 +103,16 @@ def _read(sources: Iterable[Path], photos: Path | None, tag_format: str | None) 
         for one in found.without_suggestions():
             builder.add(one, str(source))
     return builder.annotations()
+
+
+def _of_run(sources: list[Path]) -> "Vocabulary":
+    """Return the vocabulary that a run was given; an empty one for other sources."""
+    from tagloom.completion.outputs import RECORD, read_record
+    from tagloom.words import Vocabulary
+
+    if len(sources) > 1 or not (sources[0] / RECORD).is_file():
+        return Vocabulary()
+    return Vocabulary.of(read_record(sources[0]).get("options", {}).get("vocabulary", {}))
 
 
 def _linked(
