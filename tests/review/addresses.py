@@ -11,9 +11,19 @@ GET = [
     "/api/tags/0",
     "/api/suspected-errors",
     "/api/to-annotate",
+    "/api/thresholds",
+    "/api/check",
     "/api/changes",
     "/api/learn",
     "/thumb/0",
     "/picture/0",
 ]
-POST = ["/api/decide", "/api/undo", "/api/redo", "/api/learn"]
+POST = [
+    "/api/decide",
+    "/api/threshold",
+    "/api/check",
+    "/api/answer",
+    "/api/undo",
+    "/api/redo",
+    "/api/learn",
+]

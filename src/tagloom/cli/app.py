@@ -12,7 +12,18 @@ from typing import Annotated
 import typer
 
 from tagloom import __version__
-from tagloom.cli import benchmark, complete, demo, embed, export, inspect, predict, review, tags
+from tagloom.cli import (
+    benchmark,
+    check,
+    complete,
+    demo,
+    embed,
+    export,
+    inspect,
+    predict,
+    review,
+    tags,
+)
 from tagloom.cli.console import print_warnings_once
 from tagloom.errors import TagloomError
 
@@ -30,6 +41,7 @@ app.command("predict")(predict.predict)
 app.command("update")(complete.update)
 app.command("review")(review.review)
 app.command("tags")(tags.tags)
+app.command("check")(check.check)
 app.command("export")(export.export)
 app.command("inspect")(inspect.inspect)
 app.command("embed")(embed.embed)

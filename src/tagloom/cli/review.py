@@ -1,6 +1,7 @@
 """`tagloom review`: serve the review page of a run."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,6 +31,19 @@ def review(
     The page is served to this machine only. Every decision is stored in OUT/review.sqlite at once;
     your pictures and tag files are not changed.
     """
+    serve_page(out, photos, port=port, open_browser=not no_open, to_json=to_json)
+
+
+def serve_page(
+    out: Path,
+    photos: Path | None,
+    *,
+    port: int = 0,
+    open_browser: bool = True,
+    start: str = "pictures",
+    to_json: bool = False,
+) -> None:
+    """Serve the page of a run until interrupted, opened on a view."""
     from tagloom.review.server import serve
 
     def print_address(address: "Address") -> None:
@@ -39,4 +53,11 @@ def review(
             typer.echo(f"{shown(str(out))} is open for review at\n  {address.url}")
             typer.echo("Press Ctrl-C to stop; every decision is stored.")
 
-    serve(out, photos=photos, port=port, open_browser=not no_open, on_ready=print_address)
+    serve(
+        out,
+        photos=photos,
+        port=port,
+        open_browser=open_browser,
+        start=start,
+        on_ready=print_address,
+    )

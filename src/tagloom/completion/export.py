@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tagloom.completion.feedback import Place, decided
+import numpy as np
+
+from tagloom.completion.feedback import Place, decided, threshold_of
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import MODEL, SUGGESTIONS, read_record
 from tagloom.completion.suggestions import TagState, read_suggestions
@@ -78,6 +80,9 @@ def _as_annotations(known: PartialLabels, items: list[str]) -> list[Annotation]:
 
 def _suggested(out: Path, model: CompletionModel, undecided: Collection[Place]) -> list[Annotation]:
     """Return the suggestions, including those that decisions since withdrawn had replaced."""
+    threshold = threshold_of(out)
+    if threshold is not None:
+        return _from_threshold(model, threshold, undecided)
     thresholds = dict(zip(map(str, model.tagger.classes_), model.thresholds, strict=True))
     return [
         Annotation(row.image, row.tag, True, row.probability)
@@ -87,6 +92,23 @@ def _suggested(out: Path, model: CompletionModel, undecided: Collection[Place]) 
             (row.image, row.tag) in undecided
             and row.probability >= thresholds.get(row.tag, math.inf)
         )
+    ]
+
+
+def _from_threshold(
+    model: CompletionModel, threshold: float, undecided: Collection[Place]
+) -> list[Annotation]:
+    """Return the open entries from a probability on, which was chosen in the review."""
+    P = model.open_probabilities()
+    items = [str(item) for item in model.tagger.items_]
+    labels = [str(label) for label in model.tagger.classes_]
+    known = {
+        (one.image, one.tag) for one in _as_annotations(model.known, list(map(str, items)))
+    } - set(undecided)
+    return [
+        Annotation(items[row], labels[column], True, float(P[row, column]))
+        for row, column in np.argwhere(threshold <= P).tolist()
+        if (items[row], labels[column]) not in known
     ]
 
 

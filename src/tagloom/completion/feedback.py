@@ -84,6 +84,24 @@ def before_learning(
     }
 
 
+def chosen_threshold(journal: sqlite3.Connection, run: str) -> float | None:
+    """Return the threshold that a review has chosen for the suggestions of a run, if any."""
+    has_table = "SELECT count(*) FROM sqlite_master WHERE name = 'thresholds'"
+    # Journals of earlier versions have no such table.
+    if not journal.execute(has_table).fetchone()[0]:
+        return None
+    found = journal.execute("SELECT threshold FROM thresholds WHERE run = ?", (run,)).fetchone()
+    return None if found is None else float(found[0])
+
+
+def threshold_of(out: Path) -> float | None:
+    """Return the threshold that the review of a run has chosen; None for the run's own."""
+    if not (out / FILE).exists():
+        return None
+    with reading(out / FILE) as journal:
+        return chosen_threshold(journal, str(read_record(out).get("digest")))
+
+
 def files_read(record: Mapping[str, Any]) -> list[str]:
     """Return the digests of the tag files that a run has read, from its record."""
     tags = (record.get("inputs") or {}).get("tags") or {}

@@ -167,6 +167,7 @@ class LoadedRun:
 
 
 _IS_UNDECIDED = membership(*UNDECIDED)
+_SUGGESTED, _UNKNOWN = int(EntryState.SUGGESTED), int(EntryState.UNKNOWN)
 
 
 class Collection:
@@ -180,6 +181,8 @@ class Collection:
     images, tags : lists of str
     per_image, per_tag : arrays of shape (n_images, n_states) and (n_tags, n_states)
         How many entries are in which state.
+    chosen_threshold : float or None
+        The common probability from which tags are suggested; None for the run's own thresholds.
     highest, uncertainty : arrays of shape (n_images,)
         The highest probability among the suggestions of a picture, -1 where there is none; and
         the sum of p (1 - p) over its undecided entries.
@@ -193,9 +196,16 @@ class Collection:
         self._column = loaded.column
         self._base = loaded.states
         self._now = np.array(loaded.states, order="F")
-        self.per_image, self.per_tag = _count_states(self._now)
+        self.chosen_threshold: float | None = None
+        self._thresholds = loaded.thresholds
         learned = np.flatnonzero(self._column >= 0)
         self._learned = learned[np.argsort(self._column[learned])]
+        self._recount()
+
+    def _recount(self) -> None:
+        self.per_image, per_tag = _count_states(self.states)
+        spare = self._now.shape[1] - len(per_tag)
+        self.per_tag = np.pad(per_tag, ((0, spare), (0, 0)))
         self.highest, self.uncertainty = np.zeros((2, len(self.images)), dtype=np.float32)
         for start in range(0, len(self.images), _CHUNK_ROWS):
             stop = min(start + _CHUNK_ROWS, len(self.images))
@@ -224,7 +234,7 @@ class Collection:
 
     def threshold(self, t: int) -> float | None:
         """Return the probability from which a tag is suggested; None if it never is."""
-        return _finite_or_none(self.loaded.thresholds, t)
+        return _finite_or_none(self._thresholds, t)
 
     def roc_auc(self, t: int) -> float | None:
         """Return the ROC AUC of a tag on held-out labels; None where it was not measured."""
@@ -258,6 +268,31 @@ class Collection:
         self.per_tag[t, EntryState.UNKNOWN] = len(self.images)
         self.per_image[:, EntryState.UNKNOWN] += 1
         return t
+
+    def suggest_from(self, threshold: float | None) -> None:
+        """Suggest what is undecided and at least this probable; None for the run's own choice."""
+        self.chosen_threshold = threshold
+        self._base = self.loaded.states
+        self._thresholds = self.loaded.thresholds
+        if threshold is not None:
+            self._base = np.array(self.loaded.states, order="F")
+            self._thresholds = np.where(self._column >= 0, threshold, np.nan)
+            for t in self._learned.tolist():
+                undecided = _IS_UNDECIDED[self._base[:, t]]
+                suggested = self.probabilities(t)[undecided] >= threshold
+                self._base[undecided, t] = np.where(suggested, _SUGGESTED, _UNKNOWN)
+        n_loaded = self._base.shape[1]
+        now = self._now[:, :n_loaded]
+        np.copyto(now, self._base, where=_IS_UNDECIDED[now])
+        self._recount()
+
+    def open_entries(self) -> tuple[Array, npt.NDArray[np.bool_], Array, Array]:
+        """Return what can be suggested: P, which entries are undecided, thresholds and tags.
+
+        The arrays have a column for each tag that was learned.
+        """
+        is_open = _IS_UNDECIDED[self._now[:, self._learned]]
+        return self.loaded.P, is_open, self._thresholds[self._learned], self._learned
 
     def put(self, entries: Iterable[tuple[int, int, EntryState]]) -> list[Entry]:
         """Set the states of some entries, and return those that changed."""

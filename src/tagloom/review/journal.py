@@ -1,12 +1,13 @@
 """The journal of decisions on disk: each is durable before the page is told that it is stored."""
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tagloom.completion.feedback import (
     DAMAGED,
@@ -16,6 +17,7 @@ from tagloom.completion.feedback import (
     Place,
     before_learning,
     check_protocol,
+    chosen_threshold,
     decided,
     name,
     stored,
@@ -23,7 +25,7 @@ from tagloom.completion.feedback import (
 )
 from tagloom.errors import InvalidInputError, TagloomError, UnwritableFileError
 
-__all__ = ["Batch", "Change", "Journal", "decided"]
+__all__ = ["Batch", "Change", "CheckedEntry", "Journal", "StoredCheck", "decided"]
 
 # undone: 0 in effect, 1 undone and can be redone, 2 undone and superseded by a later decision.
 _SCHEMA = f"""
@@ -37,6 +39,14 @@ _SCHEMA = f"""
     CREATE INDEX IF NOT EXISTS decisions_of_batch ON decisions(batch);
     CREATE TABLE IF NOT EXISTS learned(
         file TEXT NOT NULL, image TEXT NOT NULL, tag TEXT NOT NULL, before INTEGER);
+    CREATE TABLE IF NOT EXISTS thresholds(run TEXT PRIMARY KEY, threshold REAL NOT NULL);
+    CREATE TABLE IF NOT EXISTS checks(
+        id INTEGER PRIMARY KEY, time TEXT NOT NULL, run TEXT NOT NULL, summary TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS check_entries(
+        "check" INTEGER NOT NULL REFERENCES checks(id), place INTEGER NOT NULL,
+        image TEXT NOT NULL, tag TEXT NOT NULL, suggested INTEGER NOT NULL,
+        probability REAL NOT NULL, stratum_size INTEGER NOT NULL,
+        unsure INTEGER NOT NULL DEFAULT 0, PRIMARY KEY("check", place));
     PRAGMA user_version = {PROTOCOL};
 """
 _LAST_DONE = "SELECT max(id) FROM batches WHERE undone = 0"
@@ -57,6 +67,25 @@ class Batch(NamedTuple):
 
     id: int
     changes: list[Change]
+
+
+class CheckedEntry(NamedTuple):
+    """An entry of a sample to check, by names; "don't know" is the answer that no decision is."""
+
+    image: str
+    tag: str
+    is_suggested: bool
+    probability: float
+    stratum_size: int
+    unsure: bool = False
+
+
+class StoredCheck(NamedTuple):
+    """A sample to check, with the numbers of `tagloom.completion.check.Check`."""
+
+    id: int
+    summary: dict[str, Any]
+    entries: list[CheckedEntry]
 
 
 class Journal:
@@ -180,6 +209,68 @@ class Journal:
         """Forget all files of decisions but the one that the run has learned from."""
         with self._transaction():
             self._db.execute("DELETE FROM learned WHERE file <> ?", (file,))
+
+    def threshold(self, run: str) -> float | None:
+        """Return the threshold that was chosen for the suggestions of a run, if any."""
+        with self._lock:
+            return chosen_threshold(self._db, run)
+
+    def set_threshold(self, run: str, threshold: float | None) -> None:
+        """Note the threshold for the suggestions of a run; None for the run's own."""
+        with self._transaction():
+            self._db.execute("DELETE FROM thresholds WHERE run = ?", (run,))
+            if threshold is not None:
+                self._db.execute("INSERT INTO thresholds VALUES (?, ?)", (run, threshold))
+
+    def n_checks(self, run: str) -> int:
+        """Return how many samples of a run were drawn so far."""
+        with self._lock:
+            found = self._db.execute("SELECT count(*) FROM checks WHERE run = ?", (run,))
+            return int(found.fetchone()[0])
+
+    def add_check(
+        self, run: str, summary: Mapping[str, Any], entries: Sequence[CheckedEntry]
+    ) -> None:
+        """Note a sample to check."""
+        with self._transaction():
+            made = self._db.execute(
+                "INSERT INTO checks(time, run, summary) VALUES (?, ?, ?)",
+                (_now(), run, json.dumps(summary)),
+            )
+            self._db.executemany(
+                "INSERT INTO check_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    (made.lastrowid, place, stored(one.image), stored(one.tag), *one[2:])
+                    for place, one in enumerate(entries)
+                ),
+            )
+
+    def last_check(self, run: str) -> StoredCheck | None:
+        """Return the latest sample of a run."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT id, summary FROM checks WHERE run = ? ORDER BY id DESC LIMIT 1", (run,)
+            ).fetchone()
+            if found is None:
+                return None
+            rows = self._db.execute(
+                "SELECT image, tag, suggested, probability, stratum_size, unsure "
+                'FROM check_entries WHERE "check" = ? ORDER BY place',
+                (found[0],),
+            ).fetchall()
+        entries = [
+            CheckedEntry(name(image), name(tag), bool(suggested), p, size, bool(unsure))
+            for image, tag, suggested, p, size, unsure in rows
+        ]
+        return StoredCheck(found[0], json.loads(found[1]), entries)
+
+    def set_unsure(self, check: int, place: int, unsure: bool) -> None:
+        """Note whether the answer to an entry of a sample is "don't know"."""
+        with self._transaction():
+            self._db.execute(
+                'UPDATE check_entries SET unsure = ? WHERE "check" = ? AND place = ?',
+                (unsure, check, place),
+            )
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -106,6 +106,11 @@ class Learning:
             self._thread = threading.Thread(target=self._run, args=(labels, bool(learned)))
             self._thread.start()
 
+    def wait(self) -> None:
+        """Wait until it has ended."""
+        if self._thread is not None:
+            self._thread.join()
+
     def close(self) -> None:
         """Stop what is running; half-replaced files are restored from the snapshot."""
         with self._lock:

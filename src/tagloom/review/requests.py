@@ -15,6 +15,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tagloom.completion.check import N_ENTRIES
+from tagloom.review.checking import ANSWERS
 from tagloom.review.collection import VERDICTS, Collection
 from tagloom.review.session import Decision
 
@@ -145,6 +147,34 @@ def client_of(body: Mapping[str, Any]) -> str:
     if not isinstance(client, str) or len(client) > _MAX_CLIENT or not client.isprintable():
         raise RefusedError(400, f"client must be a text of {_MAX_CLIENT} characters at most.")
     return client
+
+
+def threshold_of(body: Mapping[str, Any]) -> float | None:
+    """Read a threshold for the suggestions; null is the run's own."""
+    given: Any = body.get("threshold", "")
+    if given is None:
+        return None
+    if type(given) not in (int, float) or not 0 < given < 1:
+        raise RefusedError(400, "threshold must be a number between 0 and 1, or null.")
+    return float(given)
+
+
+def sample_size_of(body: Mapping[str, Any]) -> int:
+    """Read how many entries to check."""
+    given = body.get("n", N_ENTRIES)
+    if type(given) is not int or not 1 <= given <= MAX_DECISIONS:
+        raise RefusedError(400, f"n must be an integer from 1 to {MAX_DECISIONS:,}.")
+    return given
+
+
+def answer_of(body: Mapping[str, Any], n: int) -> tuple[int, str | None]:
+    """Read the place of a question of a sample, and the answer to it; null takes it back."""
+    place, answer = body.get("place"), body.get("answer")
+    if type(place) is not int or not 0 <= place < n:
+        raise RefusedError(400, f"place must be an integer from 0 to {n - 1}.")
+    if answer is not None and answer not in ANSWERS:
+        raise RefusedError(400, f"answer must be one of {', '.join(ANSWERS)}, or null.")
+    return place, answer
 
 
 def decisions_of(body: Mapping[str, Any], collection: Collection) -> list[Decision]:

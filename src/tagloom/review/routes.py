@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from tagloom.errors import TagloomError
 from tagloom.review import requests, views
+from tagloom.review.checking import SampleCheck
 from tagloom.review.learning import Learning
 from tagloom.review.pictures import PLACEHOLDER, SIZES, VIEW_SIZE, OutsideError, Thumbnails
 from tagloom.review.requests import BODY, Gate, RefusedError, as_json, number_of, refusal
@@ -34,8 +35,11 @@ _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/htm
 class Api:
     """The JSON API of one review; every answer comes from memory."""
 
-    def __init__(self, review: Review, learning: Learning, thumbnails: Thumbnails) -> None:
+    def __init__(
+        self, review: Review, learning: Learning, thumbnails: Thumbnails, start: str
+    ) -> None:
         self._review, self._learning, self._thumbnails = review, learning, thumbnails
+        self._start = start
 
     def collection(self, request: Request) -> Response:
         """Return the names, thresholds and counts of the collection."""
@@ -50,9 +54,9 @@ class Api:
                 "history": review.history,
                 "images": collection.images,
                 "tags": list(collection.tags),
-                "thresholds": [collection.threshold(t) for t in range(len(collection.tags))],
-                "counts": self._counts(),
+                **self._suggested_from(),
                 "label_frequency": collection.loaded.label_frequency,
+                "start": self._start,
             }
         return _answer(request, answer)
 
@@ -139,6 +143,7 @@ class Api:
                 "run": collection.loaded.run,
                 "boot": self._review.boot,
                 "history": self._review.history,
+                "threshold": collection.chosen_threshold,
                 "n_tags": len(collection.tags),
                 "applied": self._review.changes(since),
                 "counts": self._counts(),
@@ -167,6 +172,56 @@ class Api:
         requests.client_of(requests.body_of(request.scope[BODY]))
         with self._review.lock:
             return _answer(request, self._review.redo() | {"counts": self._counts()})
+
+    def thresholds(self, request: Request) -> Response:
+        """Return how many suggestions each threshold would give, and how many of them are right."""
+        with self._review.lock:
+            return _answer(request, views.threshold_curve(self._review.collection))
+
+    def suggest_from(self, request: Request) -> Response:
+        """Choose a common threshold for all suggestions."""
+        threshold = requests.threshold_of(requests.body_of(request.scope[BODY]))
+        with self._review.lock:
+            self._review.suggest_from(threshold)
+            return _answer(request, self._suggested_from())
+
+    def _suggested_from(self) -> dict[str, Any]:
+        collection = self._review.collection
+        return {
+            "version": self._review.version,
+            "threshold": collection.chosen_threshold,
+            "thresholds": [collection.threshold(t) for t in range(len(collection.tags))],
+            "counts": self._counts(),
+        }
+
+    def check(self, request: Request) -> Response:
+        """Return the sample to check and its answers; null before it is drawn."""
+        with self._review.lock:
+            return _answer(request, {"check": self._check_json()})
+
+    def draw_check(self, request: Request) -> Response:
+        """Draw a new sample to check."""
+        n = requests.sample_size_of(requests.body_of(request.scope[BODY]))
+        with self._review.lock:
+            SampleCheck.draw(self._review, n)
+            return _answer(request, {"check": self._check_json()})
+
+    def answer(self, request: Request) -> Response:
+        """Store an answer to a question of the sample."""
+        body = requests.body_of(request.scope[BODY])
+        client = requests.client_of(body)
+        with self._review.lock:
+            check = SampleCheck.current(self._review)
+            if check is None:
+                raise RefusedError(400, "No sample was drawn from this run.")
+            place, answer = requests.answer_of(body, len(check.questions))
+            stored = check.answer([place], [answer], client)
+            more = {"counts": self._counts(), "check": self._check_json()}
+            return _answer(request, stored | more)
+
+    def _check_json(self) -> dict[str, Any] | None:
+        check = SampleCheck.current(self._review)
+        return None if check is None else check.to_json()
 
     def learning(self, request: Request) -> Response:
         """Return how far learning has come."""
@@ -263,7 +318,7 @@ def _is_current(request: Request, digest: str) -> bool:
     return request.headers.get("if-none-match", "") == f'"{digest}"'
 
 
-def make_app(review: Review, *, token: str, port: int) -> Starlette:
+def make_app(review: Review, *, token: str, port: int, start: str = "pictures") -> Starlette:
     """Return the application for one review.
 
     Parameters
@@ -272,10 +327,12 @@ def make_app(review: Review, *, token: str, port: int) -> Starlette:
         The secret in the link; whoever has it may see and decide everything.
     port : int
         The port to be served at; requests to other addresses are refused.
+    start : str
+        The view that the page opens on.
     """
     learning = Learning(review)
     thumbnails = Thumbnails(review.photos, review.out / CACHE)
-    api, files = Api(review, learning, thumbnails), Files(review, thumbnails)
+    api, files = Api(review, learning, thumbnails, start), Files(review, thumbnails)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -308,11 +365,16 @@ def _api_routes(api: Api) -> list[Route]:
         "/api/tags/{t}": api.tag,
         "/api/suspected-errors": api.suspected_errors,
         "/api/to-annotate": api.to_annotate,
+        "/api/thresholds": api.thresholds,
+        "/api/check": api.check,
         "/api/changes": api.changes,
         "/api/learn": api.learning,
     }
     post = {
         "/api/decide": api.decide,
+        "/api/threshold": api.suggest_from,
+        "/api/check": api.draw_check,
+        "/api/answer": api.answer,
         "/api/undo": api.undo,
         "/api/redo": api.redo,
         "/api/learn": api.learn,

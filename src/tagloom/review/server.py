@@ -43,6 +43,7 @@ def serve(
     photos: Path | None = None,
     port: int = 0,
     open_browser: bool = True,
+    start: str = "pictures",
     on_ready: Callable[[Address], None],
 ) -> None:
     """Serve the review of a run until interrupted.
@@ -54,6 +55,8 @@ def serve(
         Where the pictures are now, if they have moved.
     port : int
         0 for any free port.
+    start : str
+        The view that the page opens on.
     on_ready : callable
         Called with the address as soon as the server answers.
     """
@@ -69,7 +72,7 @@ def serve(
     with listening, decoders_quiet():
         review = Review(out, photos)
         address = Address(listening.getsockname()[1], secrets.token_urlsafe(32))
-        app = make_app(review, token=address.token, port=address.port)
+        app = make_app(review, token=address.token, port=address.port, start=start)
         logging.getLogger("tagloom.review").addHandler(logging.StreamHandler())
         server = uvicorn.Server(
             uvicorn.Config(

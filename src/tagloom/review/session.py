@@ -83,6 +83,9 @@ class Review:
         )
 
     def _use(self, collection: Collection) -> None:
+        chosen = self.journal.threshold(collection.loaded.run)
+        if chosen is not None:
+            collection.suggest_from(chosen)
         self.collection, self.pictures = collection, Pictures(collection)
         collection.put(self._placed(self.journal.current().items()))
 
@@ -92,6 +95,10 @@ class Review:
             for tag in self.collection.tags:
                 if collection.tag(tag) is None:
                     collection.add_tag(tag)
+            chosen = self.collection.chosen_threshold
+            if chosen is not None:
+                # A run that has learned again is shown with the threshold chosen for the last one.
+                self.journal.set_threshold(collection.loaded.run, chosen)
             self._use(collection)
 
     def decide(self, decisions: Iterable[Decision], client: str) -> Json:
@@ -111,6 +118,12 @@ class Review:
                 ((self.collection.images[i], tag), word) for (i, tag), word in words.items()
             )
             return self._answer({"batch": batch, "applied": entries}, n_tags)
+
+    def suggest_from(self, threshold: float | None) -> None:
+        """Choose a common threshold for the suggestions; None for the run's own."""
+        with self.lock:
+            self.journal.set_threshold(self.collection.loaded.run, threshold)
+            self.collection.suggest_from(threshold)
 
     def undo(self) -> Json:
         """Undo the latest batch in effect, whichever tab made it."""

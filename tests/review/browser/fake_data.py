@@ -44,6 +44,9 @@ class FakeCollection:
         self.known |= rng.uniform(size=shown.shape) < 0.004
         self.suspected = self.known & (self.p < 0.06)
         self.thresholds = [0.5] * len(self.tags)
+        self.threshold: float | None = None
+        self.check: list[tuple[int, int]] = []
+        self.unsure: set[tuple[int, int]] = set()
         self.decided: dict[tuple[int, int], str] = {}
         self.log: list[tuple[int, int, int, str]] = []
         self.done: list[tuple[int, str, dict]] = []
@@ -223,9 +226,57 @@ class FakeCollection:
         rows = [{"i": i, "t": t, "state": s} for v, i, t, s in self.log if v > since]
         return {**self.metadata(), "applied": rows, "tags": self.tags}
 
+    def suggest_from(self, threshold: float | None) -> dict:
+        self.threshold = threshold
+        self.thresholds = [threshold or 0.5] * len(self.tags)
+        more = {"thresholds": self.thresholds, "version": self.version, "counts": {}}
+        return {"threshold": threshold, **more}
+
+    def threshold_curve(self) -> dict:
+        p = self.p[~self.known]
+        rows = [{"threshold": k / 100, **_expected(p, k / 100)} for k in range(1, 100)]
+        current = _expected(p, self.thresholds[0])
+        return {"threshold": self.threshold, "current": current, "rows": rows}
+
+    def draw(self, n: int) -> None:
+        entries = np.argwhere(~self.known).tolist()
+        step = max(1, len(entries) // n)
+        self.check = [(i, t) for i, t in entries[::step][:n]]
+
+    def answer(self, place: int, answer: str | None) -> dict:
+        i, t = self.check[place]
+        (self.unsure.add if answer == "unsure" else self.unsure.discard)((i, t))
+        verdict = {"yes": "accept", "no": "reject"}.get(answer or "", "clear")
+        stored = self.decide([{"i": i, "t": t, "verdict": verdict}])
+        return {**stored, "check": self.check_json()}
+
+    def check_json(self) -> dict:
+        words = {"accepted": "yes", "rejected": "no"}
+        questions = [
+            {
+                "i": i,
+                "t": t,
+                "answer": words.get(
+                    self.decided.get((i, t), ""), "unsure" if (i, t) in self.unsure else None
+                ),
+            }
+            for i, t in self.check
+        ]
+        estimate = {"precision": [0.8, 0.56, 0.94], "recall": [0.4, 0.2, 0.9]}
+        sentences = ["16 of 20 checked suggestions are right."]
+        more = {"estimate": estimate, "sentences": sentences, "threshold": self.threshold}
+        return {"questions": questions, **more}
+
     def metadata(self) -> dict:
         where = {"version": self.version, "run": self.run, "boot": self.boot}
+        where["threshold"] = self.threshold
         return {**where, "history": self.history}
+
+
+def _expected(p: np.ndarray, threshold: float) -> dict:
+    above = p[p >= threshold]
+    precision = float(above.mean()) if len(above) else None
+    return {"n": len(above), "precision": precision, "recall": float(above.sum() / p.sum())}
 
 
 def _summary(steps: list[tuple[int, str, dict]]) -> dict | None:

@@ -81,6 +81,13 @@ class Handler(BaseHTTPRequestHandler):
             return self.data.decide(body["decisions"])
         if name == "undo":
             return self.data.step(self.data.done, self.data.undone, "undone")
+        if name == "threshold":
+            return self.data.suggest_from(body["threshold"])
+        if name == "check":
+            self.data.draw(body["n"])
+            return {"check": self.data.check_json()}
+        if name == "answer":
+            return self.data.answer(body["place"], body["answer"])
         if name == "redo":
             return self.data.step(self.data.undone, self.data.done, "redone")
         Handler.learning = Learning()
@@ -115,6 +122,10 @@ class Handler(BaseHTTPRequestHandler):
                 return self._page(data.suspected_errors(), query, 60)
             case ["to-annotate"]:
                 return self._page(data.to_annotate(), query, 60)
+            case ["thresholds"]:
+                return data.threshold_curve()
+            case ["check"]:
+                return {"check": data.check and data.check_json()}
             case ["why"]:
                 return data.why(int(query["i"]), int(query["t"]))
             case ["changes"]:

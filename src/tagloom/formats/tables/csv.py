@@ -36,7 +36,7 @@ PICTURE = (
 )
 TAG = ("tag", "label", "labelname", "label_name", "keyword")
 TAGS = ("tags", "labels", "keywords")
-STATE = ("present", "state", "value", "confidence")
+STATE = ("present", "state", "value", "confidence", "answer")
 PROBABILITY = ("probability", "confidence")
 SPLIT = ("split",)
 KNOWN = frozenset((*PICTURE, *TAG, *TAGS, *STATE, *PROBABILITY, *SPLIT))

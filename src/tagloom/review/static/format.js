@@ -23,6 +23,10 @@ export function percent(p) {
 export const number = (n) => n.toLocaleString("en").replaceAll(",", "\u202f");
 export const many = (n, one, more = `${one}s`) => `${number(n)} ${n === 1 ? one : more}`;
 
+/** Sentences of the server with numbers and percentages as the page writes them. */
+export const spaced = (text) =>
+  text.replaceAll(/(\d),(?=\d{3})/g, "$1\u202f").replaceAll(/(\d)%/g, "$1\u00a0%");
+
 /** A message with exactly one full stop at its end. */
 export const sentence = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
 

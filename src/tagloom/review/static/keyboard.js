@@ -10,7 +10,8 @@ function isTyping(target) {
   return target instanceof HTMLInputElement && TEXT_TYPES.has(target.getAttribute("type") ?? "");
 }
 
-// Sliders and drop-down lists use the arrow keys themselves.
+// Sliders and drop-down lists use these keys themselves.
+const OWN_KEYS = /^(?:Arrow(?:Left|Right|Up|Down)|Home|End|PageUp|PageDown)$/;
 function ownsArrows(target) {
   return target instanceof HTMLSelectElement || target?.type === "range";
 }
@@ -38,7 +39,7 @@ export function listen(view, page) {
     if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
     const name = nameOf(event);
     if (name === null || isTyping(event.target)) return;
-    if (name.startsWith("Arrow") && ownsArrows(event.target)) return;
+    if (OWN_KEYS.test(name) && ownsArrows(event.target)) return;
     if (view()?.key?.(name, event) || page[name]?.(event)) event.preventDefault();
   });
 }
@@ -73,7 +74,7 @@ const KEYS = [
       ["Shift+u or Ctrl+Y", "redo"],
       ["/", "search"],
       ["?", "this help"],
-      ["g then p t s n", "go to pictures, tags, suspected errors, annotate next"],
+      ["g then p t s n c", "go to pictures, tags, suspected errors, annotate next, check"],
     ],
   ],
   [
@@ -106,6 +107,14 @@ const KEYS = [
       ["a / r", "accept or reject the selection"],
       ["Enter", "open the picture"],
       ["Esc", "clear the selection"],
+    ],
+  ],
+  [
+    "Check",
+    [
+      ["y / n", "yes or no"],
+      ["Space", "don't know"],
+      ["Backspace", "take the last answer back"],
     ],
   ],
   [

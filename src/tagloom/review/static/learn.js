@@ -34,6 +34,12 @@ export async function openLearn() {
   dialog.showModal();
 }
 
+/** Open the dialog and start at once. */
+export function learnNow() {
+  openLearn();
+  if (!following) start();
+}
+
 function drawOffer() {
   const { accepted = 0, rejected = 0 } = store.collection.counts ?? {};
   const begin = button({ text: "Start", style: "main", click: start });

@@ -9,6 +9,7 @@ import { listen, openHelp } from "./keyboard.js";
 import { startLearn } from "./learn.js";
 import { currentPlace, go, start } from "./router.js";
 import { store } from "./store.js";
+import { showCheck } from "./views/check.js";
 import { showAnnotateNext } from "./views/annotate_next.js";
 import { showPicture } from "./views/picture.js";
 import { showPictures } from "./views/pictures.js";
@@ -32,6 +33,7 @@ const VIEWS = {
     tab: "annotate-next",
     title: "What to annotate next",
   },
+  check: { show: showCheck, tab: "check", title: "Check" },
 };
 
 const root = document.getElementById("view");
@@ -55,7 +57,7 @@ async function show(place) {
 
 // After "g", a letter within 1.5 seconds goes to a view.
 let pressedG = 0;
-const LETTERS = { p: "#/pictures", t: "#/tags", s: "#/suspected-errors", n: "#/annotate-next" };
+const LETTERS = { p: "#/pictures", t: "#/tags", s: "#/suspected-errors", n: "#/annotate-next", c: "#/check" };
 const keys = {
   u: (event) => (event.shiftKey ? redo() : undo()),
   undo: () => undo(),
@@ -108,6 +110,7 @@ async function begin() {
   listen(keyTarget, keys);
   store.addEventListener("reloaded", () => show(currentPlace()));
   store.follow();
+  if (!location.hash && store.collection.start) go(`#/${store.collection.start}`);
   await start(show, () => view?.returned?.());
 }
 

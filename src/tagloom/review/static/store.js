@@ -51,8 +51,10 @@ class Store extends EventTarget {
     if (!this.isSame(fresh)) await this.reload(fresh);
   }
 
-  isSame({ boot, run, version, tags }) {
+  isSame({ boot, run, version, tags, threshold }) {
     const { collection } = this;
+    // Another tab has moved the slider: other entries are suggested.
+    if ((threshold ?? null) !== (collection.threshold ?? null)) return false;
     if (boot !== collection.boot || run !== collection.run || version < this.version) return false;
     return !tags || collection.tags.every((name, t) => tags[t] === name);
   }
@@ -105,6 +107,29 @@ class Store extends EventTarget {
       },
       again: () => this.decideSome(withNumbers(byName, this.collection), verdict),
     });
+  }
+
+  /** Answer a question of the sample to check; an answer is a decision. Null if it was not stored. */
+  answerCheck({ place, answer, i, t }) {
+    const verdict = { yes: "accept", no: "reject" }[answer] ?? "clear";
+    this.entries.send(i, t, verdict, "open");
+    return this.writes.send({
+      path: "/api/answer",
+      body: () => ({ place, answer, client }),
+      count: 1,
+      done: (stored) => {
+        this.entries.settle(i, t);
+        this.applied(stored, stored.applied);
+      },
+      failed: () => this.entries.settle(i, t),
+    });
+  }
+
+  /** Continue with what is suggested from a newly chosen threshold on. */
+  suggestedFrom({ threshold, thresholds, counts }) {
+    Object.assign(this.collection, { threshold, thresholds, counts });
+    this.entries.clear();
+    this.emit("suggested");
   }
 
   decisions(byName, verdict) {

@@ -10,6 +10,7 @@ import { moveTarget } from "../keyboard.js";
 import { lastViewed, PagedList, positionOf, rememberList } from "../lists.js";
 import { address, go, replaceAddress } from "../router.js";
 import { store } from "../store.js";
+import { Suggesting } from "../suggesting.js";
 
 const STATES = [
   ["all", "all pictures"],
@@ -39,7 +40,8 @@ class PicturesView {
       choice("Show", STATES, this.query.state, change("state")),
       choice("Sort by", SORTS, this.query.sort, change("sort")),
     ];
-    Object.assign(this, listPage(root, "Pictures", tools));
+    this.suggesting = new Suggesting();
+    Object.assign(this, listPage(root, "Pictures", tools, this.suggesting.element));
     this.grid = new VirtualGrid(this.host, {
       least: 158,
       height: (width) => width * 0.75 + CAPTION,
@@ -50,6 +52,8 @@ class PicturesView {
     this.range = null;
     this.onEntries = (event) => this.entriesChanged(event.detail);
     store.addEventListener("entries", this.onEntries);
+    this.onSuggested = () => this.load();
+    store.addEventListener("suggested", this.onSuggested);
     this.ready = this.load();
   }
 
@@ -259,6 +263,8 @@ class PicturesView {
 
   destroy() {
     this.grid.destroy();
+    this.suggesting.destroy();
+    store.removeEventListener("suggested", this.onSuggested);
     store.removeEventListener("entries", this.onEntries);
   }
 }

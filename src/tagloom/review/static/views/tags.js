@@ -8,6 +8,7 @@ import { VirtualGrid } from "../grid.js";
 import { moveTarget } from "../keyboard.js";
 import { address, replaceAddress } from "../router.js";
 import { store } from "../store.js";
+import { Suggesting } from "../suggesting.js";
 
 const SORTS = [
   ["open", "most suggestions"],
@@ -33,7 +34,8 @@ class TagsView {
       searchBox("Search tags", this.query.q, change("q")),
       choice("Sort by", SORTS, this.query.sort, change("sort")),
     ];
-    Object.assign(this, listPage(root, "Tags", tools));
+    this.suggesting = new Suggesting();
+    Object.assign(this, listPage(root, "Tags", tools, this.suggesting.element));
     this.grid = new VirtualGrid(this.host, {
       least: 300,
       gap: 10,
@@ -41,6 +43,8 @@ class TagsView {
       make: (index) => this.card(this.rows[index]),
       paint: () => {},
     });
+    this.onSuggested = () => this.load();
+    store.addEventListener("suggested", this.onSuggested);
     this.ready = this.load();
   }
 
@@ -112,6 +116,8 @@ class TagsView {
 
   destroy() {
     this.grid.destroy();
+    this.suggesting.destroy();
+    store.removeEventListener("suggested", this.onSuggested);
   }
 }
 
