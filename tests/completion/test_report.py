@@ -18,6 +18,7 @@ from tagloom.completion.report import write_report
 from tagloom.completion.result import Bin, CompletionResult, Issue, LabelQuality
 from tagloom.completion.suggestions import Query, SuspectedError, TagState, tag_table
 from tagloom.labels import PartialLabels
+from tagloom.words import link_tags
 
 nan = float("nan")
 HOSTILE = [
@@ -175,6 +176,16 @@ def test_what_was_left_out_is_told_with_its_reason(photos, tmp_path):
     (left,) = (one["text"] for one in page.all("section") if one["id"] == "excluded")
     for expected in ("cut short", "given twice", "zebra"):
         assert expected in left
+
+
+def test_what_tags_mean_and_which_may_be_one_is_told(photos, tmp_path):
+    labels = ["boat", "ship", "Ships"]
+    links = link_tags(labels, ["canoe", "liner"])
+    page = report(completed(photos, ITEMS, labels, links=links), tmp_path / "out")
+    (words,) = (one["text"] for one in page.all("section") if one["id"] == "words")
+    assert "Tags that may be one (1)" in words
+    assert "ship, Ships" in words
+    assert "boat (n02858304): the concept canoe" in words
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])

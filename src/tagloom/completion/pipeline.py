@@ -55,6 +55,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, add_known
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Encoder, find_pictures
+from tagloom.words import link_tags
 
 Array = npt.NDArray[Any]
 OnStep = Callable[[str, dict[str, Any]], None]
@@ -319,6 +320,13 @@ def assemble_result(
         warnings=warnings,
         too_rare=training.too_rare,
         ignored=training.ignored,
+        links=link_tags(
+            map(str, known.labels),
+            pictures.features.concepts,
+            vocabulary=options.vocabulary,
+            labels=known,
+            posteriors=pictures.features.posteriors,
+        ),
         summary=summary
         | {
             "suggested tags": table.count(TagState.SUGGESTED),

@@ -84,6 +84,7 @@ def write_report(result: CompletionResult, out: Path, *, title: str, verbose: bo
         conclusion=conclusion(result.bins),
         label_frequency=result.label_frequency,
         diagram=diagram(result.bins),
+        words=_words(result),
         excluded=_excluded(result),
         rows_shown=_ROWS_SHOWN,
     )
@@ -332,7 +333,7 @@ def _y(share: float) -> float:
 def _excluded(result: CompletionResult) -> list[dict[str, Any]]:
     """Return the tables of skipped pictures, warnings about the tags and rare labels."""
     rare = sorted(result.too_rare.items(), key=lambda entry: (-entry[1], entry[0]))
-    tables = [
+    tables: list[tuple[str, tuple[str, ...], Sequence[Any]]] = [
         ("Files that could not be used", ("File", "Reason"), result.skipped),
         ("Warnings about the tags", ("Where", "Warning"), result.warnings),
         (
@@ -346,6 +347,27 @@ def _excluded(result: CompletionResult) -> list[dict[str, Any]]:
             [(label, f"{count:,}") for label, count in result.ignored.items()],
         ),
     ]
+    return _without_empty(tables)
+
+
+def _words(result: CompletionResult) -> list[dict[str, Any]]:
+    """Return the tables of tags that may be one and of what each tag means."""
+    if result.links is None:
+        return []
+    merges = [(", ".join(one.tags), one.why) for one in result.links.merges]
+    links = sorted(result.links.links, key=lambda link: link.tag)
+    meanings = [(link.tag, link.how, ", ".join(link.parents)) for link in links]
+    return _without_empty(
+        [
+            ("Tags that may be one", ("Tags", "Why"), merges),
+            ("Meaning", ("Tag", "Meaning and concepts that show it", "Implies"), meanings),
+        ]
+    )
+
+
+def _without_empty(
+    tables: Iterable[tuple[str, tuple[str, ...], Sequence[Any]]],
+) -> list[dict[str, Any]]:
     return [
         {"title": title, "columns": columns, "rows": rows}
         for title, columns, rows in tables

@@ -12,6 +12,7 @@ from tagloom.completion.calibration import Calibration
 from tagloom.completion.suggestions import Query, SuspectedError, TagTable
 from tagloom.labels import PartialLabels, State
 from tagloom.metrics import average_precision, expected_calibration_error, roc_auc
+from tagloom.words import TagLinks
 
 Array = npt.NDArray[Any]
 
@@ -87,6 +88,8 @@ class CompletionResult:
         Numbers to show, in the order in which they are shown: {"pictures": 5000, ...}.
     ignored : dict from label to number of presences
         Labels that the vocabulary ignores.
+    links : TagLinks, optional
+        What the names of the labels mean.
     """
 
     photos: Path
@@ -106,6 +109,7 @@ class CompletionResult:
     too_rare: dict[str, int]
     summary: dict[str, Any]
     ignored: dict[str, int] = field(default_factory=dict)
+    links: TagLinks | None = None
 
     @property
     def items(self) -> list[str]:

@@ -1,7 +1,7 @@
 // Shows one part of the report at a time, as the address says; each is filled when first shown.
 const fillers = {
   pictures: refresh, tags: refreshLabels, errors: fillErrors, annotate: fillToAnnotate,
-  reliability: () => {}, excluded: () => {},
+  reliability: () => {}, words: () => {}, excluded: () => {},
 };
 const filled = new Set();
 
