@@ -45,12 +45,31 @@ def test_what_is_written_is_read(tmp_path_factory, vocabulary):
     assert list(read_vocabulary(path).entries) == list(vocabulary.entries)
 
 
-@given(vocabularies(), st.lists(NAMES, min_size=1, max_size=3), NAMES)
-def test_after_a_merge_all_names_mean_one_tag(vocabulary, tags, into):
-    merged = vocabulary.merge(tags, into=into)
+@given(vocabularies(), st.data())
+def test_after_a_merge_all_names_mean_one_tag(vocabulary, data):
+    names = sorted({*vocabulary.entries, *vocabulary.aliases})
+    some = st.sampled_from(names) | NAMES if names else NAMES
+    tags, into = data.draw(st.lists(some, min_size=1, max_size=3)), data.draw(some)
+    try:
+        merged = vocabulary.merge(iter(tags), into=into)
+    except InvalidInputError:
+        # Tags between which others stand cannot be one.
+        assert any(entry.parents for entry in vocabulary.entries.values())
+        return
     (tag,) = {merged.resolve(name) for name in [*tags, into]}
-    assert tag == merged.resolve(into)
-    assert set(vocabulary.aliases) | set(tags) <= set(merged.aliases) | set(merged.entries)
+    assert tag in merged.entries
+    assert {*names, *tags} <= {*merged.aliases, *merged.entries}
+    for name in names:
+        if vocabulary.resolve(name) not in map(vocabulary.resolve, [*tags, into]):
+            assert merged.resolve(name) == vocabulary.resolve(name)
+
+
+def test_tags_between_which_another_stands_cannot_be_merged():
+    chain = {"poodle": ("dog",), "dog": ("animal",), "animal": ()}
+    vocabulary = Vocabulary({tag: TagEntry(parents=above) for tag, above in chain.items()})
+    with pytest.raises(InvalidInputError, match="circle"):
+        vocabulary.merge(["animal"], into="poodle")
+    assert vocabulary.merge(["dog"], into="poodle").entries["poodle"].parents == ()
 
 
 def read(tmp_path, text):

@@ -89,19 +89,25 @@ class Vocabulary:
 
         Their own aliases go with them; what else was decided about them is given up.
         """
-        gone = dict.fromkeys(self.resolve(tag) for tag in tags)
-        gone |= dict.fromkeys(tags)
+        given = list(tags)
+        gone = dict.fromkeys([*map(self.resolve, given), *given])
         target = into if self.resolve(into) in gone else self.resolve(into)
-        entries = dict(self.entries)
-        names = list(entries[target].aliases) if target in entries else []
-        for tag in gone:
-            names += [*(entries.pop(tag).aliases if tag in entries and tag != target else ()), tag]
-        for tag, entry in entries.items():
-            kept = tuple(alias for alias in entry.aliases if alias not in names and alias != target)
-            entries[tag] = replace(entry, aliases=kept)
-        aliases = tuple(name for name in dict.fromkeys(names) if name != target)
-        entries[target] = replace(entries.get(target, TagEntry()), aliases=aliases)
+        names = dict.fromkeys(name for tag in (target, *gone) for name in self._names(tag))
+        entries = {
+            tag: replace(entry, aliases=tuple(a for a in entry.aliases if a not in names))
+            for tag, entry in self.entries.items()
+            if tag not in names or tag == target
+        }
+        own = entries.get(target, TagEntry())
+        aliases = tuple(name for name in names if name != target)
+        # A tag is not its own parent.
+        above = own.parents and tuple(one for one in own.parents if one not in names)
+        entries[target] = replace(own, aliases=aliases, parents=above)
         return type(self)(entries)
+
+    def _names(self, tag: str) -> tuple[str, ...]:
+        """Return a tag and its aliases."""
+        return (tag, *(self.entries[tag].aliases if tag in self.entries else ()))
 
     def rename(self, tag: str, to: str) -> Self:
         """Return a vocabulary in which a tag has another name; what is decided about it stays."""
