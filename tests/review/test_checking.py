@@ -124,6 +124,16 @@ class TestThreshold:
         assert row["precision"] == pytest.approx(above.mean(), abs=1e-3)
         assert row["recall"] == pytest.approx(above.sum() / p.sum(), abs=1e-3)
 
+    def test_counts_are_kept_in_step_with_decisions(self, page, review):
+        page.get("/api/thresholds")
+        (i, t), (j, u), *_ = sorted(suggested(page))
+        page.decide((i, t, "accept"), (j, u, "reject"))
+        page.post("/api/undo", {"client": "tab"})
+        page.decide((i, t, "accept"))
+        kept = page.get("/api/thresholds").json
+        review.collection.suggest_from(None)
+        assert page.get("/api/thresholds").json == kept
+
     def test_the_runs_own_choice_comes_back_and_decisions_stay(self, page, names):
         own = suggested(page)
         (i, t), *_ = sorted(own)

@@ -8,7 +8,7 @@ model believes: its probabilities only decide where to look (design-based infere
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -94,48 +94,58 @@ def draw_check(
         The probability from which each label is suggested; NaN or infinity for never.
     """
     check_integer("n", n, at_least=1)
-    candidates = np.flatnonzero(np.asarray(is_open) & ~np.isnan(P))
-    p = P.ravel()[candidates].astype(np.float64)
-    is_suggested = (thresholds <= P).ravel()[candidates]
-    suggested, below = _descending(p, is_suggested), _descending(p, ~is_suggested)
+    order: Literal["F", "C"] = "F" if P.flags.f_contiguous else "C"
+    candidates = np.flatnonzero((np.asarray(is_open) & ~np.isnan(P)).ravel(order))
     if not len(candidates):
         raise InvalidInputError("There is nothing to check: no tag of any picture is open.")
-    n_suggested = min(round(n * _SHARE_OF_SUGGESTIONS), len(suggested))
-    n_below = min(n - n_suggested, len(below))
-    n_suggested = min(n - n_below, len(suggested))
-    covered = below[: _covering(p[below], n_below)]
+    p = P.ravel(order)[candidates]
+    is_suggested = (thresholds <= P).ravel(order)[candidates]
+    n_suggestions = int(is_suggested.sum())
+    n_below = min(
+        n - min(round(n * _SHARE_OF_SUGGESTIONS), n_suggestions), int((~is_suggested).sum())
+    )
+    n_suggested = min(n - n_below, n_suggestions)
+    suggested = _descending(p, is_suggested)
+    covered = _descending(p, ~is_suggested & (p >= _least_covered(p[~is_suggested], n_below)))
     rng = np.random.default_rng(random_state)
     first, first_sizes = _one_of_each(_strata(np.ones(len(suggested)), n_suggested), rng)
-    second, second_sizes = _one_of_each(_strata(np.sqrt(p[covered]) + 1e-9, n_below), rng)
-    chosen = np.concatenate([suggested[first], covered[second]])
-    order = rng.permutation(len(chosen))
-    chosen, sizes = chosen[order], np.concatenate([first_sizes, second_sizes])[order]
-    rows, columns = np.unravel_index(candidates[chosen], P.shape)
+    second, second_sizes = _one_of_each(
+        _strata(np.sqrt(p[covered], dtype=np.float64) + 1e-9, n_below), rng
+    )
+    mixed = rng.permutation(n_suggested + n_below)
+    chosen = np.concatenate([suggested[first], covered[second]])[mixed]
+    rows, columns = np.unravel_index(candidates[chosen], P.shape, order)
+    expected_covered = _sum(p[covered])
     return Check(
         rows,
         columns,
         is_suggested[chosen],
-        p[chosen],
-        sizes,
-        n_suggestions=len(suggested),
-        expected_right=float(p[suggested].sum()),
-        expected_covered=float(p[covered].sum()),
-        expected_rest=float(p[below[len(covered) :]].sum()),
+        p[chosen].astype(np.float64),
+        np.concatenate([first_sizes, second_sizes])[mixed],
+        n_suggestions=n_suggestions,
+        expected_right=_sum(p[suggested]),
+        expected_covered=expected_covered,
+        expected_rest=max(_sum(p[~is_suggested]) - expected_covered, 0.0),
     )
 
 
-def _descending(p: Floats, among: Flags) -> Positions:
+def _descending(p: Array, among: Flags) -> Positions:
     found = np.flatnonzero(among)
     return found[np.argsort(-p[found], kind="stable")]
 
 
-def _covering(p: Floats, at_least: int) -> int:
-    """Return how many of the falling p make up the share of their sum that is to be covered."""
-    if not len(p) or not at_least:
-        return 0
-    total = np.cumsum(p)
-    enough = int(np.searchsorted(total, _COVERED * total[-1])) + 1
-    return min(max(enough, at_least), len(p))
+def _sum(p: Array) -> float:
+    return float(p.sum(dtype=np.float64))
+
+
+def _least_covered(p: Array, n: int) -> float:
+    """Return the p from which on the entries, n at least, hold the share of the sum to cover."""
+    if not n:
+        return np.inf
+    falling = np.sort(p)[::-1]
+    total = np.cumsum(falling, dtype=np.float64)
+    enough = int(np.searchsorted(total, _COVERED * total[-1]))
+    return float(falling[min(max(enough, n - 1), len(p) - 1)])
 
 
 def _strata(sizes: Floats, n: int) -> Positions:

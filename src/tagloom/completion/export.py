@@ -11,6 +11,7 @@ import numpy as np
 from tagloom.completion.feedback import Place, decided, threshold_of
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import MODEL, SUGGESTIONS, read_record
+from tagloom.completion.pipeline import settled_states
 from tagloom.completion.suggestions import TagState, read_suggestions
 from tagloom.formats import (
     Annotation,
@@ -23,7 +24,7 @@ from tagloom.formats import (
     write_long_csv,
 )
 from tagloom.formats.metadata.sidecars import SidecarPlan, plan_sidecars
-from tagloom.labels import PartialLabels
+from tagloom.labels import PartialLabels, State
 from tagloom.validation import check_choice
 
 JOURNAL = "sidecars.journal"
@@ -102,13 +103,11 @@ def _from_threshold(
     P = model.open_probabilities()
     items = [str(item) for item in model.tagger.items_]
     labels = [str(label) for label in model.tagger.classes_]
-    known = {
-        (one.image, one.tag) for one in _as_annotations(model.known, list(map(str, items)))
-    } - set(undecided)
+    is_open = settled_states(model.known.select(model.tagger.classes_)) == int(State.UNKNOWN)
     return [
         Annotation(items[row], labels[column], True, float(P[row, column]))
         for row, column in np.argwhere(threshold <= P).tolist()
-        if (items[row], labels[column]) not in known
+        if is_open[row, column] or (items[row], labels[column]) in undecided
     ]
 
 

@@ -289,7 +289,7 @@ def assemble_result(
 ) -> CompletionResult:
     """Turn scores into probabilities, and those into suggestions, suspected errors and queries."""
     known = training.known
-    states = _settled_states(known)
+    states = settled_states(known)
     is_open = states == int(State.UNKNOWN)
     held_out_p = calibrations.seen.probabilities(held_out.entries)
     P = calibrations.open_probabilities(held_out.final)
@@ -335,7 +335,7 @@ def assemble_result(
     )
 
 
-def _settled_states(known: PartialLabels) -> Array:
+def settled_states(known: PartialLabels) -> Array:
     """Return the states; entries that are unlisted and only probably absent count as unknown."""
     states = known.states()
     if 0 < known.unlisted_weight < 1:

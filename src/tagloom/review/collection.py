@@ -203,6 +203,7 @@ class Collection:
         self._recount()
 
     def _recount(self) -> None:
+        self._histogram: OpenHistogram | None = None
         self.per_image, per_tag = _count_states(self.states)
         spare = self._now.shape[1] - len(per_tag)
         self.per_tag = np.pad(per_tag, ((0, spare), (0, 0)))
@@ -294,6 +295,15 @@ class Collection:
         is_open = _IS_UNDECIDED[self._now[:, self._learned]]
         return self.loaded.P, is_open, self._thresholds[self._learned], self._learned
 
+    @property
+    def histogram(self) -> "OpenHistogram":
+        """The probabilities of the undecided entries, counted once and then kept in step."""
+        if self._histogram is None:
+            self._histogram = OpenHistogram()
+            for t in self._learned.tolist():
+                self._histogram.add(self.probabilities(t), self._now[:, t])
+        return self._histogram
+
     def put(self, entries: Iterable[tuple[int, int, EntryState]]) -> list[Entry]:
         """Set the states of some entries, and return those that changed."""
         changed = []
@@ -305,6 +315,8 @@ class Collection:
                     counts[place, before] -= 1
                     counts[place, state] += 1
                 changed.append((i, t))
+                if self._histogram is not None:
+                    self._histogram.move(self.probabilities(t)[i], before, state)
         if changed:
             self._refresh_sort_keys(np.unique([i for i, _ in changed]))
         return changed
@@ -314,6 +326,40 @@ class Collection:
         suggested, undecided = state == EntryState.SUGGESTED, _IS_UNDECIDED[state]
         self.highest[images] = np.fmax.reduce(np.where(suggested, p, -1.0), axis=1, initial=-1.0)
         self.uncertainty[images] = np.nansum(np.where(undecided, p * (1 - p), 0), axis=1)
+
+
+class OpenHistogram:
+    """The undecided entries by probability, in bins of 0.01, and the suggestions among them.
+
+    Attributes
+    ----------
+    counts, sums : arrays of shape (100,)
+        How many entries there are in each bin, and the sum of their probabilities.
+    n_suggested, sum_suggested : int and float
+        The same for the suggestions.
+    """
+
+    N_BINS = 100
+
+    def __init__(self) -> None:
+        self.counts = np.zeros(self.N_BINS, dtype=np.int64)
+        self.sums = np.zeros(self.N_BINS)
+        self.n_suggested, self.sum_suggested = 0, 0.0
+
+    def add(self, p: Array, states: Array, sign: int = 1) -> None:
+        """Count entries; with a sign of -1 they are taken away."""
+        among = _IS_UNDECIDED[states] & ~np.isnan(p)
+        p, suggested = p[among].astype(np.float64), states[among] == _SUGGESTED
+        bins = np.minimum((p * self.N_BINS).astype(np.int64), self.N_BINS - 1)
+        self.counts += sign * np.bincount(bins, minlength=self.N_BINS)
+        self.sums += sign * np.bincount(bins, weights=p, minlength=self.N_BINS)
+        self.n_suggested += sign * int(suggested.sum())
+        self.sum_suggested += sign * float(p[suggested].sum())
+
+    def move(self, p: float, before: int, after: int) -> None:
+        """Count an entry under its new state."""
+        for state, sign in ((before, -1), (after, 1)):
+            self.add(np.array([p]), np.array([state]), sign)
 
 
 def _count_states(states: npt.NDArray[np.int8]) -> tuple[Array, Array]:

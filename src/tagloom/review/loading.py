@@ -23,6 +23,7 @@ from tagloom.completion.outputs import (
     SUSPECTED_ERRORS,
     read_record,
 )
+from tagloom.completion.pipeline import settled_states
 from tagloom.completion.suggestions import (
     StoredRow,
     TagState,
@@ -106,7 +107,7 @@ def _photo_folder(photos: Path) -> Path:
 
 
 def _known_states(model: CompletionModel, shape: tuple[int, int], columns: list[int]) -> Array:
-    known = model.known.states()
+    known = settled_states(model.known)
     states = np.zeros(shape, dtype=np.int8, order="F")
     for source, target in enumerate(columns):
         states[known[:, source] == int(State.PRESENT), target] = EntryState.PRESENT

@@ -33,7 +33,6 @@ WALL_FILTERS = ("open", "all")
 _N_CANDIDATES = 12
 _N_BINS = 50
 _MAX_NEIGHBORS = 24
-_N_THRESHOLDS = 100
 _IS_LISTED = membership(*LISTED)
 _IS_FOUND = membership(*HAS_TAG, EntryState.SUGGESTED)
 _IS_UNDECIDED = membership(*UNDECIDED)
@@ -150,34 +149,24 @@ def threshold_curve(collection: Collection) -> Json:
 
     With p the probabilities of the undecided entries, the k entries from a threshold on are right
     with a mean probability sum(p from it on) / k, and find sum(p from it on) / sum(p) of what is
-    missing. One pass over the entries gives all thresholds; the first row is for `current`.
+    missing. `current` is what is suggested now.
     """
-    P, is_open, _, tags = collection.open_entries()
-    counts, sums = np.zeros((2, _N_THRESHOLDS))
-    n, right, total = 0, 0.0, 0.0
-    for column, t in enumerate(tags.tolist()):
-        among = is_open[:, column] & ~np.isnan(P[:, column])
-        p = P[among, column].astype(np.float64)
-        bins = np.minimum((p * _N_THRESHOLDS).astype(np.int64), _N_THRESHOLDS - 1)
-        counts += np.bincount(bins, minlength=_N_THRESHOLDS)
-        sums += np.bincount(bins, weights=p, minlength=_N_THRESHOLDS)
-        suggested = collection.states[among, t] == EntryState.SUGGESTED
-        n, right, total = n + int(suggested.sum()), right + p[suggested].sum(), total + p.sum()
-    above, sums_above = counts[::-1].cumsum()[::-1], sums[::-1].cumsum()[::-1]
+    histogram = collection.histogram
+    above, right = (one[::-1].cumsum()[::-1].tolist() for one in (histogram.counts, histogram.sums))
     rows = [
-        {"threshold": k / _N_THRESHOLDS, **_expected(above[k], sums_above[k], total)}
-        for k in range(1, _N_THRESHOLDS)
+        {"threshold": k / histogram.N_BINS, **_expected(above[k], right[k], right[0])}
+        for k in range(1, histogram.N_BINS)
     ]
     return {
         "threshold": collection.chosen_threshold,
-        "current": _expected(n, right, total),
+        "current": _expected(histogram.n_suggested, histogram.sum_suggested, right[0]),
         "rows": rows,
     }
 
 
-def _expected(n: float, right: float, total: float) -> Json:
+def _expected(n: int, right: float, total: float) -> Json:
     precision = _rounded(right / n) if n else None
-    return {"n": int(n), "precision": precision, "recall": _rounded(right / total) if total else 0}
+    return {"n": n, "precision": precision, "recall": _rounded(right / total) if total > 0 else 0}
 
 
 def wall(

@@ -11,6 +11,9 @@ import { go } from "../router.js";
 import { store } from "../store.js";
 import { N_CHECKED } from "../suggesting.js";
 
+// Whether this tab has shown a result.
+let isChecked = false;
+
 const WORDS = { yes: "yes", no: "no", unsure: "don't know" };
 
 /** The place of the first question without an answer, from `at` on and then from the start. */
@@ -74,8 +77,10 @@ class CheckView {
 
   async begin() {
     try {
-      this.check = (await get("/api/check")).check ?? (await this.drawn());
-      this.show();
+      this.check = (await get("/api/check")).check;
+      if (this.check) this.show();
+      else if (isChecked) this.offer();
+      else await this.again();
     } catch (error) {
       fill(
         this.root,
@@ -84,8 +89,22 @@ class CheckView {
     }
   }
 
-  async drawn() {
-    return (await post("/api/check", { n: N_CHECKED })).check;
+  /** The run has learned since the last check. */
+  offer() {
+    fill(
+      this.root,
+      h(
+        "div",
+        { class: "check-result" },
+        h("h1", {}, "Check again?"),
+        h("p", {}, "The suggestions are new since the last check, which says nothing about them."),
+        h("div", { class: "walk" }, this.newCheck("main")),
+      ),
+    );
+  }
+
+  newCheck(style) {
+    return button({ text: "New check", style, click: () => this.again() });
   }
 
   get questions() {
@@ -162,10 +181,10 @@ class CheckView {
 
   showResult() {
     this.at = -1;
+    isChecked = true;
     const { sentences, threshold } = this.check;
     const isLeft = unanswered(this.questions) >= 0;
     const isMoved = threshold !== (store.collection.threshold ?? null);
-    const again = button({ text: "New check", style: "plain", click: () => this.again() });
     const learn = button({ text: "Learn from the answers", style: "main", click: learnNow });
     const rest = button({ text: "Answer the rest", click: () => this.show() });
     const back = button({
@@ -186,7 +205,7 @@ class CheckView {
         isMoved
           ? h("p", { class: "badge" }, "The slider was moved since: this is about the suggestions of then.")
           : null,
-        h("div", { class: "walk" }, isLeft ? rest : learn, again, back),
+        h("div", { class: "walk" }, isLeft ? rest : learn, this.newCheck("plain"), back),
       ),
     );
     this.root.querySelector("h1").focus();
@@ -195,7 +214,7 @@ class CheckView {
 
   async again() {
     try {
-      this.check = await this.drawn();
+      this.check = (await post("/api/check", { n: N_CHECKED })).check;
       this.asked = [];
       this.at = 0;
       this.show();
