@@ -131,6 +131,7 @@ def requests(n: int, m: int) -> dict[str, Callable[[int], tuple[str, str, bytes]
         "tags": lambda k: "/api/tags?sort=open",
         "wall of a tag": lambda k: f"/api/tags/{k % m}?least=0.1",
         "suspected errors": lambda k: "/api/suspected-errors",
+        "counts of the slider": lambda k: "/api/thresholds",
         "changes": lambda k: "/api/changes?since=0",
     }
     kinds: dict[str, Callable[[int], tuple[str, str, bytes]]] = {
@@ -138,6 +139,10 @@ def requests(n: int, m: int) -> dict[str, Callable[[int], tuple[str, str, bytes]
     }
     kinds["accept one"] = lambda k: ("POST", "/api/decide", decisions(k, 1, n, m))
     kinds["accept 2,000"] = lambda k: ("POST", "/api/decide", decisions(k + 1, 2000, n, m))
+    kinds["move the slider"] = lambda k: (
+        "POST", "/api/threshold", b'{"threshold": 0.%d}' % (20 + k % 70)
+    )  # fmt: skip
+    kinds["draw a sample"] = lambda k: ("POST", "/api/check", b'{"n": 30}')
     kinds["undo"] = lambda k: ("POST", "/api/undo", b"{}")
     return kinds
 

@@ -70,7 +70,7 @@ def test_changed_answers_are_said_and_count(out):
     fill(out, ["yes"] * 5)
     check(out)
     fill(out, ["no", *["yes"] * 4])
-    assert "1 answers differ from earlier ones" in check(out)
+    assert "answers that differ from earlier ones: 1;" in check(out)
     assert sum(one.present for one in decided(out)) == 4
 
 

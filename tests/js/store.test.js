@@ -154,3 +154,26 @@ test("a lost decision means the same to a server that numbers its tags different
   const sent = requests.find(({ path }) => path === "/api/decide").body.decisions;
   assert.deepEqual(sent, [{ i: 0, t: 0, verdict: "accept" }]);
 });
+
+test("an answer to a check is stored as a decision", async () => {
+  const sent = [];
+  answering((path, body) => {
+    if (path !== "/api/answer") return undefined;
+    sent.push([body.place, body.answer]);
+    const applied = [{ i: 1, t: 0, state: "rejected" }];
+    return { version: 1, applied, history: { undo: { batch: 1 }, redo: null }, check: {} };
+  });
+  const done = store.answerCheck({ place: 4, answer: "no", i: 1, t: 0 });
+  assert.deepEqual(store.entries.look(1, 0, "open"), { state: "rejected", pending: true });
+  assert.deepEqual((await done).check, {});
+  assert.deepEqual(sent, [[4, "no"]]);
+  assert.deepEqual(store.entries.look(1, 0, "open"), { state: "rejected", pending: false });
+});
+
+test("an answer that was not stored looks as before", async () => {
+  serve(() => {
+    throw new TypeError("connection refused");
+  });
+  assert.equal(await store.answerCheck({ place: 0, answer: "yes", i: 0, t: 0 }), null);
+  assert.deepEqual(store.entries.look(0, 0, "open"), { state: "open", pending: false });
+});

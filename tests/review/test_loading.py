@@ -8,8 +8,19 @@ import numpy as np
 import pytest
 
 from tagloom.completion.export import finished_tags
+from tagloom.completion.inputs import Options
+from tagloom.completion.pipeline import complete
 from tagloom.review.collection import EntryState
 from tagloom.review.loading import load
+
+
+def test_unlisted_tags_of_a_weight_below_1_stay_open(completed, tmp_path):
+    out = tmp_path / "out"
+    options = Options(max_minutes=0, unlisted=0.5)
+    complete(
+        completed / "photos", [completed / "tags.csv"], out, options, cache=completed / "cache"
+    )
+    assert not (load(out).states == EntryState.ABSENT).any()
 
 
 @pytest.fixture

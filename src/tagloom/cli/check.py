@@ -66,9 +66,10 @@ def _run(review: "Review", out: Path, n: int, *, new: bool, learn: bool, to_json
     current = SampleCheck.current(review) or current
     current.write(out)
     metadata, lines = _result(current, out, path)
-    lines[:0] = [f"{changed:,} answers differ from earlier ones; those of {FILE} count"] * (
-        changed > 0
-    )
+    if changed:
+        lines.insert(
+            0, f"answers that differ from earlier ones: {changed:,}; those of {FILE} count"
+        )
     if learn:
         _learn(review)
         metadata["learned"] = True

@@ -256,6 +256,12 @@ class Collection:
         p[np.flatnonzero(known)[columns >= 0]] = self.loaded.P[i, columns[columns >= 0]]
         return p
 
+    def _probabilities_at(self, entries: list[Entry]) -> npt.NDArray[np.float32]:
+        images, tags = np.array(entries).T
+        columns = np.append(self._column, -1)[np.minimum(tags, len(self._column))]
+        p = self.loaded.P[images, columns] if self.loaded.P.size else np.zeros(len(images))
+        return np.where(columns >= 0, p, np.nan)
+
     def add_tag(self, name: str) -> int:
         """Add a column for a new tag, and return its number."""
         t = len(self.tags)
@@ -306,7 +312,7 @@ class Collection:
 
     def put(self, entries: Iterable[tuple[int, int, EntryState]]) -> list[Entry]:
         """Set the states of some entries, and return those that changed."""
-        changed = []
+        changed, moved = [], []
         for i, t, state in entries:
             before = int(self._now[i, t])
             if before != state:
@@ -315,8 +321,9 @@ class Collection:
                     counts[place, before] -= 1
                     counts[place, state] += 1
                 changed.append((i, t))
-                if self._histogram is not None:
-                    self._histogram.move(self.probabilities(t)[i], before, state)
+                moved.append((before, int(state)))
+        if changed and self._histogram is not None:
+            self._histogram.move(self._probabilities_at(changed), np.array(moved))
         if changed:
             self._refresh_sort_keys(np.unique([i for i, _ in changed]))
         return changed
@@ -356,10 +363,10 @@ class OpenHistogram:
         self.n_suggested += sign * int(suggested.sum())
         self.sum_suggested += sign * float(p[suggested].sum())
 
-    def move(self, p: float, before: int, after: int) -> None:
-        """Count an entry under its new state."""
-        for state, sign in ((before, -1), (after, 1)):
-            self.add(np.array([p]), np.array([state]), sign)
+    def move(self, p: Array, before_and_after: Array) -> None:
+        """Count entries under their new states."""
+        self.add(p, before_and_after[:, 0], -1)
+        self.add(p, before_and_after[:, 1])
 
 
 def _count_states(states: npt.NDArray[np.int8]) -> tuple[Array, Array]:

@@ -4,7 +4,7 @@
 import { announce } from "../actions.js";
 import { get, large, post } from "../api.js";
 import { emptyPage, showLarge } from "../components.js";
-import { button, fill, h } from "../dom.js";
+import { button, fill, h, show } from "../dom.js";
 import { number, spaced } from "../format.js";
 import { learnNow } from "../learn.js";
 import { go } from "../router.js";
@@ -62,7 +62,7 @@ class CheckView {
       }),
       answer("Don't know", "unsure", "plain", "Space"),
     );
-    const early = button({
+    this.early = button({
       text: "Show the result so far",
       style: "link",
       click: () => this.showResult(),
@@ -71,7 +71,7 @@ class CheckView {
       "div",
       { class: "annotating" },
       h("div", { class: "frame" }, this.image),
-      h("div", { class: "side" }, this.question, answers, walk, this.bar, this.progress, early),
+      h("div", { class: "side" }, this.question, answers, walk, this.bar, this.progress, this.early),
     );
   }
 
@@ -125,6 +125,7 @@ class CheckView {
     const done = this.questions.filter(({ answer }) => answer !== null).length;
     this.bar.max = this.questions.length;
     this.bar.value = done;
+    show(this.early, done > 0);
     this.progress.textContent = `${number(done)} of ${number(this.questions.length)} answered`;
     const next = this.questions[unanswered(this.questions, this.at + 1)];
     if (next) new Image().src = large(next.i);
