@@ -6,7 +6,7 @@ import processes
 import pytest
 from page_object import Keys, Page
 
-VIEWS = ["pictures", "picture/1", "tags", "tag/1", "suspected-errors", "annotate-next"]
+VIEWS = ["pictures", "picture/1", "tags", "tag/1", "suspected-errors", "annotate-next", "check"]
 
 
 class TestLooks:
@@ -26,9 +26,7 @@ class TestLooks:
         page.click("#theme")
         assert page.run(ground) == dark
 
-    @pytest.mark.parametrize(
-        "view", ["pictures", "picture/1", "tags", "tag/1", "suspected-errors", "annotate-next"]
-    )
+    @pytest.mark.parametrize("view", VIEWS)
     def test_nothing_sticks_out_of_a_narrow_screen_and_targets_fit_a_finger(self, page, view):
         page.width(390)
         page.move(f"#/{view}")
