@@ -14,6 +14,7 @@ from tagloom.formats import Annotation, Annotations, write_long_csv
 FILES = {
     "annotate_next.csv", "model.tagloom", "report.html", "run.json",
     "suggestions.csv", "suggestions.parquet", "suspected_errors.csv",
+    ".tagloom.json", ".tagloom.lock",
 }  # fmt: skip
 
 
@@ -58,10 +59,13 @@ def test_json_is_all_that_is_printed(collection, finished):
     assert answer.err == ""
 
 
-def test_unfinished_files_of_a_killed_run_are_swept(collection, finished):
-    (finished / ".suggestions.csv.ab12.part").write_text("half")
-    assert collection.complete(finished).code == 0
-    assert not list(finished.rglob("*.part"))
+def test_files_of_the_user_in_the_folder_of_a_run_stay(collection, finished):
+    (finished / ".film.part").write_text("mine")
+    (finished / "notes").mkdir()
+    (finished / "notes" / ".a.part").write_text("mine")
+    assert collection.complete(finished, "--again").code == 0
+    assert (finished / ".film.part").read_text() == "mine"
+    assert (finished / "notes" / ".a.part").read_text() == "mine"
 
 
 def _told(out, what):

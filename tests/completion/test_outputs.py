@@ -42,7 +42,6 @@ def test_a_file_is_no_folder(photos, tmp_path):
 def test_a_folder_of_an_earlier_run_is_taken_again(photos, tmp_path):
     out = tmp_path / "new" / "out"
     prepare_out(out, photos)
-    (out / "suggestions.csv").write_text("of a run that was broken off")
     prepare_out(out, photos)
     assert (out / ".checkpoint").is_dir()
 
@@ -64,9 +63,10 @@ def test_no_table_of_an_earlier_run_stays_beside_a_new_one(collection, monkeypat
     assert not (out / "suggestions.parquet").exists()
 
 
-def test_while_files_are_replaced_no_record_vouches_for_them(collection, monkeypatch):
+def test_a_disk_that_fills_up_leaves_the_run_as_it_was(collection, monkeypatch):
     tags = collection.write_lists()
     out = collection.complete(tags, "out").out
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
 
     def fail(*args, **kwargs):
         raise OSError("disk full")
@@ -75,6 +75,5 @@ def test_while_files_are_replaced_no_record_vouches_for_them(collection, monkeyp
         full.setattr(outputs, "write_report", fail)
         with pytest.raises(OSError, match="disk full"):
             collection.complete(tags, "out", again=True)
-    assert not (out / "run.json").exists()
-    assert collection.complete(tags, "out").result is not None
-    assert (out / "run.json").exists()
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
+    assert not list(out.glob(".new-*"))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tagloom.completion.outputs import Checkpoint, StoredResults
+from tagloom.errors import UnwritableFileError
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -88,11 +89,36 @@ def test_a_damaged_array_is_made_again(tmp_path, left):
 def test_what_another_run_left_is_removed_and_nothing_beside_it(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     folder = tmp_path / ".checkpoint"
-    Checkpoint(folder, "before").array("fold0", lambda: np.zeros(1))
-    (folder / "stray").write_text("x")
-    (folder / "link").symlink_to(tmp_path / "mine.txt")
-    work = Checkpoint(folder, "now")
-    assert [path.name for path in folder.iterdir()] == ["now"]
+    before, now = "a" * 32, "b" * 32
+    Checkpoint(folder, before).array("fold0", lambda: np.zeros(1))
+    work = Checkpoint(folder, now)
+    assert [path.name for path in folder.iterdir()] == [now]
     work.remove()
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def test_what_a_checkpoint_did_not_write_stays(tmp_path):
+    folder, run = tmp_path / ".checkpoint", "a" * 32
+    (folder / "thesis").mkdir(parents=True)
+    (folder / "thesis" / "chapter.tex").write_text("mine")
+    work = Checkpoint(folder, run)
+    work.array("fold0", lambda: np.zeros(1))
+    (folder / run / "notes.txt").write_text("mine")
+    work.remove()
+    assert (folder / "thesis" / "chapter.tex").read_text() == "mine"
+    assert [path.name for path in (folder / run).iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("place", ["", "a" * 32])
+def test_nothing_is_deleted_through_a_link(tmp_path, place):
+    mine = tmp_path / "mine"
+    (mine / ("a" * 32)).mkdir(parents=True)
+    for file in (mine / "fold0.npy", mine / ("a" * 32) / "fold0.npy"):
+        file.write_text("mine")
+    folder = tmp_path / ".checkpoint"
+    if place:
+        folder.mkdir()
+    (folder / place if place else folder).symlink_to(mine)
+    with pytest.raises(UnwritableFileError, match="is a link"):
+        Checkpoint(folder, "b" * 32)
+    assert sorted(path.name for path in mine.rglob("*.npy")) == ["fold0.npy", "fold0.npy"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagloom.cli.console import ConfigFile, StepPrinter, as_json, removing_empty, result_text
+from tagloom.cli.console import ConfigFile, StepPrinter, as_json, result_text
 from tagloom.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -115,19 +115,18 @@ def complete(
         )
     except InvalidInputError as problem:
         raise typer.BadParameter(str(problem)) from None
-    with removing_empty(out):
-        finished = run(
-            photos,
-            tags,
-            out,
-            options,
-            encoder=load_encoder(encoder or ["lite0"], view="whole" if whole else "centre"),
-            cache=cache,
-            tag_format=tag_format,
-            again=again,
-            on_step=StepPrinter(quiet=to_json),
-            verbose=sys.stderr.isatty(),
-        )
+    finished = run(
+        photos,
+        tags,
+        out,
+        options,
+        encoder=load_encoder(encoder or ["lite0"], view="whole" if whole else "centre"),
+        cache=cache,
+        tag_format=tag_format,
+        again=again,
+        on_step=StepPrinter(quiet=to_json),
+        verbose=sys.stderr.isatty(),
+    )
     _print_finished(finished, to_json)
 
 
@@ -147,16 +146,15 @@ def update(
 
     path = model_file(model)
     to = path.parent if out is None else out
-    with removing_empty(to):
-        finished = run(
-            path,
-            tags,
-            to,
-            photos=photos,
-            tag_format=tag_format,
-            on_step=StepPrinter(quiet=to_json),
-            verbose=sys.stderr.isatty(),
-        )
+    finished = run(
+        path,
+        tags,
+        to,
+        photos=photos,
+        tag_format=tag_format,
+        on_step=StepPrinter(quiet=to_json),
+        verbose=sys.stderr.isatty(),
+    )
     _print_finished(finished, to_json)
 
 

@@ -3,8 +3,6 @@
 import inspect
 import json
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
@@ -73,20 +71,6 @@ def print_warnings_once() -> None:
             typer.echo(text, err=True)
 
     warnings.showwarning = show
-
-
-@contextmanager
-def removing_empty(out: Path) -> Iterator[None]:
-    """Remove the folder of the results again if an error has left it empty."""
-    was_there = out.exists()
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            (out / ".checkpoint").rmdir()
-            if not was_there:
-                out.rmdir()
-        raise
 
 
 class StepPrinter:

@@ -89,7 +89,7 @@ def tags(
 def _read(sources: Iterable[Path], photos: Path | None, tag_format: str | None) -> "Annotations":
     """Return the annotations of people in all sources together."""
     from tagloom.completion.export import finished_tags
-    from tagloom.completion.outputs import RECORD
+    from tagloom.completion.folder import RECORD
     from tagloom.formats import AnnotationBuilder, read_tags
 
     builder = AnnotationBuilder()
@@ -107,7 +107,8 @@ def _read(sources: Iterable[Path], photos: Path | None, tag_format: str | None) 
 
 def _of_run(sources: list[Path]) -> "Vocabulary":
     """Return the vocabulary that a run was given; an empty one for other sources."""
-    from tagloom.completion.outputs import RECORD, read_record
+    from tagloom.completion.folder import RECORD
+    from tagloom.completion.outputs import read_record
     from tagloom.words import Vocabulary
 
     if len(sources) > 1 or not (sources[0] / RECORD).is_file():
@@ -119,8 +120,9 @@ def _linked(
     annotations: "Annotations", vocabulary: "Vocabulary", sources: list[Path]
 ) -> "tuple[TagLinks, dict[str, int]]":
     """Return the links and frequencies of all tags; the pictures of a run help to choose senses."""
+    from tagloom.completion.folder import RECORD
     from tagloom.completion.model import CompletionModel
-    from tagloom.completion.outputs import MODEL, RECORD
+    from tagloom.completion.outputs import MODEL
     from tagloom.vision import imagenet_classes
     from tagloom.words import link_tags
 

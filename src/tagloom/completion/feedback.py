@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tagloom.completion.folder import RECORD
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.outputs import MODEL, RECORD, read_record
+from tagloom.completion.outputs import MODEL, read_record
 from tagloom.errors import InvalidInputError, TagloomError, UnwritableFileError
 from tagloom.formats import Annotation, Annotations
 from tagloom.labels import PartialLabels

@@ -5,8 +5,8 @@ import json
 import math
 import os
 import platform
-import shutil
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -17,6 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 import tagloom
+from tagloom.completion.folder import (
+    RECORD,
+    check_may_write,
+    check_photos,
+    finish_switch,
+    mark,
+    remove_checkpoints,
+    replacing,
+)
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.report import write_report
 from tagloom.completion.result import CompletionResult, LabelQuality, calibration_error
@@ -26,48 +35,28 @@ from tagloom.completion.suggestions import (
     write_suggestions_parquet,
     write_suspected_errors,
 )
-from tagloom.errors import InvalidInputError, UnwritableFileError
+from tagloom.errors import InvalidInputError
 from tagloom.formats import Reading
 from tagloom.io import atomic_write
 
 Array = npt.NDArray[Any]
 
-RECORD = "run.json"
 MODEL = "model.tagloom"
 SUGGESTIONS = "suggestions.csv"
 PARQUET = "suggestions.parquet"
 SUSPECTED_ERRORS = "suspected_errors.csv"
 ANNOTATE_NEXT = "annotate_next.csv"
 REPORT = "report.html"
-CHECKPOINT = ".checkpoint"
+NAMES = (SUGGESTIONS, PARQUET, SUSPECTED_ERRORS, ANNOTATE_NEXT, MODEL, REPORT, RECORD)
+"""All names that the files of a run may have."""
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "onnxruntime", "pillow", "pyarrow")
 
 
 def prepare_out(out: Path, photos: Path) -> None:
     """Make the folder of the results; refuse one that holds files of the user."""
-    if not photos.is_dir():
-        state = "is not a folder" if photos.exists() else "does not exist"
-        raise InvalidInputError(f"{photos} {state}. Expected a folder with pictures.")
-    if out.resolve().is_relative_to(photos.resolve()):
-        raise InvalidInputError(
-            f"{out} lies in {photos}: its thumbnails would be taken for pictures of yours. Choose "
-            "a folder beside it."
-        )
-    if out.exists() and not out.is_dir():
-        raise UnwritableFileError(f"{out} is a file. Choose the name of a folder.")
-    ours = (out / RECORD).exists() or (out / CHECKPOINT).is_dir()
-    if out.is_dir() and not ours and any(out.iterdir()):
-        raise UnwritableFileError(
-            f"{out} is not empty and not the result of an earlier run: nothing is written there. "
-            "Choose another folder."
-        )
-    try:
-        (out / CHECKPOINT).mkdir(parents=True, exist_ok=True)
-        # Only a run that was killed leaves unfinished files.
-        for unfinished in out.rglob(".*.part"):
-            unfinished.unlink(missing_ok=True)
-    except OSError as problem:
-        raise UnwritableFileError(f"{out} cannot be written: {problem.strerror}.") from None
+    check_photos(photos, out)
+    check_may_write(out, NAMES)
+    mark(out)
 
 
 def is_done(out: Path, digest: str) -> bool:
@@ -89,23 +78,21 @@ def write_outputs(
     readings: Sequence[Reading],
     verbose: bool,
 ) -> None:
-    """Write all files, each atomically, the record last."""
-    # While files are being replaced, no record must claim that they belong together.
-    (out / RECORD).unlink(missing_ok=True)
+    """Write all files beside those of an earlier run, then switch over in one step."""
     files = [SUGGESTIONS, SUSPECTED_ERRORS, ANNOTATE_NEXT, MODEL, REPORT]
-    write_suggestions(result.table, out / SUGGESTIONS)
-    # A Parquet file of an earlier run must not stay beside this one.
-    (out / PARQUET).unlink(missing_ok=True)
     if _has_pyarrow():
-        write_suggestions_parquet(result.table, out / PARQUET)
         files.insert(1, PARQUET)
-    write_suspected_errors(result.table, result.suspected_errors, out / SUSPECTED_ERRORS)
-    write_queries(result.table, result.to_annotate, result.P, out / ANNOTATE_NEXT)
-    model.save(out / MODEL)
-    write_report(result, out, title=result.photos.resolve().name, verbose=verbose)
-    write_record(out, _run_metadata(result, model, readings) | {
-        "digest": digest, "inputs": inputs, "files": files,
-    })  # fmt: skip
+    with replacing(out, NAMES, taken=set(inputs["tags"].values())) as new:
+        write_suggestions(result.table, new / SUGGESTIONS)
+        if PARQUET in files:
+            write_suggestions_parquet(result.table, new / PARQUET)
+        write_suspected_errors(result.table, result.suspected_errors, new / SUSPECTED_ERRORS)
+        write_queries(result.table, result.to_annotate, result.P, new / ANNOTATE_NEXT)
+        model.save(new / MODEL)
+        title = result.photos.resolve().name
+        write_report(result, out, page=new / REPORT, title=title, verbose=verbose)
+        metadata = _run_metadata(result, model, readings)
+        write_record(new, metadata | {"digest": digest, "inputs": inputs, "files": files})
 
 
 def _has_pyarrow() -> bool:
@@ -167,6 +154,8 @@ def write_record(out: Path, metadata: dict[str, Any]) -> None:
 def read_record(out: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the record of a finished run."""
     path = Path(out) / RECORD
+    with suppress(OSError):
+        finish_switch(Path(out))
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -206,10 +195,7 @@ class Checkpoint:
 
     def __init__(self, folder: Path, digest: str) -> None:
         self.folder = folder / digest
-        if folder.is_dir():
-            for other in folder.iterdir():
-                if other.name != digest:
-                    _remove(other)
+        remove_checkpoints(folder, keep=digest)
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def array(self, name: str, make: Callable[[], Array]) -> Array:
@@ -229,7 +215,7 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Remove all intermediate results: the run is complete."""
-        _remove(self.folder.parent)
+        remove_checkpoints(self.folder.parent)
 
 
 class StoredResults(MutableMapping[str, Any]):
@@ -282,10 +268,3 @@ def digest_of(*parts: Any) -> str:
         else:
             digest.update(json.dumps(part, sort_keys=True, default=str).encode())
     return digest.hexdigest()
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

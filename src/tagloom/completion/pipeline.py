@@ -24,6 +24,7 @@ from tagloom.completion.fit import (
     fit_tagger,
     score_held_out,
 )
+from tagloom.completion.folder import CHECKPOINT, one_writer
 from tagloom.completion.inputs import (
     Options,
     Pictures,
@@ -35,7 +36,6 @@ from tagloom.completion.inputs import (
 )
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import (
-    CHECKPOINT,
     Checkpoint,
     digest_of,
     digest_of_files,
@@ -71,6 +71,7 @@ class Finished:
     model: CompletionModel | None
 
 
+@one_writer
 def complete(
     photos: Path,
     tags: Sequence[Path],
@@ -136,6 +137,7 @@ def complete(
     return _finish(run, training, tagger, checkpoint, digest)
 
 
+@one_writer
 def update(
     model_path: Path,
     more: Sequence[Path],

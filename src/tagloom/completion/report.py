@@ -47,7 +47,14 @@ _PROTOCOL = 1
 _BATCH = 256
 
 
-def write_report(result: CompletionResult, out: Path, *, title: str, verbose: bool = False) -> Path:
+def write_report(
+    result: CompletionResult,
+    out: Path,
+    *,
+    title: str,
+    page: Path | None = None,
+    verbose: bool = False,
+) -> Path:
     """Write ``report.html`` and the folder ``thumbnails`` into a folder, which is made if needed.
 
     The page loads nothing but its thumbnails and runs no script but its own: its content security
@@ -61,6 +68,8 @@ def write_report(result: CompletionResult, out: Path, *, title: str, verbose: bo
         The folder to write to.
     title : str
         The heading of the page.
+    page : Path, optional
+        Where to write the page until it is moved to ``report.html`` in the folder.
     verbose : bool
         Show a progress bar while thumbnails are made.
 
@@ -72,7 +81,7 @@ def write_report(result: CompletionResult, out: Path, *, title: str, verbose: bo
     out.mkdir(parents=True, exist_ok=True)
     thumbnails = write_thumbnails(result.photos, result.items, out / "thumbnails", verbose=verbose)
     script, style = "".join(map(_resource, _SCRIPTS)), _resource("report.css")
-    page = _template().render(
+    text = _template().render(
         title=title,
         policy=_policy(script, style),
         style=Markup(style),
@@ -88,10 +97,10 @@ def write_report(result: CompletionResult, out: Path, *, title: str, verbose: bo
         excluded=_excluded(result),
         rows_shown=_ROWS_SHOWN,
     )
-    path = out / "report.html"
+    path = out / "report.html" if page is None else page
     with atomic_write(path) as part:
         # File names that are no valid text hold lone surrogates, which UTF-8 cannot encode.
-        part.write_bytes(page.encode("utf-8", "replace"))
+        part.write_bytes(text.encode("utf-8", "replace"))
     return path
 
 

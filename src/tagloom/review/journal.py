@@ -23,7 +23,8 @@ from tagloom.completion.feedback import (
     stored,
     unreadable,
 )
-from tagloom.errors import InvalidInputError, TagloomError, UnwritableFileError
+from tagloom.completion.folder import exclusive_lock
+from tagloom.errors import TagloomError, UnwritableFileError
 
 __all__ = ["Batch", "Change", "CheckedEntry", "Journal", "StoredCheck", "decided"]
 
@@ -98,7 +99,10 @@ class Journal:
     def __init__(self, out: Path) -> None:
         self.path = out / FILE
         self._lock = threading.Lock()
-        self._guard = _exclusive_lock(out)
+        self._guard = exclusive_lock(
+            out / ".review.lock",
+            lambda: f"{out} is open in another `tagloom review`. Continue there, or stop it first.",
+        )
         try:
             self._open()
         except BaseException:
@@ -290,24 +294,6 @@ class Journal:
                     f"{self.path} cannot be written: {problem}. Nothing was changed. Free some "
                     "disk space or close the program that holds the file, and decide again."
                 ) from None
-
-
-def _exclusive_lock(out: Path) -> sqlite3.Connection:
-    """Take a lock that is released with the process, however it ends, on every system."""
-    guard = sqlite3.connect(
-        out / ".review.lock", check_same_thread=False, isolation_level=None, timeout=0.2
-    )
-    try:
-        guard.execute("PRAGMA journal_mode = DELETE")
-        guard.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error as problem:
-        guard.close()
-        if "locked" not in str(problem):
-            raise UnwritableFileError(f"{out} cannot be written: {problem}.") from None
-        raise InvalidInputError(
-            f"{out} is open in another `tagloom review`. Continue there, or stop it first."
-        ) from None
-    return guard
 
 
 def _now() -> str:

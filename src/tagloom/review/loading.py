@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from tagloom.completion.feedback import Place
 from tagloom.completion.fit import affinities_of
+from tagloom.completion.folder import RECORD, replacing
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import (
     ANNOTATE_NEXT,
     MODEL,
-    PARQUET,
-    RECORD,
+    NAMES,
     SUGGESTIONS,
     SUSPECTED_ERRORS,
     read_record,
@@ -31,7 +31,7 @@ from tagloom.completion.suggestions import (
     read_suggestions,
     read_suspected_errors,
 )
-from tagloom.errors import InvalidInputError
+from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.labels import State
 from tagloom.review.collection import EntryState, LoadedRun, SuspectedError, ToAnnotate
 
@@ -215,6 +215,8 @@ def take_snapshot(out: Path) -> None:
     model has learned could not be taken back from it.
     """
     folder = out / SNAPSHOT
+    if folder.is_symlink():
+        raise UnwritableFileError(f"{folder} is a link: nothing is written through links.")
     folder.mkdir(exist_ok=True)
     (folder / RECORD).unlink(missing_ok=True)
     for name in _files(out):
@@ -224,10 +226,9 @@ def take_snapshot(out: Path) -> None:
 def restore(out: Path) -> None:
     """Bring back the run from the snapshot, with all its tables."""
     kept = _files(out / SNAPSHOT)
-    (out / RECORD).unlink(missing_ok=True)
-    (out / PARQUET).unlink(missing_ok=True)
-    for name in kept:
-        _link_or_copy(out / SNAPSHOT / name, out / name)
+    with replacing(out, NAMES) as new:
+        for name in kept:
+            _link_or_copy(out / SNAPSHOT / name, new / name)
 
 
 def restore_if_interrupted(out: Path) -> bool:
