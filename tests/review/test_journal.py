@@ -143,3 +143,41 @@ def test_what_cannot_be_written_is_not_half_written(tmp_path):
 
 def test_without_a_review_nothing_is_decided(tmp_path):
     assert len(decided(tmp_path)) == 0
+
+
+@pytest.mark.parametrize("then", ["removed", "replaced"])
+def test_nothing_is_stored_in_a_journal_that_is_no_longer_there(tmp_path, then):
+    journal = Journal(tmp_path)
+    journal.add("tab", [Change("a.jpg", "sea", "open", "accepted")])
+    aside = journal.path.rename(tmp_path / "aside.sqlite")
+    if then == "replaced":
+        journal.path.write_bytes(aside.read_bytes())
+    with pytest.raises(UnwritableFileError, match="was removed or replaced"):
+        journal.add("tab", [Change("b.jpg", "sea", "open", "accepted")])
+    journal.path.unlink(missing_ok=True)
+    aside.rename(journal.path)
+    journal.add("tab", [Change("c.jpg", "sea", "open", "accepted")])
+    assert set(journal.current()) == {("a.jpg", "sea"), ("c.jpg", "sea")}
+    journal.close()
+
+
+@pytest.mark.parametrize("wrong", [7, 2.5, b"\xff"])
+def test_wrong_cells_are_reported(tmp_path, wrong):
+    journal = Journal(tmp_path)
+    journal.add("tab", [Change("a.jpg", "sea", "open", "accepted")])
+    with sqlite3.connect(journal.path) as other:
+        # A column of text turns numbers into text; another type has to be forced.
+        other.execute("UPDATE decisions SET image = CAST(? AS BLOB)", (wrong,))
+    other.close()
+    if isinstance(wrong, bytes):
+        with pytest.raises(InvalidInputError, match="cannot be read as a journal"):
+            journal.current()
+    else:
+        assert set(journal.current()) == {(str(wrong), "sea")}
+    journal.close()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / ".review.lock").mkdir()
+    with pytest.raises(UnwritableFileError, match="cannot be written"):
+        Journal(tmp_path)

@@ -22,7 +22,7 @@ def opened(answer):
 def test_thumbnails_fit_their_size_and_are_cached_by_the_browser(page, address, size):
     answer = page.get(f"/thumb/4{address}")
     assert max(opened(answer).size) == size
-    assert answer.headers["cache-control"] == "private, max-age=86400"
+    assert answer.headers["cache-control"] == "private, no-cache"
     again = page.ask(
         "GET",
         "/thumb/4",
@@ -117,3 +117,20 @@ def test_names_of_files_outside_are_refused(page, review, name):
     answer = page.get("/picture/5")
     assert answer.status == 404 or b"cannot be read" in answer.content
     assert SECRET not in answer.content
+
+
+@pytest.mark.parametrize("linked", ["file", "folder"])
+def test_a_link_in_the_cache_is_not_followed(page, home, tmp_path, linked):
+    first = page.get("/thumb/4")
+    (kept,) = [path for path in (home / "out" / ".thumbnails").rglob("*.jpg") if path.is_file()]
+    secret = tmp_path / "elsewhere" / kept.name
+    secret.parent.mkdir()
+    secret.write_bytes(b"secret")
+    kept.unlink()
+    if linked == "file":
+        kept.symlink_to(secret)
+    else:
+        kept.parent.rmdir()
+        kept.parent.symlink_to(secret.parent)
+    assert page.get("/thumb/4").content == first.content
+    assert secret.read_bytes() == b"secret"

@@ -13,6 +13,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from html import unescape
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -238,12 +239,31 @@ def test_malformed_requests_get_no_answer_or_a_refusal(raw_server, bytes_sent):
     assert raw_server.ask("GET", "/api/tags")[0].status == 200
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="counts open files in /proc")
+def test_a_thousand_silent_connections_do_not_keep_the_page_from_answering(raw_server, tmp_path):
+    code = (
+        "import socket, sys; held = [socket.create_connection(('127.0.0.1', int(sys.argv[1]))) "
+        "for _ in range(900)]; print('open', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(raw_server.port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as crowd:
+        assert crowd.stdout.readline() == b"open\n"
+        assert raw_server.ask("GET", "/api/tags")[0].status == 200
+        descriptors = len(list(Path(f"/proc/{raw_server.process.pid}/fd").iterdir()))
+        assert descriptors < 400
+        crowd.stdin.close()
+
+
 @pytest.fixture(scope="module")
 def raw_server(untouched_home):
     with serving(untouched_home) as server:
         yield server
     log = (untouched_home / "server.log").read_text()
     assert "Traceback" not in log
+    assert len(log) < 10_000
 
 
 def burst(server, acknowledged):

@@ -189,12 +189,14 @@ def exclusive_lock(path: Path, refusal: Callable[[], str]) -> sqlite3.Connection
     """Take a lock that is released with the process, however it ends, on every system."""
     if path.is_symlink():
         raise UnwritableFileError(f"{path} is a link. Remove it.")
-    guard = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=0.2)
+    guard = None
     try:
+        guard = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=0.2)
         guard.execute("PRAGMA journal_mode = DELETE")
         guard.execute("BEGIN EXCLUSIVE")
     except sqlite3.Error as problem:
-        guard.close()
+        if guard is not None:
+            guard.close()
         if "locked" not in str(problem):
             raise UnwritableFileError(f"{path.parent} cannot be written: {problem}.") from None
         raise InvalidInputError(refusal()) from None

@@ -1,6 +1,7 @@
 """The journal of decisions on disk: each is durable before the page is told that it is stored."""
 
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,6 +51,8 @@ _SCHEMA = f"""
         unsure INTEGER NOT NULL DEFAULT 0, PRIMARY KEY("check", place));
     PRAGMA user_version = {PROTOCOL};
 """
+# A locked journal must not hold up the page for long.
+_PATIENCE_SECONDS = 1.0
 _LAST_DONE = "SELECT max(id) FROM batches WHERE undone = 0"
 _LAST_UNDONE = "SELECT min(id) FROM batches WHERE undone = 1"
 
@@ -112,13 +115,14 @@ class Journal:
     def _open(self) -> None:
         try:
             self._db = sqlite3.connect(
-                self.path, check_same_thread=False, isolation_level=None, timeout=10
+                self.path, check_same_thread=False, isolation_level=None, timeout=_PATIENCE_SECONDS
             )
             if self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 check_protocol(self._db, self.path)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+            self._opened = os.stat(self.path)
         except TagloomError:
             raise
         except DAMAGED as problem:
@@ -284,6 +288,7 @@ class Journal:
                 self._db.execute("BEGIN IMMEDIATE")
                 try:
                     yield
+                    self._check_in_place()
                     self._db.execute("COMMIT")
                 except BaseException:
                     if self._db.in_transaction:
@@ -294,6 +299,18 @@ class Journal:
                     f"{self.path} cannot be written: {problem}. Nothing was changed. Free some "
                     "disk space or close the program that holds the file, and decide again."
                 ) from None
+
+    def _check_in_place(self) -> None:
+        """Refuse to write into a file that was removed or replaced: nobody would find it."""
+        try:
+            same = os.path.samestat(self._opened, os.stat(self.path))
+        except OSError:
+            same = False
+        if not same:
+            raise UnwritableFileError(
+                f"{self.path} was removed or replaced while the review was open. Nothing was "
+                "stored: put the file back, or stop the review and start it again."
+            )
 
 
 def _now() -> str:

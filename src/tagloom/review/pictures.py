@@ -63,16 +63,31 @@ class Thumbnails:
         path = self._cache / digest[:2] / f"{digest}.jpg"
         if size in SIZES:
             with suppress(OSError):
-                return path.read_bytes()
+                return self._cached(path)
         with self._decoders:
             made = self._downscaled(name, size)
         if size in SIZES:
             # With a full disk the page is slower, and still works.
             with suppress(OSError, UnwritableFileError):
                 path.parent.mkdir(parents=True, exist_ok=True)
+                self._refuse_links(path)
                 with atomic_write(path) as part:
                     part.write_bytes(made)
         return made
+
+    def _cached(self, path: Path) -> bytes:
+        """Return a thumbnail from the cache; a link that somebody put there is not followed."""
+        self._refuse_links(path)
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+        with os.fdopen(descriptor, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(f"{path} is not a regular file")
+            return stream.read()
+
+    def _refuse_links(self, path: Path) -> None:
+        if any(place.is_symlink() for place in (self._cache, path.parent, path)):
+            raise OSError(f"{path} leads through a link")
 
     def _downscaled(self, name: str, size: int) -> bytes:
         picture = decode(read_inside(self._photos, name), needed=size)

@@ -27,7 +27,9 @@ CACHE = ".thumbnails"
 STATIC = Path(__file__).parent / "static"
 _INDEX = "index.html"
 _UNKNOWN_TYPE = "application/octet-stream"
-_CACHED_FOR_A_DAY = "private, max-age=86400"
+# The address of a picture is its number, which means another picture after another run: browsers
+# keep it, and ask each time whether its mark is still the same.
+_CACHED_IF_SAME = "private, no-cache"
 # The types that the system has registered for file extensions are not to be relied on.
 _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 
@@ -284,7 +286,7 @@ class Files:
         try:
             digest = self._thumbnails.digest(name, size)
             if _is_current(request, digest):
-                return Response(status_code=304, headers=_headers(digest, _CACHED_FOR_A_DAY))
+                return Response(status_code=304, headers=_headers(digest, _CACHED_IF_SAME))
             content = self._thumbnails.jpeg(name, size, digest)
         except OutsideError:
             raise RefusedError(
@@ -294,7 +296,7 @@ class Files:
             return Response(
                 PLACEHOLDER, headers={"Cache-Control": "no-store"}, media_type="image/svg+xml"
             )
-        headers = _headers(digest, _CACHED_FOR_A_DAY)
+        headers = _headers(digest, _CACHED_IF_SAME)
         return Response(content, headers=headers, media_type="image/jpeg")
 
     def _file(self, request: Request, name: str) -> Response:

@@ -12,11 +12,13 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tagloom.errors import InvalidInputError, import_extra
 
 HOST = "127.0.0.1"
+_MOST_CONNECTIONS = 256
+_FIRST_REQUEST_SECONDS = 10.0
 LINK_FILE = "open-review.html"
 _LINK_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="referrer" content="no-referrer">
@@ -77,7 +79,7 @@ def serve(
         server = uvicorn.Server(
             uvicorn.Config(
                 app, log_level="warning", access_log=False, server_header=False,
-                lifespan="on", timeout_graceful_shutdown=2, ws="none",
+                lifespan="on", timeout_graceful_shutdown=2, ws="none", http=_limited_protocol(),
             )
         )  # fmt: skip
         listening.listen(128)
@@ -89,6 +91,33 @@ def serve(
             pass
         finally:
             review.close()
+
+
+def _limited_protocol() -> type[Any]:
+    """Return uvicorn's protocol with limits on connections that do not ask for anything.
+
+    Whoever opens a connection need not have the key. One without a request is closed after some
+    seconds; beyond a number of connections the oldest such is closed for each new one, so that the
+    page is answered and the process never runs out of files.
+    """
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class LimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.since = self.loop.time()
+            self.loop.call_later(_FIRST_REQUEST_SECONDS, self._close_if_silent)
+            # One that is closing stays among the connections until the loop comes round.
+            others = [one for one in self.connections if not one.transport.is_closing()]
+            silent = [one for one in others if one is not self and one.cycle is None]
+            if len(others) > _MOST_CONNECTIONS and silent:
+                min(silent, key=lambda one: one.since).transport.abort()
+
+        def _close_if_silent(self) -> None:
+            if self.cycle is None and not self.transport.is_closing():
+                self.transport.abort()
+
+    return LimitedProtocol
 
 
 def _bind(port: int) -> socket.socket:

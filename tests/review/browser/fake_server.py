@@ -161,7 +161,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Content-Security-Policy", POLICY)
-        cached = "private, max-age=86400" if kind == "image/jpeg" else "no-store"
+        cached = "private, no-cache" if kind == "image/jpeg" else "no-store"
         self.send_header("Cache-Control", cached)
         self.end_headers()
         # The browser does not wait for answers to a page that it has left.
