@@ -2,11 +2,14 @@
 
 import csv
 
+import pytest
 from typer.testing import CliRunner
 
 from tagloom.cli.app import app
 from tagloom.completion.export import finished_tags
 from tagloom.completion.feedback import decided
+from tagloom.completion.suggestions import read_suggestions
+from tagloom.review.session import Review
 
 
 def state_of(page, i, t):
@@ -190,3 +193,40 @@ def test_decisions_on_pictures_that_are_gone_are_kept_and_not_exported(page, hom
     review.journal._db.execute("UPDATE decisions SET image = 'gone.jpg'")
     assert len(decided(home / "out")) == 1
     assert "gone.jpg" not in finished_tags(home / "out").images
+
+
+def as_it_is(text):
+    return text.encode()
+
+
+def from_a_spreadsheet(text):
+    """Windows-1252 with semicolons and decimal commas."""
+    return text.replace(",", ";").replace(".", ",").replace(",jpg", ".jpg").encode("cp1252")
+
+
+@pytest.mark.parametrize(
+    "saved", [as_it_is, lambda text: text.encode("utf-8-sig"), from_a_spreadsheet]
+)
+def test_answers_in_the_table_are_taken_up(home, saved):
+    table = home / "out" / "suggestions.csv"
+    before = read_suggestions(table)
+    right, wrong = [row for row in before if row.state == "suggested"][:2]
+    lines = table.read_text(encoding="utf-8").split("\n")
+    for row, word in ((right, "known"), (wrong, "absent")):
+        lines[row.line - 1] = lines[row.line - 1].replace("suggested", word)
+    table.write_bytes(saved("\n".join(lines)))
+    assert [row[1:3] for row in read_suggestions(table)] == [row[1:3] for row in before]
+    answers = {(right.image, right.tag): True, (wrong.image, wrong.tag): False}
+    exported = {(one.image, one.tag): one for one in finished_tags(home / "out")}
+    for place, present in answers.items():
+        assert (exported[place].present, exported[place].confidence) == (present, None)
+    review = Review(home / "out", home / "photos")
+    try:
+        found = {(one.image, one.tag): one.present for one in decided(home / "out")}
+        assert found == answers
+        review.undo()
+    finally:
+        review.close()
+    # What was undone on the page is not taken from the table again.
+    Review(home / "out", home / "photos").close()
+    assert not list(decided(home / "out"))

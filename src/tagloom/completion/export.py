@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tagloom.completion.feedback import Place, decided, threshold_of
+from tagloom.completion.feedback import Place, answers_in_tables, decided, threshold_of
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import MODEL, SUGGESTIONS, read_record
 from tagloom.completion.pipeline import settled_states
@@ -55,7 +55,7 @@ def finished_tags(
     model = CompletionModel.load(out / MODEL)
     known = model.known
     items = [str(item) for item in known.items or ()]
-    review, there = decided(out), set(items)
+    review, there = _answered(out), set(items)
     judged = {(one.image, one.tag) for one in review}
     overruled = judged | review.undecided
     annotations: list[Annotation] = []
@@ -69,6 +69,18 @@ def finished_tags(
         ours = [one for one in suggested if (one.image, one.tag) not in judged]
         annotations += [one for one in ours if (one.confidence or 0) >= at_least]
     return Annotations.of(annotations, images=items, tags=map(str, known.labels))
+
+
+def _answered(out: Path) -> Annotations:
+    """Return the decisions of the review, and what people wrote into the tables besides."""
+    review = decided(out)
+    judged = {(one.image, one.tag) for one in review} | review.undecided
+    in_tables = [
+        Annotation(*place, present)
+        for place, present in answers_in_tables(out).items()
+        if place not in judged
+    ]
+    return Annotations.of([*review, *in_tables], undecided=review.undecided)
 
 
 def _as_annotations(known: PartialLabels, items: list[str]) -> list[Annotation]:

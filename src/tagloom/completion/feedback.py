@@ -11,12 +11,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tagloom.completion.folder import RECORD
+from tagloom.completion.folder import RECORD, is_edited
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.outputs import MODEL, read_record
+from tagloom.completion.outputs import (
+    ANNOTATE_NEXT,
+    MODEL,
+    SUGGESTIONS,
+    SUSPECTED_ERRORS,
+    read_record,
+)
+from tagloom.completion.suggestions import (
+    TagState,
+    read_queries,
+    read_suggestions,
+    read_suspected_errors,
+)
 from tagloom.errors import InvalidInputError, TagloomError, UnwritableFileError
 from tagloom.formats import Annotation, Annotations
-from tagloom.labels import PartialLabels
+from tagloom.formats.base import normalize_picture
+from tagloom.formats.tables.long import answer_of
+from tagloom.labels import PartialLabels, State
 from tagloom.validation import some_of
 
 FILE = "review.sqlite"
@@ -32,6 +46,8 @@ IN_EFFECT = """
 
 DAMAGED = (sqlite3.Error, ValueError, TypeError)
 """What a damaged journal raises: a database may hold any value in any cell, and no text at all."""
+
+_NOT_ANSWERS = frozenset(state.text for state in TagState if state != TagState.KNOWN)
 
 Place = tuple[str, str]
 """The names of a picture and a tag."""
@@ -57,6 +73,30 @@ def decided(out: Path) -> Annotations:
         ),
         undecided=[place for place, present in decisions.items() if present is None],
     )
+
+
+def answers_in_tables(out: Path) -> dict[Place, bool]:
+    """Return what people have written into the tables of a run: True for present.
+
+    Only a table that was edited since it was written can hold answers. Of several on one entry the
+    last counts.
+    """
+    readers = {
+        SUGGESTIONS: read_suggestions,
+        SUSPECTED_ERRORS: read_suspected_errors,
+        ANNOTATE_NEXT: read_queries,
+    }
+    answers: dict[Place, bool] = {}
+    for file, read in readers.items():
+        if not is_edited(out / file):
+            continue
+        for row in read(out / file):
+            if row.state in _NOT_ANSWERS:
+                continue
+            state, confidence = answer_of(row.state, "", f"{out / file}, line {row.line}")
+            if state is not State.UNKNOWN and confidence is None:
+                answers[normalize_picture(row.image), row.tag] = state is State.PRESENT
+    return answers
 
 
 def in_effect(journal: sqlite3.Connection) -> dict[Place, bool | None]:

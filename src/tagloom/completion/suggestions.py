@@ -7,7 +7,7 @@ import csv
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tagloom.completion.folder import is_edited
 from tagloom.errors import InvalidInputError
+from tagloom.formats.tables.csv import Table
 from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels, State
 from tagloom.labels.storage import Codes, Flags, Positions
@@ -32,6 +34,10 @@ ERROR_RATE = 0.03
 # An annotation that is wrong with a higher probability deserves a second look.
 _SUSPICIOUS = 0.3
 _QUERIES_PER_PICTURE = 2
+_WRITE_ANEW = (
+    "Correct it, or have it written anew: Run `tagloom complete` again, which keeps a copy of what "
+    "people wrote into it."
+)
 
 
 class TagState(IntEnum):
@@ -344,33 +350,54 @@ def read_queries(path: Path) -> list[StoredRow]:
 
 def _read_csv(path: Path, columns: Sequence[str], score: str = "") -> Iterator[StoredRow]:
     try:
+        if is_edited(path) or not _is_as_written(path, columns):
+            yield from _read_edited(path, columns, score)
+            return
         with path.open(encoding="utf-8", errors="surrogateescape", newline="") as stream:
             table = csv.DictReader(stream)
-            if not set(columns) <= set(table.fieldnames or ()):
-                raise InvalidInputError(
-                    f"{path} is not the table that a run writes: expected the columns "
-                    f"{', '.join(columns)}; found {', '.join(table.fieldnames or ()) or 'none'}. "
-                    "Run `tagloom complete` again."
-                )
             for row in table:
-                yield StoredRow(
-                    table.line_num,
-                    row["image"] or "",
-                    row["tag"] or "",
-                    _number(path, table.line_num, row["probability"]),
-                    row["state"] or "",
-                    _number(path, table.line_num, row[score] if score else ""),
-                )
+                line = table.line_num
+                yield _stored_row(path, line, row, score)
     except (OSError, UnicodeError, csv.Error) as problem:
+        raise InvalidInputError(f"{path} cannot be read: {problem}. {_WRITE_ANEW}") from None
+    except InvalidInputError as problem:
+        raise InvalidInputError(f"{problem} {_WRITE_ANEW}") from None
+
+
+def _is_as_written(path: Path, columns: Sequence[str]) -> bool:
+    with path.open("rb") as stream:
+        return stream.readline(1000).rstrip(b"\r\n") == ",".join(columns).encode()
+
+
+def _read_edited(path: Path, columns: Sequence[str], score: str) -> Iterator[StoredRow]:
+    """Read a table as a spreadsheet saves it: any encoding, separator and decimal sign."""
+    table = Table.read(path)
+    place = {name: column for column, name in enumerate(table.header)}
+    if not set(columns) <= set(place):
         raise InvalidInputError(
-            f"{path} cannot be read: {problem}. Run `tagloom complete` again."
-        ) from None
+            f"{path} is not the table that a run writes: expected the columns "
+            f"{', '.join(columns)}; found {', '.join(table.header) or 'none'}."
+        )
+    for cells, line in zip(table.rows, table.lines, strict=True):
+        row = {name: cells[column] for name, column in place.items()}
+        yield _stored_row(path, line, row, score)
+
+
+def _stored_row(path: Path, line: int, row: Mapping[str, str | None], score: str) -> StoredRow:
+    return StoredRow(
+        line,
+        row["image"] or "",
+        row["tag"] or "",
+        _number(path, line, row["probability"]),
+        row["state"] or "",
+        _number(path, line, row[score] if score else ""),
+    )
 
 
 def _number(path: Path, line: int, text: str | None) -> float:
     try:
-        return float(text or "nan")
+        return float((text or "").strip().replace(",", ".") or "nan")
     except ValueError:
         raise InvalidInputError(
-            f"{path}, line {line}: expected a number, found {text!r}. Run `tagloom complete` again."
+            f"{path}, line {line}: expected a number, found {text!r}."
         ) from None

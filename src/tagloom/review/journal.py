@@ -153,6 +153,12 @@ class Journal:
             )
         return batch
 
+    def knows(self, client: str) -> bool:
+        """Return whether this client has ever decided anything, undone or not."""
+        with self._lock:
+            found = self._db.execute("SELECT 1 FROM batches WHERE client = ? LIMIT 1", (client,))
+            return found.fetchone() is not None
+
     def undo(self) -> Batch | None:
         """Undo the latest batch in effect, whichever tab made it."""
         return self._switch(_LAST_DONE, 1)

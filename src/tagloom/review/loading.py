@@ -147,11 +147,9 @@ def _take_suggestions(tables: _Tables, states: Array, P: Array, column: Array) -
         P[known[:, t], column[t]] = np.nan
     for i, t, row in tables.rows(SUGGESTIONS, read_suggestions):
         state = _FROM_TABLE.get(row.state)
-        if state is None:
-            raise InvalidInputError(
-                f"{SUGGESTIONS}: {row.state!r} is not a state of a tag. Expected one of "
-                f"{', '.join(_FROM_TABLE)}. Run `tagloom complete` again."
-            )
+        if state is None or (state == EntryState.PRESENT and states[i, t] != state):
+            # A person's answer: the review takes it up as a decision.
+            continue
         states[i, t] = state
         if column[t] >= 0 and state != EntryState.SUGGESTED:
             P[i, column[t]] = row.probability

@@ -6,10 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tagloom.completion.feedback import ABSENT, PRESENT, files_read
-from tagloom.completion.outputs import read_record
+from tagloom.completion.feedback import ABSENT, PRESENT, answers_in_tables, files_read
+from tagloom.completion.outputs import digest_of, read_record
 from tagloom.errors import InvalidInputError
-from tagloom.review.collection import Collection, Entry, EntryState, after_verdict, from_journal
+from tagloom.review.collection import (
+    HAS_TAG,
+    LACKS_TAG,
+    Collection,
+    Entry,
+    EntryState,
+    after_verdict,
+    from_journal,
+)
 from tagloom.review.journal import Batch, Change, Journal
 from tagloom.review.loading import check_is_run, load, restore_if_interrupted
 from tagloom.review.views import Pictures
@@ -62,6 +70,31 @@ class Review:
         self._changes: list[Entry] = []
         self.boot = secrets.token_hex(8)
         self.history = self._history()
+        self._take_up_tables()
+
+    def _take_up_tables(self) -> None:
+        """Store what people have written into the tables of the run, like decisions made here.
+
+        Once for each version of the tables: what is undone here stays undone.
+        """
+        answers = answers_in_tables(self.out)
+        client = f"tables {digest_of(sorted(answers.items()))[:16]}"
+        if not answers or self.journal.knows(client):
+            return
+        numbers = {image: i for i, image in enumerate(self.collection.images)}
+        decisions = [
+            Decision(numbers[image], tag, "accept" if present else "reject")
+            for (image, tag), present in answers.items()
+            if image in numbers and self._differs(numbers[image], tag, present)
+        ]
+        if decisions:
+            self.decide(decisions, client)
+
+    def _differs(self, image: int, tag: str, present: bool) -> bool:
+        """Return whether an answer says anything else than what is known or decided."""
+        t = self.collection.tag(tag)
+        state = EntryState.UNKNOWN if t is None else self.collection.state(image, t)
+        return state not in (HAS_TAG if present else LACKS_TAG)
 
     @property
     def version(self) -> int:
