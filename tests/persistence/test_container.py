@@ -5,10 +5,11 @@ import struct
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors import SafetensorError
 from toys import low_rank_toy
 
 import tagloom
-from tagloom.errors import InvalidInputError, ModelFileError
+from tagloom.errors import InvalidInputError, ModelFileError, UnwritableFileError
 from tagloom.models import APGGraph
 from tagloom.persistence import container as saving
 from tagloom.persistence.codecs import serialize_learner
@@ -190,3 +191,16 @@ def test_a_type_of_many_gigabytes_is_refused_before_it_is_allocated(model, tmp_p
     saving.write_model(path, "APGGraph", serialized.arrays, serialized.metadata)
     with pytest.raises(ModelFileError, match="a name of"):
         APGGraph.load(path)
+
+
+def test_a_full_disk_is_named_and_leaves_the_old_file(model, path, monkeypatch):
+    before = path.read_bytes()
+
+    def fail(*args, **kwargs):
+        raise SafetensorError("No space left on device (os error 28)")
+
+    monkeypatch.setattr(saving, "save_file", fail)
+    with pytest.raises(UnwritableFileError, match="cannot be written: No space left"):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]

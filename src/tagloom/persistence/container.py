@@ -24,7 +24,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 import tagloom
-from tagloom.errors import InvalidInputError, ModelFileError
+from tagloom.errors import InvalidInputError, ModelFileError, UnwritableFileError
 from tagloom.io import atomic_write
 
 PROTOCOL = 1
@@ -168,8 +168,12 @@ def write_model(
             f"The model cannot be saved to {path}: names of labels and features and parameters "
             f"must be strings, finite numbers, booleans or None ({error})."
         ) from None
+    digest = _digest(text, tensors)
     with atomic_write(path) as part:
-        save_file(tensors, part, metadata={"tagloom": text, "sha256": _digest(text, tensors)})
+        try:
+            save_file(tensors, part, metadata={"tagloom": text, "sha256": digest})
+        except SafetensorError as error:  # a full disk, for one
+            raise UnwritableFileError(f"{path} cannot be written: {error}.") from None
 
 
 def read_model(path: str | os.PathLike[str], kind: str) -> Serialized:
