@@ -83,3 +83,10 @@ def test_toml_of_any_content_is_refused_without_a_traceback(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InvalidInputError, match="is not valid TOML"):
         read_toml(path)
+
+
+@pytest.mark.parametrize("name", ["a" * 251 + ".xmp", "ü" * 125 + ".xmp"])
+def test_names_may_be_as_long_as_the_system_allows(tmp_path, name):
+    with atomic_write(tmp_path / name) as part:
+        part.write_text("x")
+    assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -17,6 +17,7 @@ from tagloom.errors import InvalidInputError, UnwritableFileError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+_NAME_BYTES = 200
 _UMASK_LOCK = threading.Lock()
 
 
@@ -33,7 +34,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise UnwritableFileError(f"{target} is a folder: a file cannot be written under its name.")
     if not target.absolute().parent.is_dir():
         raise UnwritableFileError(f"The folder of {target} does not exist. Make it first.")
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    # A name may have 255 bytes; with all of a long one, that of the temporary file would have more.
+    start = os.fsdecode(os.fsencode(target.name)[:_NAME_BYTES])
+    handle, name = tempfile.mkstemp(prefix=f".{start}.", suffix=".part", dir=target.parent)
     os.close(handle)
     part = Path(name)
     try:

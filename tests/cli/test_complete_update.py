@@ -182,3 +182,26 @@ def test_an_answer_against_the_list_is_not_overruled_by_it_in_silence(
     answer = collection.complete(finished, "--tags", no)
     assert answer.code == 0, answer.err
     assert "is both present and absent: left unknown" in answer.out
+
+
+def test_an_update_that_was_broken_off_loses_no_answer(finished, tagloom, read_rows, monkeypatch):
+    table = finished / "suggestions.csv"
+    image, tag = min(_pairs(read_rows(table), "suggested"))
+    text = table.read_text(encoding="utf-8")
+    (line,) = [one for one in text.splitlines() if one.startswith(f"{image},{tag},")]
+    table.write_text(text.replace(line, line.replace("suggested", "known")), encoding="utf-8")
+    edited, record = table.read_bytes(), (finished / "run.json").read_bytes()
+
+    def fail(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr("tagloom.completion.outputs.write_report", fail)
+        answer = tagloom("update", finished, "--tags", table)
+    assert answer.code == 1
+    assert "No space left on device" in answer.err
+    assert (table.read_bytes(), (finished / "run.json").read_bytes()) == (edited, record)
+    answer = tagloom("update", finished, "--tags", table)
+    assert (answer.code, answer.err) == (0, "")
+    assert (image, tag) in _pairs(read_rows(table), "known", "doubtful-known")
+    assert not list(finished.glob("*.edited-*"))
