@@ -122,9 +122,13 @@ def test_a_missing_extra_is_reported_before_anything_runs(tmp_path, monkeypatch,
 def test_methods_are_listed():
     answer = runner.invoke(app, ["benchmark", "--list-methods"])
     assert "least-squares" in answer.stdout
-    assert answer.stdout.strip().splitlines()[-1].endswith("Semantic diffusion  (ours)")
+    assert "  Semantic diffusion  (ours)\n" in answer.stdout
     listed = json.loads(runner.invoke(app, ["benchmark", "--list-methods", "--json"]).stdout)
-    assert [one["name"] for one in listed if one["ours"]] == ["apg-graph", "semantic-diffusion"]
+    assert [one["name"] for one in listed if one["ours"]] == [
+        "apg-graph",
+        "semantic-diffusion",
+        "semantic-diffusion+words",
+    ]
 
 
 SCRIPT = """

@@ -29,7 +29,7 @@ def test_the_linear_part_of_each_score_has_weights_and_a_base(step, normalizatio
     ):
         P = linear_scores(model.linear_, model._normalized(X))
         for i, row in list(enumerate(rows))[:7]:
-            M_x, b_x = model.linear_at(X[[i]], row)
+            M_x, b_x, _ = model.linear_at(X[[i]], row)
             factor = (scores[i] - mean) / (F[i] - mean)
             np.testing.assert_allclose(X[i] @ M_x + b_x, mean + factor * (P[i] - mean), atol=1e-9)
             if step:

@@ -109,9 +109,9 @@ def test_a_path_of_ridges_solves_once_and_its_last_fit_is_a_warm_start(monkeypat
     solved = []
     solutions = LeastSquares._solutions
 
-    def counted(self, X, known, ridges):
-        solved.append(list(ridges))
-        return solutions(self, X, known, ridges)
+    def counted(self, X, known, candidates, prior):
+        solved.append([ridge for ridge, _ in candidates])
+        return solutions(self, X, known, candidates, prior)
 
     monkeypatch.setattr(LeastSquares, "_solutions", counted)
     model = SemanticDiffusion(warm_start=True, shrinkage=np.inf, smoothing=0.0)

@@ -29,7 +29,7 @@ def test_the_graph_part_is_what_the_linear_part_lacks(default, new):
     described = default._descriptors(pictures)
     linear = np.empty((len(described.items), len(default.classes_)))
     for row, x in enumerate(described.X):
-        weights, base = default.learner_.linear_at(x[None], None if new else row)
+        weights, base, _ = default.learner_.linear_at(x[None], None if new else row)
         linear[row] = x @ weights + base
     beyond = default.scores(pictures) - linear
     assert np.abs(beyond).max() > 0.05

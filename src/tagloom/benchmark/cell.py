@@ -23,17 +23,20 @@ import numpy.typing as npt
 
 from tagloom import metrics
 from tagloom.benchmark.inputs import (
+    TrainTest,
     add_unlabelled,
     normalize_rows,
     read_features,
     read_graph,
     read_pattern,
+    shuffle_prior,
 )
 from tagloom.benchmark.methods import Method, build_learner, learner_class
 from tagloom.datasets.base import Dataset
 from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels
 from tagloom.models import PartialLabelLearner, tune
+from tagloom.models.prior import Prior, read_prior
 
 RESULTS_VERSION = 1
 """Version of the results, part of the name of every cell.
@@ -214,16 +217,19 @@ def _record(task: Task, truth: PartialLabels) -> dict[str, Any]:
         X = normalize_rows(X)
     needs_graph = task.method.needs_graph
     graph = read_graph(task.semantics, transductive=task.transductive) if needs_graph else None
-    rows = X.training
+    rows, prior = X.training, _prior(task)
+    own = None if prior is None else prior.training
     if task.transductive:
         rows, known = np.concatenate(X), add_unlabelled(known, len(X.test))
+        own = None if prior is None else np.concatenate(prior)
     with PeakMemory() as memory:
-        fitted = tune_and_fit(_method(task), rows, known, graph, task.cv, task.cell.seed)
+        fitted = tune_and_fit(_method(task), rows, known, graph, task.cv, task.cell.seed, own)
         start = time.perf_counter()
         if task.transductive:
-            scores = fitted.model.training_scores(rows)[len(X.training) :]
+            scores = fitted.model.training_scores(rows, **_given(prior=own))[len(X.training) :]
         else:
-            scores = fitted.model.scores(X.test)
+            test = None if prior is None else prior.test
+            scores = fitted.model.scores(X.test, **_given(prior=test))
         score_seconds = time.perf_counter() - start
     row = task.cell.columns() | evaluate(truth, scores)
     row |= {
@@ -239,6 +245,47 @@ def _record(task: Task, truth: PartialLabels) -> dict[str, Any]:
         "labels": evaluate_labels(truth, scores),
         "examples": examples(truth, scores, task.cell.seed),
     }
+
+
+def _prior(task: Task) -> TrainTest | None:
+    """Return the prior scores of a method that takes some."""
+    if task.method.words is None:
+        return None
+    prior = read_features(task.semantics, "prior")
+    return shuffle_prior(prior, task.cell.seed) if task.method.words == "shuffled" else prior
+
+
+class PriorScores(PartialLabelLearner):
+    """Scores by the prior alone, 0 for labels without one: what is known without any example."""
+
+    takes_prior = True
+    _given: npt.NDArray[np.bool_]
+
+    def __init__(self, on_unlearnable: str = "ignore") -> None:
+        self.on_unlearnable = on_unlearnable
+
+    def fit(self, X: Any, Y: Any, prior: Any = None) -> Self:
+        """Note which labels have prior scores; nothing is learned."""
+        rows, _ = self._read_training_data(X, Y)
+        given = read_prior(prior, len(rows), self.label_names_, rows.dtype)
+        self._given = np.isin(np.arange(len(self.classes_)), () if given is None else given.labels)
+        return self
+
+    def default_param_grid(
+        self, X: Any, Y: Any, graph: Any = None, prior: Any = None
+    ) -> list[dict[str, list[Any]]]:
+        """Return nothing to search."""
+        return []
+
+    @property
+    def _prior_labels(self) -> npt.NDArray[np.bool_] | None:
+        return self._given if self._given.any() else None
+
+    def _scores(self, X: Scores) -> Scores:
+        return np.zeros((len(X), len(self.classes_)), dtype=X.dtype)
+
+    def _scores_with_prior(self, X: Scores, prior: Prior) -> Scores:
+        return prior.contribution(np.ones(len(self.classes_)))
 
 
 def _method(task: Task) -> Method:
@@ -266,6 +313,7 @@ def tune_and_fit(
     graph: Any,
     cv: int,
     seed: int,
+    prior: npt.NDArray[Any] | None = None,
 ) -> Fitted:
     """Tune the learner of a method over its own parameter grid, then fit it on all known labels.
 
@@ -275,15 +323,17 @@ def tune_and_fit(
     """
     learner = build_learner(method, seed)
     start = time.perf_counter()
-    grid = _without(learner.default_param_grid(X, known, graph), method.fixed)
+    own = _given(prior=prior)
+    grid = _without(learner.default_param_grid(X, known, graph, **own), method.fixed)
     if not grid:
-        return _fit(learner, X, known, graph)
+        return _fit(learner, X, known, **_given(graph=graph, prior=prior))
     scoring = _TimedScoring()
     found = tune(
         learner,
         X,
         known,
         graph,
+        prior=prior,
         param_grid=grid,
         cv=cv,
         hold_out="items" if known.unlisted_weight else "entries",
@@ -318,11 +368,15 @@ def _without(stages: list[dict[str, list[Any]]], fixed: tuple[str, ...]) -> list
     return [stage for stage in left if stage]
 
 
-def _fit(learner: Any, X: npt.NDArray[Any], known: PartialLabels, graph: Any) -> Fitted:
+def _given(**inputs: Any) -> dict[str, Any]:
+    """Return the inputs that there are; learners need not know the others."""
+    return {name: table for name, table in inputs.items() if table is not None}
+
+
+def _fit(learner: Any, X: npt.NDArray[Any], known: PartialLabels, **inputs: Any) -> Fitted:
     """Fit a learner that has nothing to search."""
     start = time.perf_counter()
-    given = {} if graph is None else {"graph": graph}
-    model = learner.fit(np.asarray(X), known, **given)
+    model = learner.fit(np.asarray(X), known, **inputs)
     return Fitted(model, {}, 0, 0.0, time.perf_counter() - start)
 
 

@@ -29,7 +29,9 @@ from tagloom.labels import (
 from tagloom.models.normalization import RowNormalizer
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.tagger.inputs import DescriptorPipeline
+from tagloom.tagger.words import WordPrior
 from tagloom.vision import Features
+from tagloom.words import Vocabulary
 
 Array = npt.NDArray[Any]
 
@@ -288,18 +290,37 @@ def semantic_descriptors(training: Features, test: Features, known: PartialLabel
     return TrainTest(descriptor.fit_transform(tables[0], known), descriptor.transform(tables[1]))
 
 
+def prior_scores(training: Features, test: Features, known: PartialLabels) -> TrainTest:
+    """Return prior scores by the names of the labels; NaN where a name means no concept."""
+    words = WordPrior.of(training, known, Vocabulary())
+    if words is None:
+        nothing = (np.full((len(part), known.n_labels), np.nan) for part in (training, test))
+        return TrainTest(*nothing)
+    return TrainTest(words(training.posteriors), words(test.posteriors))
+
+
+def shuffle_prior(prior: TrainTest, seed: int) -> TrainTest:
+    """Exchange prior scores at random between the labels that have some."""
+    linked = np.flatnonzero(~np.isnan(prior.training).all(axis=0))
+    columns = np.arange(prior.training.shape[1])
+    columns[linked] = np.random.default_rng(seed).permutation(linked)
+    return TrainTest(prior.training[:, columns], prior.test[:, columns])
+
+
 @dataclass(frozen=True)
 class Required:
     """The inputs to compute from one pattern of known labels.
 
     `graph` is the semantic graph of the training items, `transductive_graph` that of the training
-    and test items; `descriptors` are the semantic descriptors that are validated on their own.
+    and test items; `descriptors` are the semantic descriptors that are validated on their own;
+    `prior` are the prior scores by the names of the labels.
     """
 
     features: bool = False
     graph: bool = False
     transductive_graph: bool = False
     descriptors: bool = False
+    prior: bool = False
 
     def missing(self, folder: Path) -> "Required":
         """Return those that the folder does not hold yet."""
@@ -308,10 +329,16 @@ class Required:
             self.graph and not _graph_path(folder, transductive=False).exists(),
             self.transductive_graph and not _graph_path(folder, transductive=True).exists(),
             self.descriptors and not all(_has_features(folder, name) for name in _DESCRIPTORS),
+            self.prior and not _has_features(folder, "prior"),
         )
 
-    def __bool__(self) -> bool:
+    @property
+    def semantic(self) -> bool:
+        """Whether the semantic descriptors have to be computed."""
         return self.features or self.graph or self.transductive_graph or self.descriptors
+
+    def __bool__(self) -> bool:
+        return self.semantic or self.prior
 
 
 def prepare_visual(
@@ -335,6 +362,10 @@ def prepare_semantic(
     if not missing:
         return
     known = read_pattern(pattern)
+    if missing.prior:
+        _write_features(folder, "prior", prior_scores(training, test, known))
+    if not missing.semantic:
+        return
     if missing.features:
         features, S = semantic_features(training, test, known, n_components)
         _write_features(folder, "features", features)

@@ -35,6 +35,9 @@ class Method:
         is given the test items, too, without their labels.
     inputs : {"features", "global", "local", "both"}
         What it learns from: the features that all learners share, or one semantic descriptor.
+    words : {"names", "shuffled"}, optional
+        Whether `fit` takes prior scores by the names of the labels. "shuffled" exchanges them at
+        random between the labels that have some, as a control.
     """
 
     name: str
@@ -46,9 +49,11 @@ class Method:
     needs_graph: bool = False
     uses_unlabelled: bool = False
     inputs: str = "features"
+    words: str | None = None
 
     def metadata(self) -> dict[str, Any]:
         """Return everything that determines the results of this method, ready for JSON."""
+        own = {} if self.words is None else {"words": self.words}
         return {
             "learner": self.learner,
             "parameters": dict(self.parameters),
@@ -56,7 +61,7 @@ class Method:
             "needs_graph": self.needs_graph,
             "uses_unlabelled": self.uses_unlabelled,
             "inputs": self.inputs,
-        }
+        } | own
 
 
 METHODS = (
@@ -91,6 +96,26 @@ METHODS = (
     ),
 )
 
+WORDS = (
+    Method("words", "Words alone", "tagloom.benchmark.cell:PriorScores", words="names"),
+    *(
+        Method(
+            f"{name}+{words}",
+            f"{title} with {words.replace('-', ' ')}",
+            f"tagloom.models:{learner}",
+            ours=ours and kind == "names",
+            uses_unlabelled=ours,
+            words=kind,
+        )
+        for name, title, learner, ours in (
+            ("least-squares", "Least squares", "LeastSquares", False),
+            ("semantic-diffusion", "Semantic diffusion", "SemanticDiffusion", True),
+        )
+        for words, kind in (("words", "names"), ("shuffled-words", "shuffled"))
+    ),
+)
+"""Methods that know the names of the labels; for sets with concepts, and only by request."""
+
 DESCRIPTORS = tuple(
     Method(f"descriptor-{part}", title, "tagloom.models:LeastSquares", inputs=part)
     for part, title in (
@@ -103,7 +128,7 @@ DESCRIPTORS = tuple(
 
 def check_methods(names: Iterable[str]) -> None:
     """Require names of known methods."""
-    known = [method.name for method in METHODS]
+    known = [method.name for method in (*METHODS, *WORDS)]
     for name in names:
         if name not in known:
             near = get_close_matches(str(name), known, n=1, cutoff=0.4)
@@ -117,7 +142,7 @@ def select_methods(names: Iterable[str]) -> tuple[Method, ...]:
     """Return the methods of these names in the order of the tables."""
     wanted = set(names)
     check_methods(wanted)
-    return tuple(method for method in METHODS if method.name in wanted)
+    return tuple(method for method in (*METHODS, *WORDS) if method.name in wanted)
 
 
 def build_learner(method: Method, seed: int) -> "PartialLabelLearner":

@@ -74,6 +74,7 @@ def plan_benchmark(
             notes.append(
                 "The semantic descriptors are not validated: the set has no posteriors of concepts."
             )
+    _check_words(dataset, chosen)
     for method in chosen:
         learner_class(method)
     if len({method.name for method in chosen}) < len(chosen):
@@ -81,6 +82,16 @@ def plan_benchmark(
     identity = fingerprint(dataset)
     tasks = tuple(_tasks(config, dataset, identity, chosen))
     return Plan(config, dataset, identity, chosen, tasks, tuple(notes))
+
+
+def _check_words(dataset: Dataset, methods: Sequence[Method]) -> None:
+    """Require concepts where methods look up the names of the labels."""
+    with_words = [method.name for method in methods if method.words]
+    if with_words and not (dataset.features is not None and dataset.features.concepts):
+        raise InvalidInputError(
+            f"methods: {', '.join(with_words)} need posteriors of concepts, and {dataset.name} has "
+            "none. Leave them out."
+        )
 
 
 def _tasks(

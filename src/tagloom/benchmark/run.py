@@ -180,6 +180,7 @@ def _required(tasks: Sequence[Task]) -> Required:
         graph=any(not task.transductive for task in with_graph),
         transductive_graph=any(task.transductive for task in with_graph),
         descriptors=len(shared) < len(tasks),
+        prior=any(task.method.words for task in tasks),
     )
 
 
@@ -195,8 +196,9 @@ def _prepare_setting(folder: Path, write: Callable[[], None]) -> FailedInputs | 
 
 def _uses(task: Task, folder: Path) -> bool:
     """Return whether a task reads from a folder."""
-    reads_semantics = task.method.inputs != "features" or task.method.needs_graph
-    return task.features == folder or (reads_semantics and task.semantics == folder)
+    method = task.method
+    reads_semantics = method.inputs != "features" or method.needs_graph or method.words
+    return task.features == folder or bool(reads_semantics and task.semantics == folder)
 
 
 class Workers:

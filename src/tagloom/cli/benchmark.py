@@ -186,15 +186,16 @@ def _name_or_number(given: str | None) -> str | float | None:
 
 def _list_methods(as_json: bool) -> str:
     """Return the methods that can be compared."""
-    from tagloom.benchmark.methods import METHODS
+    from tagloom.benchmark.methods import METHODS, WORDS
 
+    methods = (*METHODS, *WORDS)
     if as_json:
-        rows = [{"name": one.name, "title": one.title, "ours": one.ours} for one in METHODS]
+        rows = [{"name": one.name, "title": one.title, "ours": one.ours} for one in methods]
         return json.dumps(rows, indent=2)
-    width = max(len(method.name) for method in METHODS)
+    width = max(len(method.name) for method in methods)
     return "\n".join(
         f"{method.name:{width}}  {method.title}{'  (ours)' if method.ours else ''}"
-        for method in METHODS
+        for method in methods
     )
 
 

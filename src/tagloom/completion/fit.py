@@ -37,7 +37,12 @@ def fit_tagger(
 
     The tagger remembers the `encoder` of the pictures: new ones must be encoded by the same.
     """
-    tagger = SemanticTagger(encoder=encoder, random_state=options.random_state, verbose=verbose)
+    tagger = SemanticTagger(
+        vocabulary=options.vocabulary,
+        encoder=encoder,
+        random_state=options.random_state,
+        verbose=verbose,
+    )
     return tagger.fit(
         features,
         training.labels,
@@ -104,7 +109,12 @@ class _Split(TypedDict):
 
 def _scores_of_fold(tagger: SemanticTagger, features: Features, labels: PartialLabels) -> Array:
     learner = clone(tagger.learner_).set_params(on_unlearnable="ignore")
-    fold = SemanticTagger(learner, random_state=tagger.random_state)
+    fold = SemanticTagger(
+        learner,
+        words=tagger.words,
+        vocabulary=tagger.vocabulary,
+        random_state=tagger.random_state,
+    )
     return np.asarray(fold.fit(features, labels).scores(), dtype=np.float32)
 
 

@@ -112,15 +112,15 @@ class APGGraph(models.APGGraph):
             "sum over the items: multiply lam and ridge by (all items) / (items of the sample)."
         )
 
-    def complete(self, X: Any, Y: Any, *, fill: str = "labels") -> Any:
+    def complete(self, X: Any, Y: Any, *, fill: str = "labels", prior: Any = None) -> Any:
         """Fill in the unknown labels of items in memory; all items would have to be gathered."""
         _refuse_to_gather(X, "complete")
-        return super().complete(X, Y, fill=fill)
+        return super().complete(X, Y, fill=fill, prior=prior)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, prior: Any = None) -> float:
         """Return the mean average precision on items in memory; all would have to be gathered."""
         _refuse_to_gather(X, "score")
-        return super().score(X, y, sample_weight)
+        return super().score(X, y, sample_weight, prior)
 
     def to_local(self) -> models.APGGraph:
         """Return the fitted model as a learner in memory."""

@@ -24,6 +24,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, validat
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
 from tagloom.labels import PartialLabels, State, as_partial_labels, is_frame, is_missing
 from tagloom.metrics import mean_average_precision
+from tagloom.models.prior import Prior, read_prior
 from tagloom.neighbors import ALGORITHMS, METRICS
 from tagloom.optim import Iteration, Objective, Solution
 from tagloom.validation import (
@@ -58,6 +59,9 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         False where no entry is known, or all known entries agree.
     """
 
+    takes_prior: ClassVar[bool] = False
+    """Whether `fit` takes prior scores."""
+
     on_unlearnable: str
     classes_: Array
     one_dimensional_: bool
@@ -90,35 +94,44 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     def _scores(self, X: Array) -> Array:
         """Return the estimated labels of validated rows, one column for each label."""
 
-    def scores(self, X: Any) -> Any:
+    def _scores_with_prior(self, X: Array, prior: Prior) -> Array:
+        """Return the same where the learner was fitted with prior scores."""
+        raise NotImplementedError
+
+    @property
+    def _prior_labels(self) -> npt.NDArray[np.bool_] | None:
+        """Which labels had prior scores in `fit`; None where no label had any."""
+        return None
+
+    def scores(self, X: Any, prior: Any = None) -> Any:
         """Return the estimated labels: near 1 where a label is likely present, near 0 where absent.
 
         A DataFrame gives a DataFrame with the names of the items and labels; else an array of shape
-        (n_items, n_labels).
+        (n_items, n_labels). A learner that was fitted with prior scores needs those of X, too.
         """
-        return self._with_names(self._scores(self._checked_rows(X)), X)
+        return self._with_names(self._checked_scores(self._checked_rows(X), prior), X)
 
-    def training_scores(self, X: Any) -> Any:
+    def training_scores(self, X: Any, prior: Any = None) -> Any:
         """Return the scores of the rows that `fit` was given.
 
         Where a learner uses neighbours, no row is its own neighbour here; `scores` treats every row
         as a new one.
         """
-        return self.scores(X)
+        return self.scores(X, prior)
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Any, prior: Any = None) -> Any:
         """Return `scores` - 1/2: positive exactly where `predict` says the label is present."""
-        decision = self._scores(self._checked_rows(X)) - BOUNDARY
+        decision = self._checked_scores(self._checked_rows(X), prior) - BOUNDARY
         return decision[:, 0] if self.one_dimensional_ else self._with_names(decision, X)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, prior: Any = None) -> Any:
         """Return 1 where a label is likely present and 0 where it is not."""
-        present = self._scores(self._checked_rows(X)) > BOUNDARY
+        present = self._checked_scores(self._checked_rows(X), prior) > BOUNDARY
         if self.one_dimensional_:
             return self.classes_[present[:, 0].astype(int)]
         return self._with_names(present.astype(int), X)
 
-    def complete(self, X: Any, Y: Any, *, fill: str = "labels") -> Any:
+    def complete(self, X: Any, Y: Any, *, fill: str = "labels", prior: Any = None) -> Any:
         """Return Y with the unknown entries filled in; known entries stay as they are.
 
         Parameters
@@ -129,6 +142,8 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
             below 1 are filled too: they were not annotated.
         fill : {"labels", "scores"}
             Whether to fill with 0 and 1, or with the scores.
+        prior
+            As for `scores`.
 
         Returns
         -------
@@ -137,7 +152,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         check_choice("fill", fill, ("labels", "scores"))
         rows = self._checked_rows(X)
         known = self._checked_labels(Y, rows)
-        filled = self._scores(rows)
+        filled = self._checked_scores(rows, prior)
         if fill == "labels":
             filled = (filled > BOUNDARY).astype(filled.dtype)
         states = known.states()
@@ -147,19 +162,20 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         filled[annotated] = states[annotated] == int(State.PRESENT)
         return self._with_names(filled, Y)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, prior: Any = None) -> float:
         """Return the mean average precision over the known entries of y.
 
         For a one-dimensional y it is the accuracy, as for any classifier of scikit-learn.
         """
         check_is_fitted(self)
         if self.one_dimensional_:
-            known = ~missing_in(y)
-            weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-            right = np.asarray(self.predict(X))[known] == np.asarray(y)[known]
+            there = ~missing_in(y)
+            weight = None if sample_weight is None else np.asarray(sample_weight)[there]
+            right = np.asarray(self.predict(X, prior))[there] == np.asarray(y)[there]
             return float(np.average(right, weights=weight))
         rows = self._checked_rows(X)
-        return mean_average_precision(self._checked_labels(y, rows), self._scores(rows))
+        known = self._checked_labels(y, rows)
+        return mean_average_precision(known, self._checked_scores(rows, prior))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file; an interrupted write leaves no partial file.
@@ -186,7 +202,8 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Return the grids that `tune` searches by default, one for each stage of the search.
 
-        A later stage keeps what the stages before it found best.
+        One that takes prior scores is given them as `prior`, if there are any. A later stage keeps
+        what the stages before it found best.
         """
         raise InvalidInputError(
             f"{type(self).__name__} has no default param_grid; pass param_grid=, a mapping from "
@@ -205,15 +222,16 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         return ()
 
     def _fit_path(
-        self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
+        self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, inputs: Mapping[str, Any]
     ) -> Iterator[Self]:
         """Yield this learner fitted with the parameters of each candidate in turn.
 
-        Every step gives the same bits as a separate fit, and starts only when it is requested; the
-        first step may compute what the whole path needs.
+        `inputs` are what `fit` is given beside X and Y: graphs or prior scores. Every step gives
+        the same bits as a separate fit, and starts only when it is requested; the first step may
+        compute what the whole path needs.
         """
         for params in path:
-            fitted: Self = self.set_params(**params).fit(X, Y, **graphs)
+            fitted: Self = self.set_params(**params).fit(X, Y, **inputs)
             yield fitted
 
     @property
@@ -248,6 +266,30 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         rows: Array = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         check_magnitude(rows)
         return rows
+
+    def _checked_scores(self, rows: Array, prior: Any) -> Array:
+        """Return the scores of validated rows, with their prior scores where there are any."""
+        given = self._checked_prior(prior, rows)
+        return self._scores(rows) if given is None else self._scores_with_prior(rows, given)
+
+    def _checked_prior(self, prior: Any, rows: Array) -> Prior | None:
+        """Return the prior scores of the labels that had some in `fit`."""
+        given = read_prior(prior, len(rows), self.label_names_, rows.dtype)
+        if self._prior_labels is None:
+            if given is not None:
+                raise InvalidInputError(
+                    f"This {type(self).__name__} was fitted without prior scores, and cannot use "
+                    "any now: pass prior to fit as well, if it takes one, or leave it out here."
+                )
+            return None
+        labels = np.flatnonzero(self._prior_labels)
+        missing = labels if given is None else np.setdiff1d(labels, given.labels)
+        if given is None or len(missing):
+            raise InvalidInputError(
+                f"This {type(self).__name__} was fitted with prior scores: pass prior= with those "
+                f"of these items. Missing: {some_of(self.label_names_[missing].tolist())}."
+            )
+        return Prior(labels, given.T[:, np.isin(given.labels, labels)])
 
     def _checked_labels(self, Y: Any, rows: Array) -> PartialLabels:
         known = as_partial_labels(Y)
@@ -394,8 +436,11 @@ class InstanceBasedLearner(PartialLabelLearner):
     def _training_scores(self) -> Array:
         """Return the scores of the training items."""
 
-    def training_scores(self, X: Any) -> Any:
-        """Return the scores of the rows that `fit` was given; none is its own neighbour."""
+    def training_scores(self, X: Any, prior: Any = None) -> Any:
+        """Return the scores of the rows that `fit` was given; none is its own neighbour.
+
+        Their prior scores are those that `fit` was given, and need not be passed.
+        """
         rows = self._checked_rows(X)
         if rows is not self.training_rows_ and not np.array_equal(rows, self.training_rows_):
             raise InvalidInputError(
@@ -536,7 +581,9 @@ def _report_unlearnable(
     warnings.warn(message, UnlearnableLabelWarning, stacklevel=5)
 
 
-def labelled_part(rows: Array, known: PartialLabels) -> tuple[Array, PartialLabels]:
+def labelled_part(
+    rows: Array, known: PartialLabels, prior: Prior | None
+) -> tuple[Array, PartialLabels, Prior | None]:
     """Return the items with a known entry; the arguments themselves where that is all of them.
 
     Unlisted entries that count as absent are known entries here.
@@ -547,8 +594,9 @@ def labelled_part(rows: Array, known: PartialLabels) -> tuple[Array, PartialLabe
     else:
         labelled = np.unique(known.entries().rows)
     if len(labelled) == len(rows):
-        return rows, known
-    return rows[labelled], known.take(labelled)
+        return rows, known, prior
+    some = None if prior is None else prior.take(labelled)
+    return rows[labelled], known.take(labelled), some
 
 
 def fingerprint(rows: Array) -> tuple[Any, ...]:
@@ -561,9 +609,9 @@ def parameter(model: Any, name: str) -> tuple[str, Any]:
     return f"The '{name}' parameter of {type(model).__name__}", getattr(model, name)
 
 
-def differ_only_in(name: str, candidates: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether candidates agree in all parameters but perhaps this one."""
-    rest = [{key: one[key] for key in one if key != name} for one in candidates]
+def differ_only_in(names: Sequence[str], candidates: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether candidates agree in all parameters but perhaps these."""
+    rest = [{key: one[key] for key in one if key not in names} for one in candidates]
     return all(one == rest[0] for one in rest)
 
 

@@ -1,14 +1,14 @@
 """Ridge regression label by label on the known entries, exactly and in closed form.
 
 Labels with the same weights share their normal equations, and the equations are set up once for
-all strengths of the ridge.
+all strengths of the ridge. A column of prior scores is eliminated from them, block-wise.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from tagloom.models.base import (
     loss_curvature,
     parameter,
 )
+from tagloom.models.prior import Prior, read_prior, shrunk_trust
 from tagloom.validation import check_flag, check_n_jobs, check_number
 
 Positions = npt.NDArray[np.int64]
@@ -32,6 +33,8 @@ Floats = npt.NDArray[np.float64]
 
 # The default grid, in shares of the mean curvature of the squared loss of one label.
 _RIDGE_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)
+PRIOR_SHRINKAGES = (1.0, 10.0, 100.0)
+"""The default grid of `prior_shrinkage`, where there are prior scores."""
 # Labels are processed together until they have about this many entries, to bound the memory.
 _ENTRIES_AT_ONCE = 1 << 24
 
@@ -46,10 +49,17 @@ class LeastSquares(LinearLearner):
     with y_ij 1 where the label is present and 0 where it is absent. Labels are learned
     independently. Unknown entries take no part.
 
+    Labels with prior scores t_ij (see `fit`) have one more column of their own: theta_j t_ij joins
+    the score, and mu/2 (theta_j - theta_0)^2 the penalty. theta_0 is common to all of them and
+    minimises the sum of the penalties. The other labels get the same as without prior scores.
+
     Parameters
     ----------
     ridge : float, default=1.0
         rho. 0 is allowed: then m_j is the smallest of the minimisers.
+    prior_shrinkage : float, default=10.0
+        mu, how strongly the trust in the prior scores of a label is shrunk to the common trust. It
+        is a pseudo-count, of items whose prior score is 1.
     fit_intercept : bool, default=True
         Whether to learn b, which is not penalised.
     n_jobs : int, optional
@@ -61,6 +71,8 @@ class LeastSquares(LinearLearner):
     ----------
     coef_ : array of shape (n_features, n_labels)
     intercept_ : array of shape (n_labels,)
+    trust_ : array of shape (n_labels,), or None
+        theta, NaN for labels without prior scores; None where no label has any.
 
     Examples
     --------
@@ -69,75 +81,129 @@ class LeastSquares(LinearLearner):
     [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
+    takes_prior = True
+
+    trust_: Array | None
+
     def __init__(
         self,
         ridge: float = 1.0,
         *,
+        prior_shrinkage: float = 10.0,
         fit_intercept: bool = True,
         n_jobs: int | None = None,
         on_unlearnable: str = "raise",
     ) -> None:
         self.ridge = ridge
+        self.prior_shrinkage = prior_shrinkage
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
         self.on_unlearnable = on_unlearnable
 
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
-        """Return ridge in shares of the mean curvature of the loss."""
-        return [{"ridge": ridge_grid(X, as_partial_labels(Y), self.fit_intercept)}]
+    def fit(self, X: Any, Y: Any, prior: Any = None) -> Self:
+        """Learn from the known labels.
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
-        ((self.coef_, self.intercept_),) = self._solutions(rows, known, [self.ridge])
+        Parameters
+        ----------
+        X, Y
+            As for every learner.
+        prior : array or DataFrame of shape (n_items, n_labels), optional
+            Prior scores, near 1 where a label is likely present and near 0 where it is not; NaN in
+            the columns of labels without any. `scores` and the like then need them, too.
+        """
+        self._check_parameters()
+        rows, known = self._read_training_data(X, Y)
+        self._fit(rows, known, read_prior(prior, len(rows), self.label_names_, rows.dtype))
+        return self
+
+    def default_param_grid(
+        self, X: Any, Y: Any, graph: Any = None, prior: Any = None
+    ) -> ParamGrids:
+        """Return ridge in shares of the mean curvature of the loss, and the shrinkage of trust."""
+        grid = {"ridge": ridge_grid(X, as_partial_labels(Y), self.fit_intercept)}
+        return [grid if prior is None else grid | {"prior_shrinkage": [*PRIOR_SHRINKAGES]}]
+
+    def _fit(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
+        (solution,) = self._solutions(rows, known, [(self.ridge, self.prior_shrinkage)], prior)
+        self.coef_, self.intercept_, self.trust_ = solution
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number(*parameter(self, "ridge"), low=0)
+        check_number(*parameter(self, "prior_shrinkage"), low=0, inclusive=False)
         check_flag(*parameter(self, "fit_intercept"))
         check_n_jobs(*parameter(self, "n_jobs"))
 
+    def _scores_with_prior(self, X: Array, prior: Prior) -> Array:
+        assert self.trust_ is not None
+        return np.asarray(self._scores(X) + prior.contribution(self.trust_))
+
+    @property
+    def _prior_labels(self) -> npt.NDArray[np.bool_] | None:
+        return None if self.trust_ is None else ~np.isnan(self.trust_)
+
     def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-        return ("ridge",)
+        return ("ridge", "prior_shrinkage")
 
     def _fit_path(
-        self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
+        self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, inputs: Mapping[str, Any]
     ) -> Iterator[Self]:
         # A subclass that fits in its own way may solve another problem.
         kind = type(self)
         own = kind.fit is LeastSquares.fit and kind._fit is LeastSquares._fit
-        if graphs or not (own and differ_only_in("ridge", path)):
-            yield from super()._fit_path(path, X, Y, graphs)
+        joint = own and differ_only_in(("ridge", "prior_shrinkage"), path)
+        if inputs.keys() - {"prior"} or not joint:
+            yield from super()._fit_path(path, X, Y, inputs)
             return
-        ridges = []
+        candidates = []
         for params in path:
             self.set_params(**params)._check_parameters()
-            ridges.append(self.ridge)
-        solutions = self._solutions(*self._read_training_data(X, Y), ridges)
-        for params, (M, b) in zip(path, solutions, strict=True):
+            candidates.append((self.ridge, self.prior_shrinkage))
+        rows, known = self._read_training_data(X, Y)
+        prior = read_prior(inputs.get("prior"), len(rows), self.label_names_, rows.dtype)
+        solutions = self._solutions(rows, known, candidates, prior)
+        for params, (M, b, trust) in zip(path, solutions, strict=True):
             self.set_params(**params)
-            self.coef_, self.intercept_ = M, b
+            self.coef_, self.intercept_, self.trust_ = M, b, trust
             yield self
 
     def _solutions(
-        self, X: Array, known: PartialLabels, ridges: Sequence[float]
-    ) -> Iterator[tuple[Array, Array]]:
-        """Yield M and b for each ridge; all are solved for before the first is yielded."""
-        M = np.empty((len(ridges), X.shape[1], known.n_labels))
-        b = np.empty((len(ridges), known.n_labels))
-        self._solve(X, _by_pattern(columns_of(known)), ridges, M, b)
-        for M_one, b_one in zip(M, b, strict=True):
-            yield M_one.astype(X.dtype), b_one.astype(X.dtype)
+        self,
+        X: Array,
+        known: PartialLabels,
+        candidates: Sequence[tuple[float, float]],
+        prior: Prior | None,
+    ) -> Iterator["Solution"]:
+        """Yield M, b and theta for each pair of a ridge and a shrinkage of trust.
+
+        The systems of all ridges are solved before the first is yielded.
+        """
+        ridges = list(dict.fromkeys(ridge for ridge, _ in candidates))
+        systems = [_Systems.empty(X.shape[1], known.n_labels, prior) for _ in ridges]
+        self._solve(X, _by_pattern(columns_of(known)), ridges, prior, systems)
+        for ridge, shrinkage in candidates:
+            yield systems[ridges.index(ridge)].solution(shrinkage, prior, X.dtype)
 
     def _solve(
-        self, X: Array, groups: list["_Group"], ridges: Sequence[float], M: Floats, b: Floats
+        self,
+        X: Array,
+        groups: list["_Group"],
+        ridges: Sequence[float],
+        prior: Prior | None,
+        systems: Sequence["_Systems"],
     ) -> None:
         data = Rows(X, fit_intercept=self.fit_intercept)
         if any(pattern.background for pattern, _, _ in groups):
             _ = data.gram, data.total  # computed before threads would each compute them
+        place = {} if prior is None else {label: k for k, label in enumerate(prior.labels)}
 
         def solve(pattern: Pattern, labels: list[int], columns: list[Column]) -> None:
-            found = pattern.solutions(data, Presences(columns), ridges)
-            for k, (M_part, b_part) in enumerate(found):
-                M[k][:, labels], b[k][labels] = M_part, b_part
+            members = [n for n, label in enumerate(labels) if label in place]
+            chosen = [place[labels[n]] for n in members]
+            T = None if prior is None or not members else prior.T[:, chosen].astype(np.float64)
+            found = pattern.solutions(data, Presences(columns), ridges, T, members)
+            for system, part in zip(systems, found, strict=True):
+                system.put(part, labels, chosen)
 
         # One BLAS thread each: with more, results would depend on the number of cores.
         limits = nullcontext() if len(groups) == 1 else limited_blas(1)
@@ -145,6 +211,47 @@ class LeastSquares(LinearLearner):
             Parallel(n_jobs=self.n_jobs, backend="threading")(
                 delayed(solve)(*group) for group in groups
             )
+
+
+class Solution(NamedTuple):
+    """M, b and theta of all labels."""
+
+    M: Array
+    b: Array
+    trust: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Systems:
+    """What was solved for with one ridge: M and b without prior scores, and the prior columns."""
+
+    M: Floats
+    b: Floats
+    prior: "Elimination | None"
+
+    @classmethod
+    def empty(cls, n_features: int, n_labels: int, prior: Prior | None) -> "_Systems":
+        own = None if prior is None else Elimination.empty(n_features, len(prior.labels))
+        return cls(np.empty((n_features, n_labels)), np.empty(n_labels), own)
+
+    def put(self, part: "PartSolution", labels: list[int], chosen: list[int]) -> None:
+        """Take the solution of some labels, of which `chosen` are the prior columns."""
+        self.M[:, labels], self.b[labels] = part.M, part.b
+        if self.prior is not None and part.prior is not None:
+            for table, values in zip(self.prior, part.prior, strict=True):
+                table[..., chosen] = values
+
+    def solution(self, shrinkage: float, prior: Prior | None, dtype: Any) -> Solution:
+        """Return m_j - theta_j c_j and b_j - theta_j e_j: the fit to y_j - theta_j t_j."""
+        if self.prior is None or prior is None:
+            return Solution(self.M.astype(dtype), self.b.astype(dtype), None)
+        C, e, with_label, with_itself = self.prior
+        theta = shrunk_trust(with_label, with_itself, shrinkage).each
+        M, b, trust = self.M.copy(), self.b.copy(), np.full(len(self.b), np.nan)
+        M[:, prior.labels] -= theta * C
+        b[prior.labels] -= theta * e
+        trust[prior.labels] = theta
+        return Solution(M.astype(dtype), b.astype(dtype), trust.astype(dtype))
 
 
 def ridge_grid(X: Any, known: PartialLabels, fit_intercept: bool) -> list[float]:
@@ -215,6 +322,40 @@ def _columns_of_few(known: PartialLabels) -> Iterator[Column]:
         yield Column(rows[part], present[part], weights[part], known.unlisted_weight, known.n_items)
 
 
+class Elimination(NamedTuple):
+    """Prior columns t regressed on the features, and what is left of them.
+
+    With P the map from a column to its residual r = Pt of the ridge regression on the features,
+    with the weights W of the known entries, t'WPy and t'WPt decide how far t is trusted. Both are 0
+    for a label whose known entries all agree: nothing can be learned of it.
+    """
+
+    C: Floats
+    """Coefficients."""
+    e: Floats
+    """Intercepts."""
+    with_label: Floats
+    """t'WPy."""
+    with_itself: Floats
+    """t'WPt."""
+
+    @classmethod
+    def empty(cls, n_features: int, n_columns: int) -> "Elimination":
+        """Return tables for so many columns."""
+        return cls(np.empty((n_features, n_columns)), *np.empty((3, n_columns)))
+
+
+class PartSolution(NamedTuple):
+    """The solution for some labels with one ridge."""
+
+    M: Floats
+    b: Floats
+    prior: Elimination | None
+
+
+Solve = Callable[[Floats], Floats]
+
+
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
     """(S + rho I) Z = B, where S has no negative eigenvalue."""
@@ -222,35 +363,39 @@ class NormalEquations:
     S: Floats
     B: Floats
 
-    def solution(self, ridge: float) -> Floats:
-        """Return (S + rho I)^-1 B."""
+    def solver(self, ridge: float) -> Solve:
+        """Return the map from B to (S + rho I)^-1 B."""
         shifted = self.S.copy()
         shifted.flat[:: len(shifted) + 1] += ridge
         try:
             factor = cho_factor(shifted, lower=True, check_finite=False)
         except LinAlgError:  # rho is lost in the rounding of S
-            return np.asarray(np.linalg.lstsq(shifted, self.B, rcond=None)[0])
-        return np.asarray(cho_solve(factor, self.B, check_finite=False))
+            return lambda B: np.asarray(np.linalg.lstsq(shifted, B, rcond=None)[0])
+        return lambda B: np.asarray(cho_solve(factor, B, check_finite=False))
 
 
 @dataclass(frozen=True, eq=False)
 class RowSystem:
-    """The problem min_M 1/2 ||AM - Y||_F^2 + rho/2 ||M||_F^2, with the rows A themselves."""
+    """The problem min_M 1/2 ||AM - B||_F^2 + rho/2 ||M||_F^2, with the rows A themselves."""
 
     A: Floats
-    Y: Floats
+    B: Floats
 
-    def solution(self, ridge: float) -> Floats:
-        """Return the minimiser, the smallest where rho = 0, and 0 where there is no row.
+    def solver(self, ridge: float) -> Solve:
+        """Return the map from B to the minimiser, the smallest where rho = 0; 0 without rows.
 
-        (A'A + rho I)^-1 A'Y = A'(AA' + rho I)^-1 Y: the smaller of the two systems is solved.
+        (A'A + rho I)^-1 A'B = A'(AA' + rho I)^-1 B: the smaller of the two systems is solved.
         """
-        if not len(self.A):
-            return np.zeros((self.A.shape[1], self.Y.shape[1]))
+        A = self.A
+        if not len(A):
+            return lambda B: np.zeros((A.shape[1], B.shape[1]))
         if ridge == 0:
-            return np.asarray(np.linalg.lstsq(self.A, self.Y, rcond=None)[0])
-        Z = self._normal.solution(ridge)
-        return np.asarray(self.A.T @ Z) if self._is_wide else Z
+            return lambda B: np.asarray(np.linalg.lstsq(A, B, rcond=None)[0])
+        if self._is_wide:
+            solve = self._normal.solver(ridge)
+            return lambda B: np.asarray(A.T @ solve(B))
+        solve = self._normal.solver(ridge)
+        return lambda B: solve(A.T @ B)
 
     @property
     def _is_wide(self) -> bool:
@@ -259,9 +404,26 @@ class RowSystem:
 
     @cached_property
     def _normal(self) -> NormalEquations:
-        if self._is_wide:
-            return NormalEquations(self.A @ self.A.T, self.Y)
-        return NormalEquations(self.A.T @ self.A, self.A.T @ self.Y)
+        S = self.A @ self.A.T if self._is_wide else self.A.T @ self.A
+        return NormalEquations(S, self.B)
+
+
+@dataclass(frozen=True, eq=False)
+class CentredPrior:
+    """Prior columns in a centred system; `members` are the positions of their labels in it."""
+
+    B: Floats
+    """As the system expects it: the centred columns, or their products with the features."""
+    mean: Floats
+    right: Floats
+    """X'Wt with centred columns."""
+    with_label: Floats
+    """t'Wy with centred columns."""
+    with_itself: Floats
+    """t'Wt with centred columns."""
+    learnable: npt.NDArray[np.bool_]
+    """Whether the known entries of the label differ."""
+    members: list[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,11 +433,23 @@ class CentredSystem:
     equations: NormalEquations | RowSystem
     mean: Floats
     y_mean: Floats
+    prior: CentredPrior | None
 
-    def solution(self, ridge: float) -> tuple[Floats, Floats]:
-        """Return M and b = y^ - x^'M."""
-        M = self.equations.solution(ridge)
-        return M, self.y_mean - self.mean @ M
+    def solution(self, ridge: float) -> PartSolution:
+        """Return M and b = y^ - x^'M, and the same for prior columns instead of labels."""
+        solve = self.equations.solver(ridge)
+        M = solve(self.equations.B)
+        own = None if self.prior is None else self._eliminated(self.prior, solve, M)
+        return PartSolution(M, self.y_mean - self.mean @ M, own)
+
+    def _eliminated(self, prior: CentredPrior, solve: Solve, M: Floats) -> Elimination:
+        """With c = solve(t) and m = solve(y): t'WPy = t'Wy - (X'Wt)'m, t'WPt = t'Wt - (X'Wt)'c."""
+        C = solve(prior.B)
+        with_label = prior.with_label - np.sum(prior.right * M[:, prior.members], axis=0)
+        # Not negative but for rounding: it is the minimum of the regression, with its penalty.
+        with_itself = np.maximum(0, prior.with_itself - np.sum(prior.right * C, axis=0))
+        tables = C, prior.mean - self.mean @ C, with_label, with_itself
+        return Elimination(*(np.where(prior.learnable, table, 0.0) for table in tables))
 
 
 class Rows:
@@ -343,8 +517,13 @@ class Pattern:
         return self.rows.tobytes(), self.offset.tobytes()
 
     def solutions(
-        self, data: Rows, present: Presences, ridges: Sequence[float]
-    ) -> Iterator[tuple[Floats, Floats]]:
+        self,
+        data: Rows,
+        present: Presences,
+        ridges: Sequence[float],
+        T: Floats | None = None,
+        members: Sequence[int] = (),
+    ) -> Iterator[PartSolution]:
         """Yield M and b for the labels that share these weights, for one ridge after the other.
 
         With w the weights, x^ and y^ the weighted means (0 without intercept), the minimiser is
@@ -352,7 +531,7 @@ class Pattern:
             m = (sum_i w_i (x_i - x^)(x_i - x^)' + rho I)^-1 sum_i w_i y_i (x_i - x^),
             b = y^ - x^'m.
 
-        The sums are taken once for all rho.
+        The sums are taken once for all rho. T holds the prior columns of the labels at `members`.
         """
         n, d = data.X.shape
         correctable = self.background > 0 and n > d and 2 * len(self.rows) < n
@@ -361,10 +540,12 @@ class Pattern:
             corrected = correctable and ridge > 0
             if corrected not in made:
                 make = self._by_correction if corrected else self._by_rows
-                made[corrected] = make(data, present)
+                made[corrected] = make(data, present, T, list(members))
             yield made[corrected].solution(ridge)
 
-    def _by_rows(self, data: Rows, present: Presences) -> CentredSystem:
+    def _by_rows(
+        self, data: Rows, present: Presences, T: Floats | None, members: list[int]
+    ) -> CentredSystem:
         n, d = data.X.shape
         rows, weights = self._all_weights(n)
         A, mean, total = data.X[rows], np.zeros(d), float(weights.sum())
@@ -373,9 +554,15 @@ class Pattern:
             mean, y_mean = weights @ A / total, weights @ Y / total
         root = np.sqrt(weights)[:, None]
         equations = RowSystem(root * (A - mean), root * (Y - y_mean))
-        return CentredSystem(equations, mean + data.origin, y_mean)
+        prior = None
+        if T is not None:
+            own = self._centred_prior(data, present, T, members)
+            prior = replace(own, B=root * (T[rows] - own.mean))
+        return CentredSystem(equations, mean + data.origin, y_mean, prior)
 
-    def _by_correction(self, data: Rows, present: Presences) -> CentredSystem:
+    def _by_correction(
+        self, data: Rows, present: Presences, T: Floats | None, members: list[int]
+    ) -> CentredSystem:
         """Correct X'X over all rows where weights differ from the background."""
         n, d = data.X.shape
         some = data.X[self.rows]
@@ -389,7 +576,39 @@ class Pattern:
             gram -= total * np.outer(mean, mean)
             right -= np.outer(mean, present.totals)
             y_mean = present.totals / total
-        return CentredSystem(NormalEquations(gram, right), mean + data.origin, y_mean)
+        equations = NormalEquations(gram, right)
+        prior = None if T is None else self._centred_prior(data, present, T, members)
+        return CentredSystem(equations, mean + data.origin, y_mean, prior)
+
+    def _centred_prior(
+        self, data: Rows, present: Presences, T: Floats, members: list[int]
+    ) -> CentredPrior:
+        """Take the sums over prior columns; B is their product with the features."""
+        n_known = len(self._all_weights(len(T))[0])
+        ones = np.ones((len(T), 1))
+        total = float(self._sum(ones, ones)[0, 0])
+        mean = np.zeros(T.shape[1])
+        if data.fit_intercept and total > 0:
+            mean = self._sum(ones, T)[0] / total
+        D = T - mean
+        right = self._sum(data.X, D)
+        counts = np.array([len(present.rows[n]) for n in members])
+        return CentredPrior(
+            B=right,
+            mean=mean,
+            right=right,
+            with_label=np.array(
+                [present.weights[n] @ D[present.rows[n], k] for k, n in enumerate(members)]
+            ),
+            with_itself=self._sum(ones, D**2)[0],
+            learnable=(counts > 0) & (counts < n_known),
+            members=members,
+        )
+
+    def _sum(self, A: Floats, B: Floats) -> Floats:
+        """Return sum_i w_i a_i b_i'."""
+        part = A[self.rows].T @ (self.offset[:, None] * B[self.rows])
+        return part + self.background * (A.T @ B) if self.background else part
 
     def _all_weights(self, n: int) -> tuple[Positions, Floats]:
         if not self.background:

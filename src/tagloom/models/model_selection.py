@@ -92,6 +92,7 @@ def tune(
     graph: Any = None,
     label_graph: Any = None,
     *,
+    prior: Any = None,
     param_grid: ParamGrid | Sequence[ParamGrid] | None = None,
     cv: int = 3,
     hold_out: str = "entries",
@@ -114,7 +115,7 @@ def tune(
     ----------
     model : PartialLabelLearner
         Gives the parameters that are not in the grid; it is not changed.
-    X, Y, graph, label_graph
+    X, Y, graph, label_graph, prior
         As for `fit`. Y is two-dimensional.
     param_grid : mapping from parameter to values, or a sequence of such mappings, optional
         Several mappings are stages of one search: each keeps what was best in the stage before, and
@@ -142,17 +143,22 @@ def tune(
         Whether to show a progress bar.
     """
     known = as_partial_labels(Y)
+    if prior is not None and not model.takes_prior:
+        raise InvalidInputError(
+            f"{type(model).__name__} takes no prior scores; LeastSquares and SemanticDiffusion do."
+        )
     check_integer("cv", cv, at_least=2)
     check_n_jobs("n_jobs", n_jobs)
     if max_seconds is not None:
         check_number("max_seconds", max_seconds, low=0)
     check_choice("hold_out", hold_out, tuple(_SPLITS))
     check_learnable(known, getattr(model, "on_unlearnable", "ignore"))
-    graphs = {"graph": graph, "label_graph": label_graph}
-    graphs = {name: weights for name, weights in graphs.items() if weights is not None}
-    stages = _checked_stages(
-        model, param_grid if param_grid is not None else model.default_param_grid(X, Y, graph)
-    )
+    given = {"graph": graph, "label_graph": label_graph, "prior": prior}
+    inputs = {name: table for name, table in given.items() if table is not None}
+    if param_grid is None:
+        own = {} if prior is None else {"prior": prior}
+        param_grid = model.default_param_grid(X, Y, graph, **own)
+    stages = _checked_stages(model, param_grid)
     if scoring != "squared_error":
         _warn_without_absences(known)
     folds = _folds(known, cv, hold_out, random_state)
@@ -162,7 +168,7 @@ def tune(
         search = _Search(
             model,
             X,
-            graphs,
+            inputs,
             _scorer(scoring),
             folds,
             advance,
@@ -171,7 +177,7 @@ def tune(
         )
         best, trials = search.run(stages, n_jobs)
     fitted = clone(model).set_params(**best.params)
-    return Tuning(best, trials, fitted.fit(X, Y, **graphs))
+    return Tuning(best, trials, fitted.fit(X, Y, **inputs))
 
 
 def _folds(known: PartialLabels, cv: int, hold_out: str, random_state: Any) -> list[Fold]:
@@ -251,7 +257,7 @@ class _Search:
 
     model: PartialLabelLearner
     X: Any
-    graphs: Mapping[str, Any]
+    inputs: Mapping[str, Any]
     scorer: Scorer
     folds: Sequence[Fold]
     advance: Callable[[], None]
@@ -309,8 +315,11 @@ class _Search:
         overrides = _TUNING_PARAMS | learner._tuning_params
         learner.set_params(**{name: value for name, value in overrides.items() if name in own})
         results: list[float] = []
-        for fitted in learner._fit_path(path, self.X, fold.training, self.graphs):
-            results.append(self.scorer(fold.held_out, np.asarray(fitted.training_scores(self.X))))
+        # Learners that take no prior scores need not know the word.
+        prior = {name: table for name, table in self.inputs.items() if name == "prior"}
+        for fitted in learner._fit_path(path, self.X, fold.training, self.inputs):
+            scores = np.asarray(fitted.training_scores(self.X, **prior))
+            results.append(self.scorer(fold.held_out, scores))
             self.advance()
             if time.monotonic() > deadline:
                 break

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_array
 
+from tagloom.errors import InvalidInputError
 from tagloom.graph import AffinityGraph, affinity_graph, diffuse
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.models.apg_graph import APGGraph
@@ -33,8 +34,9 @@ from tagloom.models.base import (
     labelled_part,
     parameter,
 )
-from tagloom.models.least_squares import LeastSquares, ridge_grid
+from tagloom.models.least_squares import PRIOR_SHRINKAGES, LeastSquares, ridge_grid
 from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
+from tagloom.models.prior import Prior, read_prior
 from tagloom.validation import check_below_one, check_flag, check_integer, check_number
 
 # The default grid. Where absence is only assumed, residuals are those of presences alone, and their
@@ -70,6 +72,9 @@ class SemanticDiffusion(InstanceBasedLearner):
     are searched again, and G and F computed on that graph. Finally the scores F of each item may be
     normalised.
 
+    Labels with prior scores t (see `fit`) have a column of their own in P, theta_j t, learned as in
+    `LeastSquares`; it takes part before residuals diffuse.
+
     Only listed entries diffuse: unlisted tags that count as absent are training data for M alone. A
     new item x is one more row in the equations of G and F, with its affinities to the training
     items; so the model is inductive. Training items without known labels take part in the graph.
@@ -77,9 +82,12 @@ class SemanticDiffusion(InstanceBasedLearner):
     Parameters
     ----------
     lam : float, default=0.0
-        lambda. 0 is ridge regression, label by label, in closed form.
+        lambda. 0 is ridge regression, label by label, in closed form; prior scores need it.
     ridge : float, default=1.0
         rho.
+    prior_shrinkage : float, default=10.0
+        mu, how strongly the trust in prior scores is shrunk to the common trust, see
+        `LeastSquares`.
     shrinkage : float, default=0.1
         m, the pseudo-count of a residual of 0. Infinity turns the correction off: scores are only
         smoothed.
@@ -112,6 +120,8 @@ class SemanticDiffusion(InstanceBasedLearner):
         The paper's M, for normalised rows.
     intercept_ : array of shape (n_labels,)
         b.
+    trust_ : array of shape (n_labels,), or None
+        theta, NaN for labels without prior scores; None where no label has any.
     training_scores_ : array of shape (n_items, n_labels)
         F, after score normalisation.
     graph_ : csr_array
@@ -124,6 +134,7 @@ class SemanticDiffusion(InstanceBasedLearner):
     [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]
     """
 
+    takes_prior = True
     _path_parameters: ClassVar[tuple[str, ...]] = ("smoothing", "shrinkage")
 
     linear_: APGGraph | LeastSquares
@@ -131,6 +142,7 @@ class SemanticDiffusion(InstanceBasedLearner):
     _row_normalizer: RowNormalizer | None
     # The training rows, normalised: features of the linear part and of the first graph.
     _U: Array
+    _prior: Prior | None
     # One for each graph, made when it is first needed, and what connects them.
     _passes: "list[ResidualDiffusion]"
     _links: "list[Link]"
@@ -147,6 +159,7 @@ class SemanticDiffusion(InstanceBasedLearner):
         lam: float = 0.0,
         *,
         ridge: float = 1.0,
+        prior_shrinkage: float = 10.0,
         shrinkage: float = 0.1,
         smoothing: float = 0.5,
         score_normalization: float = 0.0,
@@ -163,6 +176,7 @@ class SemanticDiffusion(InstanceBasedLearner):
     ) -> None:
         self.lam = lam
         self.ridge = ridge
+        self.prior_shrinkage = prior_shrinkage
         self.shrinkage = shrinkage
         self.smoothing = smoothing
         self.score_normalization = score_normalization
@@ -188,6 +202,11 @@ class SemanticDiffusion(InstanceBasedLearner):
         return np.asarray(self.linear_.intercept_)
 
     @property
+    def trust_(self) -> Array | None:
+        """How far the prior scores of each label are trusted; None without any."""
+        return getattr(self.linear_, "trust_", None)
+
+    @property
     def n_iter_(self) -> int:
         """Iterations made for M; 1 where it was found in closed form."""
         return int(getattr(self.linear_, "n_iter_", 1))
@@ -197,36 +216,61 @@ class SemanticDiffusion(InstanceBasedLearner):
         """Normalised affinities of the training items in the last pass; None without a graph."""
         return self._passes[-1].graph.S if self._passes else None
 
-    def affinities(self, X: Any) -> Any:
+    def fit(self, X: Any, Y: Any, prior: Any = None) -> Self:
+        """Learn from the known labels.
+
+        Parameters
+        ----------
+        X, Y
+            As for every learner.
+        prior : array or DataFrame of shape (n_items, n_labels), optional
+            Prior scores, near 1 where a label is likely present and near 0 where it is not; NaN in
+            the columns of labels without any. `scores` and the like then need them, too.
+        """
+        self._check_parameters()
+        rows, known = self._read_training_data(X, Y)
+        self._fit(rows, known, read_prior(prior, len(rows), self.label_names_, rows.dtype))
+        return self
+
+    def affinities(self, X: Any, prior: Any = None) -> Any:
         """Return the normalised affinities of new items to the training items in the last pass.
 
         A csr_array with a row s_x for each item, empty without a graph. Every row of X is treated
-        as a new item; the affinities among the training items are `graph_`.
+        as a new item; the affinities among the training items are `graph_`. `prior` is as for
+        `scores`.
         """
         rows = self._checked_rows(X).astype(self.training_rows_.dtype, copy=False)
         if not self._passes:
             return sparse.csr_array((len(rows), len(self.training_rows_)), dtype=rows.dtype)
         U = self._normalized(rows)
-        features = self._last_features(U, linear_scores(self.linear_, U))
+        given = self._checked_prior(prior, rows)
+        features = self._last_features(U, linear_scores(self.linear_, U, given))
         return self._passes[-1].graph.out_of_sample(features)
 
-    def linear_at(self, x: Any, training_row: int | None = None) -> tuple[Array, Array]:
-        """Return weights M_x and base b_x: the linear part of the score of one item is x'M_x + b_x.
+    def linear_at(self, x: Any, training_row: int | None = None, prior: Any = None) -> "LinearPart":
+        """Return weights M_x, base b_x and trust: the linear part of the score of one item.
 
-        They depend on the item where rows or scores are normalised. `training_row` is the position
-        of x among the training items; None for a new item.
+        It is x'M_x + b_x, and for a label with a prior score t also trust times t. All depend on
+        the item where rows or scores are normalised. `training_row` is the position of x among the
+        training items; None for a new item, which needs its prior scores.
         """
         row = self._checked_rows(x).astype(self.training_rows_.dtype, copy=False)
         M_x, b_x = self.coef_, self.intercept_
         if self._row_normalizer is not None:
             M_x = M_x / self._row_normalizer.norms(row)[0]
             b_x = b_x - self._row_normalizer.mean @ M_x
-        f = self._new_scores(row) if training_row is None else self._smoothed[[training_row]]
+        if training_row is None:
+            f = self._new_scores(row, self._checked_prior(prior, row))
+        else:
+            f = self._smoothed[[training_row]]
         k = self._score_normalizer.factors(f, self._last_step["score_normalization"])[0]
         mean = self._score_normalizer.mean
-        return k * M_x, mean + k * (b_x - mean)
+        trust = np.zeros_like(mean) if self.trust_ is None else np.nan_to_num(k * self.trust_)
+        return LinearPart(k * M_x, mean + k * (b_x - mean), trust)
 
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
+    def default_param_grid(
+        self, X: Any, Y: Any, graph: Any = None, prior: Any = None
+    ) -> ParamGrids:
         """Return ridge of the linear part, then shrinkage and smoothing, then score normalisation.
 
         The weakest ridge of least squares is left out, so that all learners search for about as
@@ -237,9 +281,12 @@ class SemanticDiffusion(InstanceBasedLearner):
         known = as_partial_labels(Y)
         shrinkages = _SHRINKAGES_OF_PRESENCES if known.unlisted_weight else _SHRINKAGES
         ridges = ridge_grid(U, known, fit_intercept=True)[1:]
+        linear: dict[str, list[Any]] = {"ridge": ridges}
+        if prior is not None:
+            linear["prior_shrinkage"] = [*PRIOR_SHRINKAGES]
         strongest = {"score_normalization": [max(_SCORE_NORMALIZATIONS)]}
         return [
-            {"ridge": ridges, "shrinkage": [np.inf], "smoothing": [0.0], **strongest},
+            {**linear, "shrinkage": [np.inf], "smoothing": [0.0], **strongest},
             {"shrinkage": list(shrinkages), "smoothing": list(_SMOOTHINGS), **strongest},
             {"score_normalization": list(_SCORE_NORMALIZATIONS)},
         ]
@@ -250,6 +297,7 @@ class SemanticDiffusion(InstanceBasedLearner):
             self.training_rows_,
             self.learnable_,
             self._row_normalizer,
+            self._prior,
             self.linear_,
             self._passes,
             self._links,
@@ -261,17 +309,17 @@ class SemanticDiffusion(InstanceBasedLearner):
         """Take over the state of a fitted learner; a further `fit` starts cold all the same."""
         self.training_rows_, self.learnable_ = state.rows, state.learnable
         self._row_normalizer, self.linear_ = state.row_normalizer, state.linear
-        self._U = self._normalized(state.rows)
+        self._U, self._prior = self._normalized(state.rows), state.prior
         self._passes, self._links = state.passes, state.links
         self._finish(state.smoothed, state.last_step)
         return self
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
-        key = self._key(rows)
+    def _fit(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
+        key = self._key(rows, prior)
         if not (self.warm_start and self._is_warm(key, known)):
             self._warm_key = None
-            U = self._fit_row_normalizer(rows)
-            self.linear_ = self._linear_learner().fit(*labelled_part(U, known))
+            U, self._prior = self._fit_row_normalizer(rows), prior
+            self.linear_ = self._fit_linear(*labelled_part(U, known, prior))
             self._passes, self._links = [], []
             self._known, self._warm_key = known, key
         # Without row normalisation the graphs hold these rows; with it, guard against changes in X.
@@ -279,10 +327,23 @@ class SemanticDiffusion(InstanceBasedLearner):
         last_step = {name: getattr(self, name) for name in _LAST_STEP}
         self._finish(self._smoothed_scores(last_step), last_step)
 
+    def _fit_linear(
+        self, U: Array, known: PartialLabels, prior: Prior | None
+    ) -> APGGraph | LeastSquares:
+        learner = self._linear_learner()
+        if prior is None:
+            return learner.fit(U, known)
+        if isinstance(learner, APGGraph):
+            raise InvalidInputError(
+                f"SemanticDiffusion takes prior scores only with lam=0; got lam={self.lam}."
+            )
+        return learner.fit(U, known, prior)
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name in ("lam", "ridge", "tol"):
             check_number(*parameter(self, name), low=0)
+        check_number(*parameter(self, "prior_shrinkage"), low=0, inclusive=False)
         if self.shrinkage != np.inf:
             check_number(*parameter(self, "shrinkage"), low=0, inclusive=False)
         for name in ("smoothing", "alpha"):
@@ -292,11 +353,12 @@ class SemanticDiffusion(InstanceBasedLearner):
         check_number(*parameter(self, "score_normalization"), low=0, high=1)
         check_flag(*parameter(self, "normalize_rows"))
 
-    def _key(self, rows: Array) -> tuple[Any, ...]:
-        """Return what M and the graphs depend on besides the labels: rows and parameters."""
+    def _key(self, rows: Array, prior: Prior | None) -> tuple[Any, ...]:
+        """Return what M and the graphs depend on besides the labels: rows, prior, parameters."""
         skipped = (*_LAST_STEP, "warm_start", "on_unlearnable")
         given = {name: value for name, value in self.get_params().items() if name not in skipped}
-        return *fingerprint(rows), *given.items()
+        columns = () if prior is None else (*fingerprint(prior.T), *prior.labels.tolist())
+        return *fingerprint(rows), *columns, *given.items()
 
     def _is_warm(self, key: tuple[Any, ...], known: PartialLabels) -> bool:
         if getattr(self, "_warm_key", None) != key:
@@ -313,7 +375,9 @@ class SemanticDiffusion(InstanceBasedLearner):
 
     def _linear_learner(self) -> APGGraph | LeastSquares:
         if self.lam == 0:
-            return LeastSquares(self.ridge, on_unlearnable="ignore")
+            return LeastSquares(
+                self.ridge, prior_shrinkage=self.prior_shrinkage, on_unlearnable="ignore"
+            )
         return APGGraph(
             self.lam,
             ridge=self.ridge,
@@ -325,14 +389,14 @@ class SemanticDiffusion(InstanceBasedLearner):
     def _smoothed_scores(self, last_step: Mapping[str, float]) -> Array:
         """Return F of the training items; graphs are made when they are first needed."""
         if _is_linear(last_step):
-            return linear_scores(self.linear_, self._U)
+            return linear_scores(self.linear_, self._U, self._prior)
         if not self._passes:
             self._make_passes()
         return self._passes[-1].scores(last_step["shrinkage"], last_step["smoothing"])
 
     def _make_passes(self) -> None:
         """Build the graph of each pass and diffuse the residuals over it."""
-        P = linear_scores(self.linear_, self._U)
+        P = linear_scores(self.linear_, self._U, self._prior)
         tables = _known_residuals(self._known, P)
         passes = [self._diffusion(self._U, P, *tables)]
         links = []
@@ -368,10 +432,18 @@ class SemanticDiffusion(InstanceBasedLearner):
         rows = X.astype(self.training_rows_.dtype, copy=False)
         return self._normalized_scores(self._new_scores(rows))
 
-    def _new_scores(self, rows: Array) -> Array:
+    def _scores_with_prior(self, X: Array, prior: Prior) -> Array:
+        rows = X.astype(self.training_rows_.dtype, copy=False)
+        return self._normalized_scores(self._new_scores(rows, prior))
+
+    @property
+    def _prior_labels(self) -> npt.NDArray[np.bool_] | None:
+        return None if self.trust_ is None else ~np.isnan(self.trust_)
+
+    def _new_scores(self, rows: Array, prior: Prior | None = None) -> Array:
         """Return F of new items."""
         U = self._normalized(rows)
-        P = linear_scores(self.linear_, U)
+        P = linear_scores(self.linear_, U, prior)
         if _is_linear(self._last_step):
             return P
         step = self._last_step["shrinkage"], self._last_step["smoothing"]
@@ -389,46 +461,55 @@ class SemanticDiffusion(InstanceBasedLearner):
     def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
         if set(grid) == {"score_normalization"}:
             return ("score_normalization",)  # nearly free once one candidate is fitted
-        others = [values for name, values in grid.items() if name != "ridge"]
+        linear = ("ridge", "prior_shrinkage")
+        others = [values for name, values in grid.items() if name not in linear]
         only_ridge = all(len(values) == 1 for values in others)
         given = {name: grid.get(name, [getattr(self, name)])[0] for name in _CLOSED_FORM}
         # Paths along other parameters share their graphs: these are better fitted side by side.
-        return ("ridge",) if only_ridge and given == _CLOSED_FORM else ()
+        return linear if only_ridge and given == _CLOSED_FORM else ()
 
     def _fit_path(
-        self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, graphs: Mapping[str, Any]
+        self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, inputs: Mapping[str, Any]
     ) -> Iterator[Self]:
-        """Fit candidates; where only ridge differs, find M for all of them at once.
+        """Fit candidates; where only the linear part differs, find M for all of them at once.
 
-        Least squares finds M for every ridge of the path; each is handed to the warm start of the
-        fit that would find the same.
+        Least squares finds M for every candidate of the path; each is handed to the warm start of
+        the fit that would find the same.
         """
         linear = [self.set_params(**params)._linear_learner() for params in path]
         closed = all(isinstance(one, LeastSquares) for one in linear)
-        if not (self.warm_start and closed and differ_only_in("ridge", path)):
-            yield from super()._fit_path(path, X, Y, graphs)
+        joint = closed and differ_only_in(("ridge", "prior_shrinkage"), path)
+        if not (self.warm_start and joint):
+            yield from super()._fit_path(path, X, Y, inputs)
             return
         for params in path:
             self.set_params(**params)._check_parameters()
         rows, known = self._read(X, Y)
         check_learnable(known, "ignore")
-        ridges = [one.get_params() for one in linear]
+        prior = read_prior(inputs.get("prior"), len(rows), self.label_names_, rows.dtype)
+        candidates = [one.get_params() for one in linear]
         U = self._fit_row_normalizer(rows)
-        found = linear[0]._fit_path(ridges, *labelled_part(U, known), {})
+        *part, some = labelled_part(U, known, prior)
+        found = linear[0]._fit_path(candidates, *part, {} if some is None else {"prior": some})
         normalized = self._row_normalizer, self._U
         for params, one in zip(path, found, strict=True):
             self._row_normalizer, self._U = normalized
-            self.set_params(**params)._warm_start_from(copy(one), rows, known)
-            fitted: Self = self.fit(X, Y, **graphs)
+            self.set_params(**params)._warm_start_from(copy(one), rows, known, prior)
+            fitted: Self = self.fit(X, Y, **inputs)
             yield fitted
 
     def _warm_start_from(
-        self, linear: APGGraph | LeastSquares, rows: Array, known: PartialLabels
+        self,
+        linear: APGGraph | LeastSquares,
+        rows: Array,
+        known: PartialLabels,
+        prior: Prior | None,
     ) -> None:
         """Set the state after a fit that found this M and needed no graph."""
         self._warm_key = None
         self.linear_, self._passes, self._links = linear, [], []
-        self._known, self._warm_key = known, self._key(rows)
+        self._prior = prior
+        self._known, self._warm_key = known, self._key(rows, prior)
 
 
 @dataclass(frozen=True, eq=False)
@@ -530,12 +611,24 @@ class Link(NamedTuple):
     augmenter: ScoreAugmenter
 
 
+class LinearPart(NamedTuple):
+    """The linear part of the scores of one item."""
+
+    weights: Array
+    """M_x."""
+    base: Array
+    """b_x."""
+    trust: Array
+    """In the prior scores of the item, 0 for labels without any."""
+
+
 class DiffusionState(NamedTuple):
     """What a fitted `SemanticDiffusion` needs to score items; all else follows from it."""
 
     rows: Array
     learnable: npt.NDArray[np.bool_]
     row_normalizer: RowNormalizer | None
+    prior: Prior | None
     linear: APGGraph | LeastSquares
     passes: list[ResidualDiffusion]
     links: list[Link]
@@ -556,9 +649,12 @@ def _known_residuals(known: PartialLabels, P: Array) -> tuple[Array, Array]:
     return residuals, weights
 
 
-def linear_scores(linear: APGGraph | LeastSquares, U: Array) -> Array:
-    """Return P = UM + b."""
-    return np.asarray(U @ linear.coef_ + linear.intercept_)
+def linear_scores(linear: APGGraph | LeastSquares, U: Array, prior: Prior | None = None) -> Array:
+    """Return P = UM + b, with theta_j t_ij added where there are prior scores."""
+    P = np.asarray(U @ linear.coef_ + linear.intercept_)
+    if prior is None or not isinstance(linear, LeastSquares) or linear.trust_ is None:
+        return P
+    return P + prior.contribution(linear.trust_)
 
 
 def _is_linear(step: Mapping[str, float]) -> bool:

@@ -24,6 +24,7 @@ from tagloom.labels.storage import PRESENT, UNKNOWN, Codes, Dense, Sparse, Store
 from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion, Trial, Tuning
 from tagloom.models.base import InstanceBasedLearner, PartialLabelLearner
 from tagloom.models.normalization import RowNormalizer
+from tagloom.models.prior import Prior
 from tagloom.models.semantic_diffusion import (
     DiffusionState,
     Link,
@@ -51,7 +52,9 @@ from tagloom.semantics.descriptor import DescriptorState, SemanticDescriptor
 from tagloom.semantics.local import LocalDescriptor, LocalState
 from tagloom.semantics.pca import DescriptorPCA
 from tagloom.tagger.inputs import Alignment, DescriptorPipeline, Descriptors, TrainingSet
+from tagloom.tagger.words import WordPrior
 from tagloom.vision import Features
+from tagloom.words import Vocabulary
 
 _Learner = TypeVar("_Learner", bound=PartialLabelLearner)
 _Tagger = TypeVar("_Tagger")
@@ -68,8 +71,8 @@ _PCA_ARRAYS = (
 )
 # Bytes of a name of a label: a file could ask for more memory than there is.
 _LONGEST_NAME = 1 << 20
-# Where a tagger works is no part of what it has learned.
-_NOT_SAVED = ("encoder", "cache")
+# Where a tagger works is no part of what it has learned; its vocabulary is saved by itself.
+_NOT_SAVED = ("encoder", "cache", "vocabulary")
 
 
 def serialize_labels(known: PartialLabels) -> Serialized:
@@ -328,6 +331,21 @@ def _deserialize_linear(kind: type[Any], serialized: Serialized) -> Any:
     return model
 
 
+def _serialize_least_squares(model: Any) -> Serialized:
+    """Return a linear learner with its trust in prior scores, where it had some."""
+    arrays, metadata = _serialize_linear(model)
+    own = {} if model.trust_ is None else {"trust": model.trust_}
+    return Serialized(arrays | own, metadata)
+
+
+def _deserialize_least_squares(kind: type[Any], serialized: Serialized) -> Any:
+    model = _deserialize_linear(kind, serialized)
+    model.trust_ = serialized.arrays.get("trust")
+    if model.trust_ is not None and model.trust_.shape != model.intercept_.shape:
+        raise ValueError("there must be one trust for each label")
+    return model
+
+
 def _serialize_solved(model: Any) -> Serialized:
     """Return a linear learner with the record of its solver."""
     arrays, metadata = _serialize_linear(model)
@@ -370,6 +388,8 @@ def _serialize_diffusion(model: Any) -> Serialized:
     metadata["last_step"] = encoded_mapping(state.last_step)
     metadata["n_graphs"] = len(state.passes)
     arrays = {"rows": state.rows, "learnable": state.learnable, "smoothed": state.smoothed}
+    if state.prior is not None:
+        arrays["prior"] = state.prior.T
     normalizer = state.row_normalizer
     parts: dict[str, Serialized | None] = {
         "linear": serialize_learner(state.linear),
@@ -393,13 +413,15 @@ def _deserialize_diffusion(kind: type[Any], serialized: Serialized) -> Any:
     linear_kind: Any = {"APGGraph": APGGraph, "LeastSquares": LeastSquares}[metadata["linear_kind"]]
     linear = deserialize_learner(linear_kind, serialized.part("linear"))
     U = rows if normalizer is None else normalizer(rows)
-    passes, links = _deserialize_passes(serialized, linear, U)
+    prior = _deserialize_prior(arrays, linear)
+    passes, links = _deserialize_passes(serialized, linear, U, prior)
     last_step = decoded_parameters(metadata["last_step"])
     return model.from_state(
         DiffusionState(
             rows,
             arrays["learnable"],
             normalizer,
+            prior,
             linear,
             passes,
             links,
@@ -409,13 +431,23 @@ def _deserialize_diffusion(kind: type[Any], serialized: Serialized) -> Any:
     )
 
 
+def _deserialize_prior(arrays: Arrays, linear: Any) -> Prior | None:
+    """Return the prior scores of the training items; their labels are those with a trust."""
+    if "prior" not in arrays:
+        return None
+    prior = Prior(np.flatnonzero(~np.isnan(linear.trust_)), arrays["prior"])
+    if prior.T.ndim != 2 or prior.T.shape[1] != len(prior.labels):
+        raise ValueError("there must be prior scores for each label with a trust in them")
+    return prior
+
+
 def _deserialize_passes(
-    serialized: Serialized, linear: Any, U: npt.NDArray[Any]
+    serialized: Serialized, linear: Any, U: npt.NDArray[Any], prior: Prior | None
 ) -> tuple[list[ResidualDiffusion], list[Link]]:
     n_graphs = int(serialized.metadata["n_graphs"])
     passes: list[ResidualDiffusion] = []
     links: list[Link] = []
-    P = linear_scores(linear, U) if n_graphs else None
+    P = linear_scores(linear, U, prior) if n_graphs else None
     features = U
     for k in range(n_graphs):
         if k > 0:
@@ -497,7 +529,7 @@ class _Codec(NamedTuple):
 _LEARNER_CODECS: dict[type[Any], _Codec] = {
     SemanticDiffusion: _Codec(_serialize_diffusion, _deserialize_diffusion),
     APGGraph: _Codec(_serialize_solved, _deserialize_solved),
-    LeastSquares: _Codec(_serialize_linear, _deserialize_linear),
+    LeastSquares: _Codec(_serialize_least_squares, _deserialize_least_squares),
 }
 _LEARNERS_BY_NAME = {kind.__name__: kind for kind in _LEARNER_CODECS}
 
@@ -534,6 +566,8 @@ def serialize_tagger(tagger: Any) -> Serialized:
         "tuning": _serialize_tuning(tagger.tuning_),
         "size": _sizes(training_set),
     }
+    if tagger.vocabulary is not None:
+        metadata["vocabulary"] = tagger.vocabulary.metadata()
     return joined(
         {
             "training_set": _serialize_training_set(training_set, learner),
@@ -546,7 +580,12 @@ def serialize_tagger(tagger: Any) -> Serialized:
 def deserialize_tagger(kind: type[_Tagger], serialized: Serialized) -> _Tagger:
     """Return a tagger of this kind from what `serialize_tagger` returned."""
     metadata = serialized.metadata
-    tagger: Any = kind(**decoded_parameters(metadata["parameters"], _TAGGER_KINDS))
+    # Taggers written before names were looked up have learned without them.
+    parameters: dict[str, Any] = {"words": False}
+    parameters |= decoded_parameters(metadata["parameters"], _TAGGER_KINDS)
+    if "vocabulary" in metadata:
+        parameters["vocabulary"] = Vocabulary.of(metadata["vocabulary"])
+    tagger: Any = kind(**parameters)
     learner_kind = _LEARNERS_BY_NAME[metadata["learner_kind"]]
     learner: Any = deserialize_learner(learner_kind, serialized.part("learner"))
     training_set = _deserialize_training_set(serialized.part("training_set"), learner)
@@ -586,8 +625,10 @@ def _serialize_training_set(training_set: TrainingSet, learner: PartialLabelLear
         "without_picture": list(alignment.without_picture),
         "without_labels": list(alignment.without_labels),
     }
+    words = training_set.pipeline.words
     parts = {
         "known": _serialize_known(training_set.known, features.items),
+        "words": None if words is None else _serialize_words(words),
         "descriptor": serialize_descriptor(training_set.pipeline.descriptor),
         "reduction": serialize_reduction(training_set.pipeline.pca),
     }
@@ -601,12 +642,26 @@ def _deserialize_training_set(serialized: Serialized, learner: PartialLabelLearn
     )
     known = _deserialize_known(serialized.part("known"), features.items)
     descriptor = deserialize_descriptor(serialized.part("descriptor"), known, features.visual)
+    words = _deserialize_words(serialized)
     pipeline = DescriptorPipeline.from_fitted(
-        descriptor, deserialize_reduction(serialized.part("reduction"))
+        descriptor, deserialize_reduction(serialized.part("reduction")), words
     )
     X = learner.training_rows_ if isinstance(learner, InstanceBasedLearner) else arrays["X"]
     alignment = Alignment(known, metadata["without_picture"], metadata["without_labels"])
-    return TrainingSet(features, alignment, pipeline, Descriptors.of(features, arrays["S"], X))
+    descriptors = Descriptors.of(features, arrays["S"], X, words)
+    return TrainingSet(features, alignment, pipeline, descriptors)
+
+
+def _serialize_words(words: WordPrior) -> Serialized:
+    table, shape = _serialize_sparse(words.concept_matrix)
+    return Serialized(table, shape | {"meanings": list(words.meanings)})
+
+
+def _deserialize_words(serialized: Serialized) -> WordPrior | None:
+    if serialized.metadata.get("words") is None:
+        return None
+    part = serialized.part("words")
+    return WordPrior(_deserialize_sparse(part), tuple(part.metadata["meanings"]))
 
 
 def _serialize_known(known: PartialLabels, items: list[str]) -> Serialized:

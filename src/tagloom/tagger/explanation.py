@@ -12,6 +12,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels import State
 from tagloom.neighbors import nearest_neighbors
 from tagloom.tagger.inputs import Descriptors, TrainingSet
+from tagloom.tagger.words import SeenConcept, looks_like
 from tagloom.validation import some_of
 
 Array = npt.NDArray[Any]
@@ -50,13 +51,26 @@ class Reason(NamedTuple):
     amount: float
 
 
+class NamedConcepts(NamedTuple):
+    """The most probable concepts of a picture among those that the name of a label means."""
+
+    meaning: str
+    """The noun that the label means."""
+    concepts: tuple[SeenConcept, ...]
+    """The most probable first."""
+
+    def __str__(self) -> str:
+        """Say it in words: "looks like a tabby (0.62); a tabby is a cat"."""
+        return looks_like(self.meaning, self.concepts[0])
+
+
 @dataclass(frozen=True)
 class Explanation:
     """The score of one label for one picture, taken apart.
 
-    The score is `base` + `visual` + `concepts_total` + `pooled_total` + `graph_part`: what the
-    visual features, the concepts and the labels pooled over visual neighbours add in the linear
-    part, and what the graph adds to that.
+    The score is `base` + `visual` + `concepts_total` + `pooled_total` + `name_part` + `graph_part`:
+    what the visual features, the concepts, the labels pooled over visual neighbours and the name of
+    the label add in the linear part, and what the graph adds to that.
     """
 
     item: str
@@ -75,6 +89,11 @@ class Explanation:
     visual: float
     base: float
     """The intercept of the linear part."""
+    name_part: float
+    """What the concepts add that the name of the label means, by their name alone; 0 where it means
+    none."""
+    named: "NamedConcepts | None"
+    """These concepts in the picture; None where the label has no prior score."""
     graph_part: float
     """The score less its linear part: what the graph adds; 0 for a linear learner."""
 
@@ -101,11 +120,12 @@ class Explanation:
             f"{self.label!r} for {self.item}: score {self.score:.3f}\n"
             f"  similar pictures: {self.graph_part:+.2f}; of {self.n_neighbors}, these have it: "
             f"{carriers} ({self.n_known_absent} known not to)\n"
+            f"  by its name: {self.named or 'nothing'}\n"
             f"  correlated concepts: {concepts}\n"
             f"  labels of visual neighbours: {pooled}\n"
             f"  base {self.base:.3f}, visual features {self.visual:+.3f}, concepts "
             f"{self.concepts_total:+.3f}, labels of neighbours {self.pooled_total:+.3f}, "
-            f"similar pictures {self.graph_part:+.3f}"
+            f"name {self.name_part:+.3f}, similar pictures {self.graph_part:+.3f}"
         )
 
 
@@ -121,8 +141,8 @@ def explain_score(
 ) -> Explanation:
     """Explain the score of `label` for `item`, one of the pictures of `descriptors`."""
     target = _Target.of(learner, training, descriptors, item, label)
-    amounts, base = target.linear_part()
-    score, linear = target.score, float(amounts.sum() + base)
+    amounts, base, name_part = target.linear_part()
+    score, linear = target.score, float(amounts.sum() + base + name_part)
     if not target.has_graph:
         _check_linear(score, linear)
         score = linear
@@ -139,6 +159,8 @@ def explain_score(
         pooled_total=float(of_s[~is_concept].sum()),
         visual=float(amounts.sum() - of_s.sum()),
         base=base,
+        name_part=name_part,
+        named=target.named(n_reasons),
         graph_part=score - linear,
     )
 
@@ -182,15 +204,35 @@ class _Target:
         """Whether a part of the scores comes from a graph of the learner's own."""
         return hasattr(self.learner, "affinities") and self.learner.graph_ is not None
 
-    def linear_part(self) -> tuple[Array, float]:
-        """Return what each of the columns [visual; s] adds to the score, and the intercept."""
+    def linear_part(self) -> tuple[Array, float, float]:
+        """Return what each of the columns [visual; s], the intercept and the name add."""
         if hasattr(self.learner, "linear_at"):
-            weights, base = self.learner.linear_at(self.own.X, self.row)
+            weights, base, trust = self.learner.linear_at(self.own.X, self.row, self.own.prior)
         else:
             weights, base = self.learner.coef_, self.learner.intercept_
+            trust = getattr(self.learner, "trust_", None)
         pipeline = self.training.pipeline
         amounts = pipeline.contributions(self.own.columns[0], weights[:, self.column])
-        return amounts, float(base[self.column])
+        prior = self.prior
+        name_part = 0.0 if prior is None else float(trust[self.column]) * prior
+        return amounts, float(base[self.column]), name_part
+
+    @property
+    def prior(self) -> float | None:
+        """The prior score of the label by its name, if it has one."""
+        if self.own.prior is None or np.isnan(self.own.prior[0, self.column]):
+            return None
+        return float(self.own.prior[0, self.column])
+
+    def named(self, count: int) -> NamedConcepts | None:
+        """Return the concepts that the name of the label means, the most probable first."""
+        words = self.training.pipeline.words
+        if words is None or self.prior is None:
+            return None
+        meaning = words.meanings[self.column] or str(self.training.known.labels[self.column])
+        concepts = self.training.features.concepts
+        seen = words.seen(self.own.posteriors[0], self.column, concepts, count)
+        return NamedConcepts(meaning, seen)
 
     def neighbors(self, n_neighbors: int) -> tuple[Neighbor, ...]:
         """Return the neighbours in the learner's graph, or in semantic space, closest first."""
@@ -205,8 +247,10 @@ class _Target:
     def _joined(self) -> tuple[npt.NDArray[np.int64], Array]:
         """Return the training rows joined to the picture in the learner's last graph."""
         graph = self.learner.graph_
-        found = self.learner.affinities(self.own.X) if self.row is None else graph[[self.row]]
-        found = sparse.csr_array(found)
+        if self.row is None:
+            found = sparse.csr_array(self.learner.affinities(self.own.X, self.own.prior))
+        else:
+            found = sparse.csr_array(graph[[self.row]])
         return found.indices.astype(np.int64), found.data
 
     def _nearest(self, n_neighbors: int) -> tuple[npt.NDArray[np.int64], Array]:

@@ -12,10 +12,12 @@ from sklearn.base import clone
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
+from tagloom.tagger.words import WordPrior
 from tagloom.validation import some_of
 from tagloom.vision import EmbeddingSummary, Encoder, Features, embed
 from tagloom.vision.encoders.base import EncoderMetadata
 from tagloom.vision.encoders.registry import resolve_encoder
+from tagloom.words import Vocabulary
 
 Array = npt.NDArray[Any]
 Pictures = Features | str | os.PathLike[str]
@@ -180,16 +182,23 @@ class Descriptors(NamedTuple):
     """[visual; s]."""
     X: Array
     """The learner's features, principal components of `columns`."""
+    posteriors: Array
+    prior: Array | None
+    """Prior scores by the names of the labels; None where no name means a concept."""
 
     @classmethod
-    def of(cls, features: Features, S: Array, X: Array) -> Self:
+    def of(cls, features: Features, S: Array, X: Array, words: WordPrior | None) -> Self:
         """Join features with semantic descriptors and the learner's features."""
-        return cls(features.items, S, _columns(features, S), X)
+        p = features.posteriors
+        prior = None if words is None else words(p)
+        return cls(features.items, S, _columns(features, S), X, p, prior)
 
     def row(self, row: int) -> "Descriptors":
         """Return one picture alone."""
         one = slice(row, row + 1)
-        return Descriptors(self.items[one], self.S[one], self.columns[one], self.X[one])
+        prior = None if self.prior is None else self.prior[one]
+        tables = self.S[one], self.columns[one], self.X[one], self.posteriors[one]
+        return Descriptors(self.items[one], *tables, prior)
 
 
 class DescriptorPipeline:
@@ -201,17 +210,29 @@ class DescriptorPipeline:
         Cloned; None takes the default.
     n_components
         Of the PCA, as in scikit-learn; a float in (0, 1) is the share of the variance.
+    vocabulary
+        Decides what the names of labels mean; None leaves names out.
     """
 
-    def __init__(self, descriptor: SemanticDescriptor | None, n_components: float | None) -> None:
+    words: WordPrior | None
+
+    def __init__(
+        self,
+        descriptor: SemanticDescriptor | None,
+        n_components: float | None,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
         self.descriptor = SemanticDescriptor(0) if descriptor is None else clone(descriptor)
         self.pca = DescriptorPCA(n_components)
+        self.vocabulary, self.words = vocabulary, None
 
     @classmethod
-    def from_fitted(cls, descriptor: SemanticDescriptor, pca: DescriptorPCA) -> Self:
+    def from_fitted(
+        cls, descriptor: SemanticDescriptor, pca: DescriptorPCA, words: WordPrior | None
+    ) -> Self:
         """Return a pipeline made of fitted parts."""
         pipeline = cls(None, pca.n_components)
-        pipeline.descriptor, pipeline.pca = descriptor, pca
+        pipeline.descriptor, pipeline.pca, pipeline.words = descriptor, pca, words
         return pipeline
 
     @property
@@ -230,7 +251,10 @@ class DescriptorPipeline:
         if n_concepts == 0:
             self.descriptor.set_params(concepts="drop")
         S = self.descriptor.fit_transform(_encoder_output(features), known)
-        return Descriptors.of(features, S, self.pca.fit_transform(_columns(features, S)))
+        if self.vocabulary is not None:
+            self.words = WordPrior.of(features, known, self.vocabulary)
+        X = self.pca.fit_transform(_columns(features, S))
+        return Descriptors.of(features, S, X, self.words)
 
     def transform(self, features: Features) -> Descriptors:
         """Transform new pictures, which must have been encoded by the same encoder."""
@@ -238,7 +262,7 @@ class DescriptorPipeline:
         if _widths(features) != expected:
             raise _other_encoder(_widths(features), expected)
         S = self.descriptor.transform(_encoder_output(features))
-        return Descriptors.of(features, S, self.pca.transform(_columns(features, S)))
+        return Descriptors.of(features, S, self.pca.transform(_columns(features, S)), self.words)
 
     def contributions(self, row: Array, weights: Array) -> Array:
         """Return what each of the columns [visual; s] adds to the score x'm of one label.
@@ -273,10 +297,11 @@ class TrainingSet(NamedTuple):
         Y: Any,
         descriptor: SemanticDescriptor | None,
         n_components: float | None,
+        vocabulary: Vocabulary | None,
     ) -> Self:
         """Match labels to pictures and compute their descriptors."""
         alignment = align(as_partial_labels(Y), features.items)
-        pipeline = DescriptorPipeline(descriptor, n_components)
+        pipeline = DescriptorPipeline(descriptor, n_components, vocabulary)
         return cls(features, alignment, pipeline, pipeline.fit_transform(features, alignment.known))
 
     @property
@@ -286,6 +311,7 @@ class TrainingSet(NamedTuple):
 
     def scores(self, learner: Any, descriptors: Descriptors) -> Array:
         """Return the learner's scores; the training pictures are not scored as if they were new."""
+        prior = {} if descriptors.prior is None else {"prior": descriptors.prior}
         if descriptors is self.descriptors:
-            return np.asarray(learner.training_scores(descriptors.X))
-        return np.asarray(learner.scores(descriptors.X))
+            return np.asarray(learner.training_scores(descriptors.X, **prior))
+        return np.asarray(learner.scores(descriptors.X, **prior))

@@ -29,10 +29,11 @@ from tagloom.tagger.inputs import (
     append_features,
     encode_pictures,
 )
-from tagloom.validation import check_choice, check_integer
-from tagloom.vision import EmbeddingSummary, Encoder
+from tagloom.validation import check_choice, check_flag, check_integer
+from tagloom.vision import EmbeddingSummary, Encoder, Features
 from tagloom.vision.encoders.base import EncoderMetadata
 from tagloom.vision.encoders.registry import check_same_encoder
+from tagloom.words import Vocabulary
 
 Array = npt.NDArray[Any]
 
@@ -54,7 +55,8 @@ class SemanticTagger(BaseEstimator):
     labels give semantic descriptors s = [g; l]; the learner's features are the principal components
     of [visual; s]. Pictures with similar features, or as in the paper with similar s, are joined in
     a graph. Pictures without labels may be part of the training set: they are tagged, and they
-    connect others in the graph.
+    connect others in the graph. What the name of a label means is known before its first example:
+    the posteriors of the concepts that it names are prior scores of the label.
 
     Parameters
     ----------
@@ -71,6 +73,11 @@ class SemanticTagger(BaseEstimator):
     n_components : float, int or None, default=0.9
         Principal components that the features keep, as in scikit-learn's PCA: a float in (0, 1) is
         the share of the variance, an integer the number, None is all of them.
+    words : bool, default=True
+        Whether the names of labels are looked up (`tagloom.words.link_tags`), for learners that
+        take prior scores. Labels that are no text or mean no concept are learned without.
+    vocabulary : Vocabulary, optional
+        Decisions about what names mean.
     encoder : Encoder, optional
         Encodes pictures that are given as a folder; EfficientNet-Lite0 by default.
     cache : path, optional
@@ -125,6 +132,8 @@ class SemanticTagger(BaseEstimator):
         weight: str = "dot",
         descriptor: SemanticDescriptor | None = None,
         n_components: float | None = 0.9,
+        words: bool = True,
+        vocabulary: Vocabulary | None = None,
         encoder: Encoder | None = None,
         cache: str | os.PathLike[str] | None = None,
         random_state: int = 0,
@@ -135,6 +144,8 @@ class SemanticTagger(BaseEstimator):
         self.weight = weight
         self.descriptor = descriptor
         self.n_components = n_components
+        self.words = words
+        self.vocabulary = vocabulary
         self.encoder = encoder
         self.cache = cache
         self.random_state = random_state
@@ -160,9 +171,10 @@ class SemanticTagger(BaseEstimator):
         """
         check_integer("n_neighbors", self.n_neighbors, at_least=1)
         check_choice("weight", self.weight, WEIGHTS)
+        check_flag("words", self.words)
         _check_learner(self.learner)
         encoded = self._encode(pictures)
-        training = TrainingSet.build(encoded.features, Y, self.descriptor, self.n_components)
+        training = self._training_set(encoded.features, Y, self.learner)
         graph = self._semantic_graph(training) if _needs_graph(self.learner) else None
         learner, tuning = self._fit_learner(
             training, graph, max_seconds=max_seconds, checkpoint=checkpoint
@@ -199,7 +211,7 @@ class SemanticTagger(BaseEstimator):
         if pictures is not None:
             new, summary, metadata = self._encode(pictures, metadata)
             features = append_features(features, new)
-        training = TrainingSet.build(features, Y, self.descriptor, self.n_components)
+        training = self._training_set(features, Y, self.learner_)
         graph = self._semantic_graph(training) if _needs_graph(self.learner_) else None
         learner = _refitted(self.learner_, self.training_set_, training, graph)
         return self.set_fitted(
@@ -329,6 +341,19 @@ class SemanticTagger(BaseEstimator):
         encoded = self._encode(pictures, self.encoder_metadata_)
         return self.training_set_.pipeline.transform(encoded.features)
 
+    def _training_set(
+        self, features: Features, Y: Any, learner: PartialLabelLearner | str
+    ) -> TrainingSet:
+        takes_prior = (_TUNED[learner] if isinstance(learner, str) else learner).takes_prior
+        vocabulary = self.vocabulary or Vocabulary()
+        return TrainingSet.build(
+            features,
+            Y,
+            self.descriptor,
+            self.n_components,
+            vocabulary if self.words and takes_prior else None,
+        )
+
     def _semantic_graph(self, training: TrainingSet) -> sparse.csr_array:
         return semantic_graph(training.descriptors.S, self.n_neighbors, weight=self.weight)
 
@@ -345,13 +370,14 @@ class SemanticTagger(BaseEstimator):
                 X,
                 known,
                 graph,
+                prior=training.descriptors.prior,
                 random_state=self.random_state,
                 verbose=self.verbose,
                 **search,
             )
             return tuning.model, tuning
         fitted: Any = clone(self.learner)
-        return fitted.fit(X, known, **_given(graph)), None
+        return fitted.fit(X, known, **_given(training, graph)), None
 
 
 def _check_learner(learner: Any) -> None:
@@ -368,8 +394,10 @@ def _needs_graph(learner: PartialLabelLearner | str) -> bool:
     return isinstance(learner, APGGraph) or learner == "paper"
 
 
-def _given(graph: sparse.csr_array | None) -> dict[str, Any]:
-    return {} if graph is None else {"graph": graph}
+def _given(training: TrainingSet, graph: sparse.csr_array | None) -> dict[str, Any]:
+    """Return what `fit` is given beside features and labels."""
+    given = {"graph": graph, "prior": training.descriptors.prior}
+    return {name: table for name, table in given.items() if table is not None}
 
 
 def _refitted(
@@ -379,11 +407,11 @@ def _refitted(
     fresh: Any = clone(learner)
     X, known = new.descriptors.X, new.known
     if not isinstance(fresh, APGGraph):
-        return fresh.fit(X, known, **_given(graph))
+        return fresh.fit(X, known, **_given(new, graph))
     warm_start = fresh.warm_start
     fresh.set_params(warm_start=True)
     fresh.coef_ = translated_coef(learner.coef_, old, new)
-    fresh.fit(X, known, **_given(graph))
+    fresh.fit(X, known, **_given(new, graph))
     return fresh.set_params(warm_start=warm_start)
 
 
