@@ -360,6 +360,39 @@ def _matched_labels(
     return known.select(expected.tolist())
 
 
+class PriorMixin(PartialLabelLearner):
+    """A learner that takes prior scores of labels, see `tagloom.models.prior`.
+
+    It has `trust_`, NaN for labels without prior scores, and implements `_scores_with_prior`.
+    """
+
+    takes_prior = True
+
+    def fit(self, X: Any, Y: Any, prior: Any = None) -> Self:
+        """Learn from the known labels.
+
+        Parameters
+        ----------
+        X, Y
+            As for every learner.
+        prior : array or DataFrame of shape (n_items, n_labels), optional
+            Prior scores, near 1 where a label is likely present and near 0 where it is not; NaN in
+            the columns of labels without any. `scores` and the like then need them, too.
+        """
+        self._check_parameters()
+        rows, known = self._read_training_data(X, Y)
+        self._fit(rows, known, read_prior(prior, len(rows), self.label_names_, rows.dtype))
+        return self
+
+    def _fit(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
+        raise NotImplementedError
+
+    @property
+    def _prior_labels(self) -> npt.NDArray[np.bool_] | None:
+        trust: Array | None = getattr(self, "trust_", None)
+        return None if trust is None else ~np.isnan(trust)
+
+
 class LinearLearner(PartialLabelLearner):
     """A learner that scores by X M + b."""
 

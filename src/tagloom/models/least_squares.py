@@ -21,6 +21,7 @@ from tagloom.models.base import (
     Array,
     LinearLearner,
     ParamGrids,
+    PriorMixin,
     differ_only_in,
     loss_curvature,
     parameter,
@@ -39,7 +40,7 @@ PRIOR_SHRINKAGES = (1.0, 10.0, 100.0)
 _ENTRIES_AT_ONCE = 1 << 24
 
 
-class LeastSquares(LinearLearner):
+class LeastSquares(PriorMixin, LinearLearner):
     """Ridge regression for each label on its known entries.
 
     Minimises for every label j, exactly and in closed form,
@@ -81,8 +82,6 @@ class LeastSquares(LinearLearner):
     [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
-    takes_prior = True
-
     trust_: Array | None
 
     def __init__(
@@ -99,22 +98,6 @@ class LeastSquares(LinearLearner):
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
         self.on_unlearnable = on_unlearnable
-
-    def fit(self, X: Any, Y: Any, prior: Any = None) -> Self:
-        """Learn from the known labels.
-
-        Parameters
-        ----------
-        X, Y
-            As for every learner.
-        prior : array or DataFrame of shape (n_items, n_labels), optional
-            Prior scores, near 1 where a label is likely present and near 0 where it is not; NaN in
-            the columns of labels without any. `scores` and the like then need them, too.
-        """
-        self._check_parameters()
-        rows, known = self._read_training_data(X, Y)
-        self._fit(rows, known, read_prior(prior, len(rows), self.label_names_, rows.dtype))
-        return self
 
     def default_param_grid(
         self, X: Any, Y: Any, graph: Any = None, prior: Any = None
@@ -137,10 +120,6 @@ class LeastSquares(LinearLearner):
     def _scores_with_prior(self, X: Array, prior: Prior) -> Array:
         assert self.trust_ is not None
         return np.asarray(self._scores(X) + prior.contribution(self.trust_))
-
-    @property
-    def _prior_labels(self) -> npt.NDArray[np.bool_] | None:
-        return None if self.trust_ is None else ~np.isnan(self.trust_)
 
     def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
         return ("ridge", "prior_shrinkage")

@@ -28,6 +28,7 @@ from tagloom.models.base import (
     Array,
     InstanceBasedLearner,
     ParamGrids,
+    PriorMixin,
     check_learnable,
     differ_only_in,
     fingerprint,
@@ -55,7 +56,7 @@ _INTERMEDIATE = {"shrinkage": 0.1, "smoothing": 0.5}
 _CLOSED_FORM = {"lam": 0, "shrinkage": inf, "smoothing": 0}
 
 
-class SemanticDiffusion(InstanceBasedLearner):
+class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     r"""A linear model whose residuals and scores diffuse over a graph of similar items.
 
     The paper's term gamma tr(M'X'LXM) makes the linear scores XM smooth on the graph, but cannot
@@ -134,7 +135,6 @@ class SemanticDiffusion(InstanceBasedLearner):
     [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]
     """
 
-    takes_prior = True
     _path_parameters: ClassVar[tuple[str, ...]] = ("smoothing", "shrinkage")
 
     linear_: APGGraph | LeastSquares
@@ -215,22 +215,6 @@ class SemanticDiffusion(InstanceBasedLearner):
     def graph_(self) -> Any:
         """Normalised affinities of the training items in the last pass; None without a graph."""
         return self._passes[-1].graph.S if self._passes else None
-
-    def fit(self, X: Any, Y: Any, prior: Any = None) -> Self:
-        """Learn from the known labels.
-
-        Parameters
-        ----------
-        X, Y
-            As for every learner.
-        prior : array or DataFrame of shape (n_items, n_labels), optional
-            Prior scores, near 1 where a label is likely present and near 0 where it is not; NaN in
-            the columns of labels without any. `scores` and the like then need them, too.
-        """
-        self._check_parameters()
-        rows, known = self._read_training_data(X, Y)
-        self._fit(rows, known, read_prior(prior, len(rows), self.label_names_, rows.dtype))
-        return self
 
     def affinities(self, X: Any, prior: Any = None) -> Any:
         """Return the normalised affinities of new items to the training items in the last pass.
@@ -435,10 +419,6 @@ class SemanticDiffusion(InstanceBasedLearner):
     def _scores_with_prior(self, X: Array, prior: Prior) -> Array:
         rows = X.astype(self.training_rows_.dtype, copy=False)
         return self._normalized_scores(self._new_scores(rows, prior))
-
-    @property
-    def _prior_labels(self) -> npt.NDArray[np.bool_] | None:
-        return None if self.trust_ is None else ~np.isnan(self.trust_)
 
     def _new_scores(self, rows: Array, prior: Prior | None = None) -> Array:
         """Return F of new items."""
