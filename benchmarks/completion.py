@@ -3,12 +3,13 @@
 Most tags of the training pictures of a data set are hidden and completed, as `tagloom complete`
 does it. Of a set with tags that people have listed (coco_captions) these are completed, for all
 pictures. The result is compared with the truth: the ranking beside ridge and nearest neighbours on
-the same features and tags, probabilities, the label frequency, the requested precision, listing
-and suggestions tag by tag, suspected errors against planted ones, and the gain from 200
-annotations. Figures are means and standard deviations over the seeds.
+the same features and tags, probabilities, the label frequency, the requested precision, listing and
+suggestions tag by tag, the promise after 50 answers, suspected errors against planted ones, and the
+gain from 200 annotations. Figures are means and standard deviations over the seeds.
 
     python benchmarks/completion.py corel5k:/data/corel5k --keep 0.2 --seeds 0 1
     python benchmarks/completion.py scenes:600 --whole-pictures 0.15
+    python benchmarks/completion.py corel5k:/data/corel5k --keep 0.2 --absences 0.2
     python benchmarks/completion.py scenes:600 --forgetting salience --parts by-tag
     python benchmarks/completion.py coco_captions:/data/coco_captions --parts by-tag
 """
@@ -25,6 +26,7 @@ import numpy as np
 from completion_trials import (
     Trial,
     annotation_gain,
+    answers,
     by_tag,
     calibration,
     error_detection,
@@ -33,13 +35,14 @@ from completion_trials import (
 from tagloom.benchmark.demo import FORGETTING, keep_tags, tag_lists
 from tagloom.benchmark.inputs import training_salience
 from tagloom.datasets import Dataset, open_dataset
-from tagloom.labels import PartialLabels, State
+from tagloom.labels import PartialLabels, State, add_known
 from tagloom.vision import Features
 
 PARTS = {
     "rankings": rankings,
     "calibration": calibration,
     "by-tag": by_tag,
+    "answers": answers,
     "errors": error_detection,
     "annotations": annotation_gain,
 }
@@ -101,7 +104,38 @@ def known_tags(collection: Collection, seed: int, args: Any) -> PartialLabels:
         said = keep_tags(truth, args.keep, seed, salience=salience)
     if args.whole_pictures is not None:
         said = of_some_pictures(said, args.whole_pictures, seed)
-    return said
+    if not args.absences:
+        return said
+    of_all = np.ones(truth.n_items, dtype=bool)
+    tagged = (said.states() == int(State.PRESENT)).any(axis=1)
+    pictures = of_all if args.whole_pictures is None else tagged
+    return with_absences(said, truth, args.absences, pictures, seed)
+
+
+def with_absences(
+    said: PartialLabels, truth: PartialLabels, share: float, pictures: Any, seed: int
+) -> PartialLabels:
+    """Tell a share of the absences of some pictures; with 1 their lists are complete."""
+    told = np.random.default_rng([seed, 5]).random(truth.shape) < share
+    rows, columns = np.nonzero((truth.states() == int(State.ABSENT)) & pictures[:, None] & told)
+    return add_known(said, said.with_entries(rows, columns, False))
+
+
+def part_of(collection: Collection, n: int, seed: int = 0) -> Collection:
+    """Return a random part of the pictures."""
+    rows = np.sort(np.random.default_rng(seed).permutation(collection.truth.n_items)[:n])
+    features, listed, salience = collection.features, collection.listed, collection.salience
+    return Collection(
+        Features(
+            [features.items[row] for row in rows],
+            features.visual[rows],
+            features.posteriors[rows],
+            features.concepts,
+        ),
+        collection.truth.take(rows),
+        None if listed is None else listed.take(rows),
+        None if salience is None else salience[rows],
+    )
 
 
 def measured(seed: int, collection: Collection, args: Any) -> dict[str, float]:
@@ -109,7 +143,7 @@ def measured(seed: int, collection: Collection, args: Any) -> dict[str, float]:
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         features, truth = collection.features, collection.truth
-        trial = Trial(features, truth, said, Path(folder), seed, args.minutes)
+        trial = Trial(features, truth, said, Path(folder), seed, args.minutes, args.words)
         for part in args.parts:
             started = time.perf_counter()
             found = PARTS[part](trial)
@@ -145,6 +179,14 @@ def arguments() -> argparse.ArgumentParser:
         type=float,
         help="only this share of the pictures has tags: all of them, or with --keep a share",
     )
+    parser.add_argument("--absences", type=float, help="share of the absences that is told, too")
+    parser.add_argument(
+        "--words",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether tags make probable what their names imply",
+    )
+    parser.add_argument("--pictures", type=int, help="only so many of them, at random")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--minutes", type=float, default=15.0, help="for the search of parameters")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), help="default: all")
@@ -165,6 +207,8 @@ def main() -> None:
     collection = (
         listed_collection(dataset) if as_listed else training_part(dataset, args.forgetting)
     )
+    if args.pictures is not None:
+        collection = part_of(collection, args.pictures)
     print(f"# {args.data}: {collection.truth}, features {collection.features.visual.shape[1]}")
     runs = [measured(seed, collection, args) for seed in args.seeds]
     show(runs)

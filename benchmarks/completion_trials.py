@@ -11,13 +11,12 @@ from sklearn.base import clone
 
 from tagloom.benchmark.demo import (
     baseline_scores,
-    calibration_bins,
     evaluate_ranking,
     evaluate_suggestions,
     hidden_truth,
     tag_lists,
 )
-from tagloom.completion.calibration import choose_thresholds
+from tagloom.calibration import choose_threshold
 from tagloom.completion.fit import (
     HeldOut,
     affinities_of,
@@ -27,8 +26,8 @@ from tagloom.completion.fit import (
 )
 from tagloom.completion.inputs import Options, Pictures
 from tagloom.completion.outputs import Checkpoint
-from tagloom.completion.pipeline import assemble_result
-from tagloom.completion.result import CompletionResult, calibration_error
+from tagloom.completion.pipeline import EVEN, assemble_result, implications_of
+from tagloom.completion.result import CompletionResult, calibration_error, reliability
 from tagloom.completion.suggestions import TagState
 from tagloom.completion.training_labels import TrainingLabels, training_labels
 from tagloom.errors import TagloomWarning
@@ -40,6 +39,7 @@ from tagloom.vision import Features
 PRECISIONS = (0.8, 0.9, 0.95)
 ERROR_RATE = 0.03
 N_ANNOTATIONS = 200
+N_ANSWERS = 50
 
 Figures = dict[str, float]
 
@@ -54,18 +54,23 @@ class Trial:
     folder: Path
     seed: int
     minutes: float
+    words: bool = True
 
     @property
     def options(self) -> Options:
         """The options of the completion."""
         return Options(
-            max_minutes=self.minutes, random_state=self.seed, annotate_next=N_ANNOTATIONS
+            max_minutes=self.minutes,
+            random_state=self.seed,
+            annotate_next=N_ANNOTATIONS,
+            words=self.words,
         )
 
     @cached_property
     def training(self) -> TrainingLabels:
         """The training labels."""
-        return training_labels(self.known, self.options)
+        implications = implications_of(self.known, self.features, self.options)
+        return training_labels(self.known, self.options, implications=implications)
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
@@ -147,23 +152,24 @@ def rankings(trial: Trial) -> Figures:
 
 def calibration(trial: Trial) -> Figures:
     result, hidden = trial.result, trial.hidden
-    calibrations = calibrate_collection(trial.held_out, trial.training, trial.options)
-    bins = calibration_bins(hidden, result.P, calibrations.seen)
+    bins = reliability(hidden, result.P)
     for one in bins:
         print(f"#   {one.low:.1f} {one.n:9,} {one.confidence:.3f} {one.observed:.3f}")
     figures = {
         "labels learned": float(trial.training.labels.n_labels),
         "unseen pictures": float(trial.training.unseen.sum()),
         "label frequency, true": _true_label_frequency(trial),
-        "label frequency, estimated": float(estimated_frequencies(result).mean()),
+        "label frequency, estimated": result.label_frequency,
         "calibration error, all": calibration_error(bins),
         "calibration error, from 0.3 on": calibration_error(bins, least=0.3),
         "the same, by held-out entries": calibration_error(result.bins, least=0.3),
     }
     for precision in (None, *PRECISIONS):
-        thresholds = choose_thresholds(result.P, result.is_open, precision)
-        made = evaluate_suggestions(hidden, result.P, thresholds)
-        wanted = "F1" if precision is None else f"precision {precision}"
+        threshold = (
+            EVEN if precision is None else choose_threshold(result.P, result.is_open, precision)
+        )
+        made = evaluate_suggestions(hidden, result.P, threshold)
+        wanted = "default" if precision is None else f"precision {precision}"
         figures[f"{wanted}: suggestions"] = float(made.n)
         figures[f"{wanted}: precision"] = made.precision
         figures[f"{wanted}: recall"] = made.recall
@@ -176,13 +182,6 @@ def _true_label_frequency(trial: Trial) -> float:
     listed = trial.training.known.states()[seen] == int(State.PRESENT)
     present = trial.truth_states[seen] == int(State.PRESENT)
     return float((listed & present).sum() / present.sum())
-
-
-def estimated_frequencies(result: CompletionResult) -> Any:
-    """Return the estimated label frequency of each label, also where one was estimated for all."""
-    of_labels = getattr(result, "label_frequencies", None)
-    estimated = result.label_frequency if of_labels is None else of_labels
-    return np.broadcast_to(np.asarray(estimated, dtype=np.float64), len(result.labels))
 
 
 class TagRow(NamedTuple):
@@ -244,7 +243,7 @@ def tag_row(trial: Trial, name: str, columns: Any) -> TagRow:
         int((listed & judged).sum()),
         n_present,
         n_named / n_present if n_present else np.nan,
-        float(estimated_frequencies(result)[columns].mean()),
+        float(result.label_frequencies[columns].mean()),
         n_made,
         n_right / n_made if n_made else np.nan,
         float(result.P[:, columns][made].mean()) if n_made else np.nan,
@@ -348,3 +347,41 @@ def _scores_knowing(trial: Trial, choice: tuple[Any, Any], present: Any) -> Any:
     )
     training = training_labels(add_known(known, feedback), trial.options, feedback)
     return np.asarray(refitted(trial, training).scores())
+
+
+def answers(trial: Trial) -> Figures:
+    """Answer 50 suggestions, drawn at random, by the truth, and compare the promise again."""
+    rng = np.random.default_rng([trial.seed, 4])
+    made = suggested(trial.result) & (trial.hidden.states() != int(State.UNKNOWN))
+    rows, columns = np.nonzero(made)
+    chosen = rng.permutation(len(rows))[:N_ANSWERS]
+    at = rows[chosen], columns[chosen]
+    present = trial.hidden.states()[at] == int(State.PRESENT)
+    known = trial.training.known
+    given = known.with_entries(*at, present)
+    feedback = add_known(known, given)
+    training = training_labels(
+        feedback,
+        trial.options,
+        given,
+        implications=implications_of(trial.known, trial.features, trial.options),
+    )
+    tagger = refitted(trial, training)
+    checkpoint = Checkpoint(trial.folder / "answers", "answers")
+    held_out = score_held_out(
+        tagger, trial.features, training, trial.options, checkpoint, verbose=False
+    )
+    first = calibrate_collection(trial.held_out, trial.training, trial.options)
+    forgetting = first.seen.forgetting
+    calibrations = calibrate_collection(
+        held_out, training, trial.options, answers=given, forgetting=forgetting
+    )
+    P = calibrations.open_probabilities(held_out.final, training.implied)
+    rest = hidden_truth(training.known, trial.truth).states()
+    judged = (rest != int(State.UNKNOWN)) & (P >= EVEN)
+    return {
+        "answers": float(len(chosen)),
+        "after answers: suggestions": float(judged.sum()),
+        "after answers: right": float((rest[judged] == int(State.PRESENT)).mean()),
+        "after answers: promised": float(P[judged].mean()),
+    }

@@ -24,7 +24,7 @@ import numpy as np
 
 import tagloom
 
-LIMITS = {"APGGraph.fit": 14, "tagloom complete": 65}
+LIMITS = {"APGGraph.fit": 14, "tagloom complete": 70}
 HOUSE = Path(tagloom.__file__).parent
 
 

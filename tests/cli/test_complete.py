@@ -167,7 +167,6 @@ def odd_photos(collection, tmp_path):
     return photos
 
 
-@pytest.mark.filterwarnings("ignore:The pictures hardly tell")
 def test_odd_names_and_all_that_is_left_out_are_told(
     odd_photos, collection, tagloom, tmp_path, read_rows
 ):

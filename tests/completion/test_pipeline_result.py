@@ -8,7 +8,7 @@ def test_open_entries_of_lists_are_judged_as_they_stand(collection):
     """What is seen follows Bayes' rule, what is unseen has a p of its own; so has what is said."""
     tags = collection.write_lists(rows=range(50))
     done = collection.complete(tags, "out", untagged="unseen", label_frequency=0.6)
-    result, calibration = done.result, done.model.calibration
+    result, calibration = done.result, done.model.calibrations.seen
     p = calibration.probabilities(np.asarray(done.model.tagger.scores(), dtype=np.float32))
     seen = np.zeros(p.shape, dtype=bool)
     seen[result.known.states().max(axis=1) == int(State.PRESENT)] = True
@@ -28,7 +28,7 @@ def test_where_absences_are_told_open_entries_are_as_likely_as_their_scores_say(
     done = collection.complete(collection.write_table(), "out")
     result = done.result
     scores = np.asarray(done.model.tagger.scores(), dtype=np.float32)
-    p = done.model.calibration.probabilities(scores)
+    p = done.model.calibrations.seen.probabilities(scores)
     assert np.array_equal(result.P[result.is_open], p[result.is_open])
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy import sparse
 
+from tagloom.calibration import ExpectedPrecision
 from tagloom.completion.report import write_report
 from tagloom.completion.result import Bin, CompletionResult, Issue, LabelQuality
 from tagloom.completion.suggestions import Query, SuspectedError, TagState, tag_table
@@ -97,11 +98,15 @@ def completed(photos, items, labels, **changes):
         ],
         to_annotate=[Query(3, 1, 0.3)],
         label_quality=[
-            LabelQuality(label, 2, 1, 0.4, 0.5, nan if j else 0.75)
+            LabelQuality(label, 2, 1, 0.4, 0.5, nan if j else 0.75, 0.5)
             for j, label in enumerate(labels)
         ],
         bins=[Bin(0.0, 0.1, 900, 0.05, 0.04), Bin(0.6, 0.7, 100, 0.65, 0.6)],
-        label_frequency=0.5,
+        label_frequencies=np.full(m, 0.5),
+        precision=ExpectedPrecision(0.65, 0.4, 0.85, 0),
+        frequencies_estimated=True,
+        implied=np.zeros((n, m), dtype=bool),
+        implications=(),
         affinities=sparse.csr_array(likeness),
         skipped=[Issue("broken.jpg", "it is a JPEG that is cut short")],
         warnings=[Issue("tags.csv, row 3", "the tag is given twice")],
@@ -233,6 +238,14 @@ def test_the_policy_lets_nothing_run_but_the_pages_own_script_and_style(photos, 
     assert not any(name.startswith("on") or name == "style" for e in page.elements for name in e)
 
 
+@pytest.mark.parametrize("c", [0.5, 1.0])
+def test_of_lists_the_page_says_what_hiding_tags_cannot_measure(photos, tmp_path, c):
+    result = completed(photos, ITEMS, LABELS, label_frequencies=np.full(3, c))
+    text = write_report(result, tmp_path / "out", title="x").read_text(encoding="utf-8")
+    assert ("only answers tell" in text) == (c < 1)
+    assert "About 65% of the suggestions should be right (40% to 85%" in text
+
+
 def test_the_page_names_no_address_outside(photos, tmp_path):
     text = write_report(completed(photos, ITEMS, LABELS), tmp_path / "out", title="x").read_text()
     assert not re.search(r"https?:|url\(|@import|//[a-z0-9-]+\.", text)
@@ -266,7 +279,7 @@ def test_a_completion_that_found_nothing_makes_a_page(photos, tmp_path):
         skipped=[],
         warnings=[],
         too_rare={},
-        label_frequency=1.0,
+        label_frequencies=np.ones(3),
     )
     page = report(result, tmp_path / "out")
     (left,) = (one["text"] for one in page.all("section") if one["id"] == "excluded")

@@ -93,6 +93,8 @@ def test_pictures_without_tags_are_unseen_where_forgetting_does_not_explain_them
     untagged = np.bincount(rows, minlength=said.n_items) == 0
     assert untagged.any()
     assert np.array_equal(training.unseen, untagged if unseen else np.zeros_like(untagged))
+    # Nobody may have looked at them all the same: their tags are not less probable.
+    assert np.array_equal(training.looked_at, ~untagged)
 
 
 def test_the_owner_can_say_whether_untagged_pictures_were_seen():
@@ -153,3 +155,76 @@ def test_what_the_owner_calls_absent_was_looked_at():
     assert not training_labels(said, Options(min_pictures=2)).unseen.any()
     open_row = said.with_hidden(np.array([4, 4]), np.array([0, 1]))
     assert training_labels(open_row, Options(min_pictures=2)).unseen.tolist() == [0, 0, 0, 0, 1]
+
+
+MAN_IS_A_PERSON = (("man", "person"),)
+
+
+def test_what_a_listed_tag_implies_is_present_for_the_learner_and_known_to_nobody():
+    said = lists([["man"], ["man", "person"], ["person", "sea"], ["sea"]])
+    training = training_labels(said, OPTIONS, implications=MAN_IS_A_PERSON)
+    man, person, sea = (said.labels.index(tag) for tag in ("man", "person", "sea"))
+    expected = np.zeros((4, 3), dtype=bool)
+    expected[0, person] = True
+    assert np.array_equal(training.implied, expected)
+    assert training.known == said
+    states = training.labels.states()
+    assert states[:, person].tolist() == [PRESENT, PRESENT, PRESENT, ABSENT]
+    # A person need not be a man.
+    assert states[:, man].tolist() == [PRESENT, PRESENT, ABSENT, ABSENT]
+    assert states[:, sea].tolist() == [ABSENT, ABSENT, PRESENT, PRESENT]
+
+
+def test_a_known_absence_is_never_implied():
+    said = PartialLabels.from_array(
+        [[1, 0], [1, 1], [np.nan, 1], [1, np.nan], [1, 1]], labels=["man", "person"]
+    )
+    training = training_labels(said, OPTIONS, implications=MAN_IS_A_PERSON)
+    assert training.positive_unlabelled
+    assert training.implied[:, 1].tolist() == [False, False, False, True, False]
+    assert training.labels.states()[:, 1].tolist() == [ABSENT, PRESENT, PRESENT, PRESENT, PRESENT]
+
+
+def test_a_rare_tag_implies_and_is_never_implied():
+    said = lists([["man"], ["person"], ["person"], ["sea"], ["sea"]])
+    training = training_labels(said, OPTIONS, implications=[*MAN_IS_A_PERSON, ("sea", "man")])
+    assert training.labels.labels == ("person", "sea")
+    assert training.implied[:, 0].tolist() == [True, False, False, False, False]
+    assert not training.implied[:, 1].any()
+
+
+def test_a_chain_and_names_that_do_not_occur_imply_nothing_by_themselves():
+    said = lists([["man"], ["man"], ["person"], ["person"]])
+    unknown = [("yeti", "person"), ("man", "yeti")]
+    assert not training_labels(said, OPTIONS, implications=unknown).implied.any()
+
+
+def test_nothing_is_implied_where_absences_are_annotated():
+    said = PartialLabels.from_array(
+        [[1, np.nan], [1, 1], [0, 0], [0, 1], [0, 0]], labels=["man", "person"]
+    )
+    training = training_labels(said, OPTIONS, implications=MAN_IS_A_PERSON)
+    assert not training.positive_unlabelled
+    assert not training.implied.any()
+    assert training.labels == said
+
+
+def test_what_an_answer_implies_was_not_on_the_list_before():
+    tags = lists([["man"], ["man", "person"], ["person", "sea"], ["sea"]])
+    man = tags.labels.index("man")
+    later = PartialLabels.from_entries([3], [man], True, shape=tags.shape, labels=tags.labels)
+    now = add_known(tags, later)
+    training = training_labels(now, OPTIONS, later, implications=MAN_IS_A_PERSON)
+    alone = training_labels(tags, OPTIONS, implications=MAN_IS_A_PERSON)
+    assert training.without_feedback == alone.labels
+    assert training.labels.states()[3].tolist() == [PRESENT] * 3
+
+
+def test_a_rejected_implication_is_absent_for_the_learner():
+    tags = lists([["man"], ["man", "person"], ["person", "sea"], ["sea"]])
+    person = tags.labels.index("person")
+    later = PartialLabels.from_entries([0], [person], False, shape=tags.shape, labels=tags.labels)
+    now = add_known(tags, later)
+    training = training_labels(now, OPTIONS, later, implications=MAN_IS_A_PERSON)
+    assert training.labels.states()[0, person] == ABSENT
+    assert training.without_feedback.states()[0, person] == PRESENT

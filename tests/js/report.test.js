@@ -9,7 +9,9 @@ import { JSDOM } from "jsdom";
 const COMPLETION = new URL("../../src/tagloom/completion/", import.meta.url);
 const HOSTILE = "<img src=x onerror=alert(1)>";
 const read = (name) => readFileSync(new URL(name, COMPLETION), "utf8");
-const reasons = (n) => ({ count: Array(n).fill(0), most: 4, pictures: [] });
+const reasons = (n) => ({
+  count: Array(n).fill(0), most: 4, pictures: [], because: Array(n).fill(null),
+});
 
 // Three pictures; tags 0 (sea) and 1 (hostile name) are learned, 2 (rare) is not.
 const DATA = {
@@ -23,9 +25,10 @@ const DATA = {
     absent: [0, 0, 0],
     threshold: [500, 600, null],
     roc_auc: [900, 700, null],
+    label_frequency: [400, 900, null],
   },
   tags: { count: [2, 1, 2], label: [0, 1, 2, 0, 1], p: [800, 700, null, 950, 30], state: "11012" },
-  reasons: { count: [0, 2, 1, 0], most: 4, pictures: [0, 2, 1] },
+  reasons: { count: [0, 2, 1, 0], most: 4, pictures: [0, 2, 1], because: [null, 1, null, null] },
   suspected_errors: {
     picture: [2],
     label: [1],
@@ -86,6 +89,15 @@ test("columns become pictures with their tags and reasons", () => {
   );
   assert.deepEqual([...run("reasonOfTag(1).pictures")], [0, 2]);
   assert.deepEqual([...run("reasonOfTag(2).pictures")], [1]);
+  assert.deepEqual([...run("[0, 1].map((one) => reasonOfTag(one).because)")], [null, 1]);
+});
+
+test("a suggestion that follows from a listed tag says so", () => {
+  const { run, document } = openReport();
+  run("explain(0, pictures[0].tags[1], reasonOfTag(1))");
+  assert.match(document.getElementById("dialog-body").textContent, /It follows from “<img/);
+  run("explain(0, pictures[0].tags[0], reasonOfTag(0))");
+  assert.doesNotMatch(document.getElementById("dialog-body").textContent, /It follows/);
 });
 
 test("pictures are sorted by their best suggestion, or by name with numbers in order", () => {
@@ -111,7 +123,7 @@ test("pictures are found by words of their names and tags, and by their state", 
 
 test("in the table of tags, missing values come last in either direction", () => {
   const { run } = openReport();
-  run("sorted.column = columns.findIndex((column) => column.title === 'Threshold')");
+  run("sorted.column = columns.findIndex((column) => column.title === 'Listed where it belongs')");
   const order = () => [...run("data.labels.map((_, label) => label).sort(compareLabels)")];
   run("sorted.falling = true");
   assert.deepEqual(order(), [1, 0, 2]);

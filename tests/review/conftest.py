@@ -129,7 +129,7 @@ def completed(tmp_path_factory):
             known.append((name, "seen once"))
     with (home / "tags.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows([("image", "tag"), *known])
-    options = Options(max_minutes=0)
+    options = Options(max_minutes=0, label_frequency=0.3)
     complete(photos, [home / "tags.csv"], home / "out", options, cache=home / "cache")
     return home
 

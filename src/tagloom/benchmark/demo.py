@@ -1,14 +1,13 @@
 """The demo: draw pictures, forget most of their tags, complete them and compare with the truth."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.completion.calibration import Calibration
 from tagloom.completion.inputs import Options
 from tagloom.completion.pipeline import complete
 from tagloom.completion.result import Bin, CompletionResult, reliability
@@ -150,7 +149,7 @@ def run_demo(
         n_true - kept.n_known,
         _compare(result, hidden, baseline_scores(X, tagger.known_, random_state)),
         by_tag(truth, kept, hidden, result),
-        calibration_bins(hidden, result.P, finished.model.calibration),
+        reliability(hidden, result.P),
     )
 
 
@@ -260,11 +259,6 @@ def by_tag(
         if present
     ]
     return sorted(tags, key=lambda one: -one.label_frequency)
-
-
-def calibration_bins(hidden: PartialLabels, P: Array, calibration: Calibration) -> list[Bin]:
-    """Compare the confidence in unknown entries with the observed frequency in the truth."""
-    return reliability(hidden, P, replace(calibration, label_frequency=1.0))
 
 
 def _write_tags(kept: PartialLabels, path: Path) -> None:

@@ -51,11 +51,14 @@ def complete(
     ] = "auto",
     precision: Annotated[
         float | None,
-        typer.Option(help="Share of the suggestions that should be right; else F1 is maximised."),
+        typer.Option(
+            help="Share of the suggestions that should be right: higher for fewer, lower for more; "
+            "else whatever is more likely right than wrong."
+        ),
     ] = None,
     label_frequency: Annotated[
         float | None,
-        typer.Option(help="Share of the true tags that are listed; else estimated."),
+        typer.Option(help="Share of the true tags that are listed; else estimated for each tag."),
     ] = None,
     minutes: Annotated[float, typer.Option(help="Time limit for the parameter search.")] = 15.0,
     min_pictures: Annotated[
@@ -66,6 +69,10 @@ def complete(
         int, typer.Option(help="How many entries to list as what to annotate next.")
     ] = 50,
     seed: Annotated[int, typer.Option(help="Random seed for the cross-validation.")] = 0,
+    words: Annotated[
+        bool,
+        typer.Option(help="Whether a listed tag makes probable what its name implies."),
+    ] = True,
     vocabulary: Annotated[
         Path | None,
         typer.Option(help="Vocabulary file: aliases, and tags that are not learned (see tags)."),
@@ -111,6 +118,7 @@ def complete(
             cv=folds,
             annotate_next=annotate_next,
             random_state=seed,
+            words=words,
             vocabulary=decided,
         )
     except InvalidInputError as problem:

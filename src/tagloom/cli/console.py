@@ -143,11 +143,8 @@ def _reading_lines(reading: "Reading") -> list[str]:
 
 def result_text(result: "CompletionResult", out: Path) -> str:
     """Return the result of a completion in a few lines."""
-    from tagloom.completion.result import calibration_error
-
     summary = result.summary
     skipped = [f"{shown(one.name)}: {one.reason}" for one in result.skipped]
-    error = calibration_error(result.bins, least=0.3)
     lines = [f"{len(skipped):,} pictures skipped", *listed(skipped)] if skipped else []
     if "new annotations" in summary:
         lines.append(f"learned from {summary['new annotations']:,} new annotations")
@@ -155,16 +152,7 @@ def result_text(result: "CompletionResult", out: Path) -> str:
         f"{summary['suggested tags']:,} tags suggested, "
         f"{summary['suspected label errors']:,} suspected label errors",
     ]
-    if result.label_frequency < 1:
-        lines.append(
-            f"label frequency (the share of true tags that are listed): "
-            f"about {result.label_frequency:.0%}"
-        )
-    if error == error:
-        lines.append(
-            f"for probabilities of 0.3 or more, confidence and observed frequency differ by "
-            f"{error:.2f} on average (held-out entries)"
-        )
+    lines += [sentence for sentence in result.claims() if sentence]
     lines.append(f"open {shown(str(out))}/report.html")
     return "\n".join(lines)
 

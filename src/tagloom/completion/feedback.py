@@ -48,6 +48,8 @@ DAMAGED = (sqlite3.Error, ValueError, TypeError)
 """What a damaged journal raises: a database may hold any value in any cell, and no text at all."""
 
 _NOT_ANSWERS = frozenset(state.text for state in TagState if state != TagState.KNOWN)
+# Journals of earlier versions lack some tables.
+_HAS_TABLE = "SELECT count(*) FROM sqlite_master WHERE name = ?"
 
 Place = tuple[str, str]
 """The names of a picture and a tag."""
@@ -127,9 +129,7 @@ def before_learning(
 
 def chosen_threshold(journal: sqlite3.Connection, run: str) -> float | None:
     """Return the threshold that a review has chosen for the suggestions of a run, if any."""
-    has_table = "SELECT count(*) FROM sqlite_master WHERE name = 'thresholds'"
-    # Journals of earlier versions have no such table.
-    if not journal.execute(has_table).fetchone()[0]:
+    if not journal.execute(_HAS_TABLE, ("thresholds",)).fetchone()[0]:
         return None
     found = journal.execute("SELECT threshold FROM thresholds WHERE run = ?", (run,)).fetchone()
     return None if found is None else float(found[0])
@@ -141,6 +141,17 @@ def threshold_of(out: Path) -> float | None:
         return None
     with reading(out / FILE) as journal:
         return chosen_threshold(journal, str(read_record(out).get("digest")))
+
+
+def checked_entries(out: Path) -> set[Place]:
+    """Return the entries of all samples that were drawn to check the suggestions of a run."""
+    if not (out / FILE).exists():
+        return set()
+    with reading(out / FILE) as journal:
+        if not journal.execute(_HAS_TABLE, ("check_entries",)).fetchone()[0]:
+            return set()
+        rows = journal.execute("SELECT image, tag FROM check_entries").fetchall()
+    return {(name(image), name(tag)) for image, tag in rows}
 
 
 def files_read(record: Mapping[str, Any]) -> list[str]:

@@ -1,7 +1,7 @@
 """Fit the tagger, score every known entry by a learner that was not shown it, and calibrate."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypedDict
 
@@ -10,10 +10,17 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 
-from tagloom.completion.calibration import CollectionCalibration, calibrate
+from tagloom.calibration import (
+    IMPLIED,
+    AnswerCorrection,
+    CollectionCalibration,
+    Forgetting,
+    calibrate,
+    fit_answers,
+)
 from tagloom.completion.inputs import Options
 from tagloom.completion.outputs import Checkpoint, digest_of
-from tagloom.completion.training_labels import TrainingLabels, without
+from tagloom.completion.training_labels import TrainingLabels
 from tagloom.labels import PartialLabels, State, split_items, split_known
 from tagloom.progress import progress_bar
 from tagloom.tagger import SemanticTagger
@@ -62,7 +69,7 @@ class HeldOut:
     entries : array of the same shape
         Each known entry scored by a learner that was not shown this entry.
     pictures : array of the same shape, or None
-        Each picture scored by a learner that was shown no entry of it, where some are unseen.
+        Each picture scored by a learner that was shown no entry of it, in PU learning.
     """
 
     final: Array
@@ -81,7 +88,7 @@ def score_held_out(
 ) -> HeldOut:
     """Score by cross-validation what is known, as if it were not."""
     final = np.asarray(tagger.scores(), dtype=np.float32)
-    by_picture = bool(training.positive_unlabelled and training.unseen.any())
+    by_picture = training.positive_unlabelled
     split: _Split = {"n_splits": options.cv, "random_state": options.random_state}
     # A search that continues after an interruption may find other parameters, with other folds.
     parameters = digest_of(clone(tagger.learner_).get_params())[:12]
@@ -158,7 +165,7 @@ def held_out_pictures(
     This is how unseen pictures are scored: of a picture that was looked at, the learner takes every
     unlisted tag for absent, a held-out presence as well, and scores it lower. The scores of the
     folds are scaled as in `held_out_scores`, by those of the unannotated pictures, for which the
-    mean over the folds is returned.
+    mean over the folds is returned. So are new pictures scored, of which nothing is known either.
     """
     annotated = _annotated(labels)
     H = np.zeros_like(final)
@@ -186,32 +193,67 @@ def calibrate_collection(
     training: TrainingLabels,
     options: Options,
     *,
-    feedback: PartialLabels | None = None,
-    label_frequency: float | None = None,
+    answers: PartialLabels | None = None,
+    forgetting: Forgetting | None = None,
 ) -> CollectionCalibration:
     """Fit calibrations for annotated and for unseen pictures to the held-out scores.
 
-    Feedback is left out, since its entries were chosen by their scores. Nor can the label frequency
-    be estimated again once the top of the ranking has been reviewed: `label_frequency` hands on the
-    earlier estimate.
+    Feedback on suggestions is no part of the lists. Of it `answers`, entries that somebody was
+    asked about, correct the probabilities. How tags are forgotten cannot be estimated again once
+    the top of the ranking has been reviewed: `forgetting` hands on the earlier estimate.
     """
-    known = training.known if feedback is None else without(training.known, feedback)
     fit = partial(
         calibrate,
         training.without_feedback,
-        known=known,
         current=training.labels,
         positive_unlabelled=training.positive_unlabelled,
+        label_frequency=options.label_frequency,
         random_state=options.random_state,
     )
-    given = options.label_frequency if label_frequency is None else label_frequency
-    seen = fit(held_out.entries, label_frequency=given)
+    seen = fit(held_out.entries, forgetting=forgetting)
     unseen = (
         seen
         if held_out.pictures is None
-        else fit(held_out.pictures, label_frequency=seen.label_frequency)
+        else fit(held_out.pictures, forgetting=seen.forgetting, label_frequency=None)
     )
-    return CollectionCalibration(seen, unseen, training.unseen, training.positive_unlabelled)
+    if forgetting is None and seen.forgetting.estimated:
+        seen = replace(seen, forgetting=_of_annotations(seen.forgetting, training))
+    calibrations = CollectionCalibration(
+        seen, unseen, training.unseen, training.looked_at, training.positive_unlabelled
+    )
+    if answers is None:
+        return calibrations
+    return calibrations.with_answers(_fit_to_answers(calibrations, held_out, training, answers))
+
+
+def _of_annotations(forgetting: Forgetting, training: TrainingLabels) -> Forgetting:
+    """Count as listed what was annotated, without what it implies."""
+    listed = training.known.counts().present
+    with_implied = np.maximum(listed + training.implied_without_feedback.sum(axis=0), 1)
+    c = forgetting.label_frequencies * listed / with_implied
+    return replace(forgetting, label_frequencies=c)
+
+
+def _fit_to_answers(
+    calibrations: CollectionCalibration,
+    held_out: HeldOut,
+    training: TrainingLabels,
+    answers: PartialLabels,
+) -> AnswerCorrection:
+    """Compare answers with the probabilities of learners that were not shown them."""
+    labels = training.known.labels
+    place = {label: column for column, label in enumerate(labels)}
+    names = [label for label in answers.labels if label in place]
+    entries = answers.select(names).entries()
+    columns = np.array([place[label] for label in names], dtype=np.int64)[entries.columns]
+    p = np.empty(len(columns))
+    for column in np.unique(columns).tolist():
+        at = columns == column
+        of_label = calibrations.before_answers(held_out.entries, held_out.pictures, column)
+        p[at] = of_label[entries.rows[at]]
+    implied = training.implied_without_feedback[entries.rows, columns]
+    p[implied] = np.maximum(p[implied], IMPLIED)
+    return fit_answers(p, columns, entries.present, len(labels))
 
 
 def affinities_of(tagger: SemanticTagger) -> Any:

@@ -40,12 +40,15 @@ class Options:
         the learner treats unlisted tags as absent, as PU learning does, and the probabilities allow
         for forgotten tags.
     untagged : {"auto", "seen", "unseen"}
-        Whether somebody has looked at the pictures without any tag. "auto" assumes so unless there
-        are many more of them than forgetting single tags would explain.
+        Whether somebody has looked at the pictures without any tag. "auto" trains on them as seen
+        unless there are many more of them than forgetting single tags would explain, and does not
+        take their tags for less probable because they are not listed.
     precision : float in (0, 1), optional
-        Share of the suggestions that shall be right; otherwise thresholds maximise the F1.
+        Share of the suggestions that shall be right; otherwise everything is suggested that is more
+        likely right than wrong.
     label_frequency : float in (0, 1], optional
-        Share of the presences that are listed, c in PU learning; estimated where it is not given.
+        Share of the presences that are listed, c in PU learning, the same for all labels; estimated
+        for each label where it is not given.
     max_minutes : float
         The parameter search starts no new candidate after this time.
     min_pictures : int
@@ -55,6 +58,8 @@ class Options:
     annotate_next : int
         How many entries to propose for annotation.
     random_state : int
+    words : bool
+        Whether a listed tag makes probable what its name implies: a man is a person.
     vocabulary : Vocabulary
         Aliases are read as the tags that they are names of, and ignored tags are kept but not
         learned.
@@ -69,6 +74,7 @@ class Options:
     cv: int = 4
     annotate_next: int = 50
     random_state: int = 0
+    words: bool = True
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.completion.calibration import Calibration, CollectionCalibration
+from tagloom.calibration import CollectionCalibration, overall_label_frequency
 from tagloom.completion.inputs import Options, encode_pictures
 from tagloom.completion.result import Issue
 from tagloom.completion.suggestions import (
@@ -57,10 +57,14 @@ class CompletionModel:
     known : PartialLabels
         All annotations, including those of labels that are too rare to be learned.
     feedback : PartialLabels
-        The part of them that was given on suggestions, which is no random sample.
+        The part of them that came later than the lists.
+    answers : PartialLabels
+        The part of the feedback that somebody was asked for: what was accepted or rejected.
     options : Options
     photos : Path
         The folder of the pictures.
+    implied : array of bool
+        Entries that a listed tag implies.
     """
 
     tagger: SemanticTagger
@@ -68,22 +72,25 @@ class CompletionModel:
     thresholds: npt.NDArray[np.float64]
     known: PartialLabels
     feedback: PartialLabels
+    answers: PartialLabels
+    implied: npt.NDArray[np.bool_]
     options: Options
     photos: Path
 
     @property
-    def calibration(self) -> Calibration:
-        """The calibration for annotated and for new pictures."""
-        return self.calibrations.seen
+    def label_frequency(self) -> float:
+        """The estimated share of the presences of all learned labels that is listed."""
+        n_listed = self.known.select(self.tagger.classes_).counts().present
+        return overall_label_frequency(n_listed, self.calibrations.label_frequencies)
 
     def open_probabilities(self) -> npt.NDArray[np.float32]:
         """Return the probabilities of all entries of the collection, taken as open."""
         scores = np.asarray(self.tagger.scores(), dtype=np.float32)
-        return self.calibrations.open_probabilities(scores)
+        return self.calibrations.open_probabilities(scores, self.implied)
 
     def probabilities(self, pictures: Any) -> npt.NDArray[np.float32]:
         """Return the probability of every label for new pictures."""
-        return self.calibration.probabilities(self.tagger.scores(pictures))
+        return self.calibrations.unseen.probabilities(self.tagger.scores(pictures))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, atomically."""
@@ -103,9 +110,9 @@ class CompletionModel:
         options = self.options.metadata()
         vocabulary = options.pop("vocabulary")
         own = Serialized(
-            {"thresholds": self.thresholds},
+            {"thresholds": self.thresholds, "implied": self.implied},
             {
-                "label_frequency": self.calibration.label_frequency,
+                "label_frequency": self.label_frequency,
                 "options": encoded_mapping(options),
                 "vocabulary": vocabulary,
                 "photos": str(self.photos),
@@ -116,6 +123,7 @@ class CompletionModel:
             "calibrations": self.calibrations.to_state(),
             "known": serialize_labels(self.known),
             "feedback": serialize_labels(self.feedback),
+            "answers": serialize_labels(self.answers),
         }
         return joined(parts, own)
 
@@ -129,6 +137,8 @@ class CompletionModel:
             arrays["thresholds"],
             deserialize_labels(serialized.part("known")),
             deserialize_labels(serialized.part("feedback")),
+            deserialize_labels(serialized.part("answers")),
+            arrays["implied"].astype(bool),
             Options.of(options | {"vocabulary": metadata.get("vocabulary", {})}),
             Path(metadata["photos"]),
         )

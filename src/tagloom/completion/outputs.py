@@ -109,6 +109,7 @@ def _run_metadata(
         "parameters": {k: v if math.isfinite(v) else str(v) for k, v in best.items()},
         "summary": result.summary,
         "label_frequency": result.label_frequency,
+        "precision": {name: _or_none(value) for name, value in result.precision._asdict().items()},
         "calibration_error": _or_none(calibration_error(result.bins)),
         "calibration_error_of_suggestions": _or_none(calibration_error(result.bins, least=0.3)),
         "tags_read_as": [
@@ -131,6 +132,7 @@ def _label_metadata(one: LabelQuality) -> dict[str, Any]:
         "absent": one.n_absent,
         "threshold": _or_none(one.threshold),
         "roc_auc": _or_none(one.roc_auc),
+        "label_frequency": _or_none(one.label_frequency),
     }
 
 

@@ -6,7 +6,7 @@ held-out scores, calibration, suggestions, suspected label errors, what to annot
 and the other files, and finally the record.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 import tagloom
-from tagloom.completion.calibration import CollectionCalibration, choose_thresholds
-from tagloom.completion.feedback import check_feedback_kept
+from tagloom.calibration import CollectionCalibration, Forgetting, choose_threshold
+from tagloom.completion.feedback import check_feedback_kept, checked_entries
 from tagloom.completion.fit import (
     HeldOut,
     affinities_of,
@@ -54,10 +54,12 @@ from tagloom.completion.training_labels import TrainingLabels, training_labels
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, add_known
 from tagloom.tagger import SemanticTagger
-from tagloom.vision import Encoder, find_pictures
+from tagloom.vision import Encoder, Features, find_pictures
 from tagloom.words import link_tags
 
 Array = npt.NDArray[Any]
+EVEN = 0.5
+"""From this probability on a suggestion is more likely right than wrong."""
 OnStep = Callable[[str, dict[str, Any]], None]
 """Called with the name of a step ("read", "found", "training_labels") and what it found."""
 
@@ -123,7 +125,9 @@ def complete(
         Checkpoint(out / CHECKPOINT, digest).remove()
         return Finished(out, None, None)
     check_feedback_kept(out, known, read.annotations.undecided)
-    training = training_labels(known, options)
+    training = training_labels(
+        known, options, implications=implications_of(known, pictures.features, options)
+    )
     on_step("training_labels", {"training": training})
     checkpoint = Checkpoint(out / CHECKPOINT, digest)
     tagger = fit_tagger(
@@ -173,8 +177,18 @@ def update(
     inputs = {"model": digest_of_files([model_path]), "tags": digest_of_files(more)}
     pictures = Pictures(folder, features, [])
     run = _Run(pictures, read, known, feedback, model.options, out, inputs, verbose)
-    training = training_labels(known, model.options, feedback)
+    training = training_labels(
+        known,
+        model.options,
+        feedback,
+        implications=implications_of(known, features, model.options),
+    )
     on_step("training_labels", {"training": training})
+    forgetting = model.calibrations.seen.forgetting.for_labels(
+        model.tagger.classes_, training.known.labels
+    )
+    # Refitting changes the scores by which the earlier run has asked.
+    answers = add_known(model.answers, _asked(model, new, checked_entries(out)))
     tagger = model.tagger.refit(training.labels)
     digest = run.digest()
     return _finish(
@@ -183,9 +197,8 @@ def update(
         tagger,
         Checkpoint(out / CHECKPOINT, digest),
         digest,
-        label_frequency=(
-            model.calibration.label_frequency if training.positive_unlabelled else None
-        ),
+        answers=answers,
+        forgetting=forgetting if training.positive_unlabelled else None,
         summary={"new annotations": new.n_known},
     )
 
@@ -236,14 +249,15 @@ def _finish(
     checkpoint: Checkpoint,
     digest: str,
     *,
-    label_frequency: float | None = None,
+    answers: PartialLabels | None = None,
+    forgetting: Forgetting | None = None,
     summary: dict[str, Any] | None = None,
 ) -> Finished:
     """Measure, calibrate, suggest and write everything; `summary` is added to that of the input."""
     features, options = run.pictures.features, run.options
     held_out = score_held_out(tagger, features, training, options, checkpoint, verbose=run.verbose)
     calibrations = calibrate_collection(
-        held_out, training, options, feedback=run.feedback, label_frequency=label_frequency
+        held_out, training, options, answers=answers, forgetting=forgetting
     )
     result = assemble_result(
         run.pictures,
@@ -255,13 +269,16 @@ def _finish(
         warnings=run.read.warnings,
         summary=run.summary() | (summary or {}),
     )
-    feedback = _no_labels(run.known) if run.feedback is None else run.feedback
+    nothing = _no_labels(run.known)
+    feedback = nothing if run.feedback is None else run.feedback
     model = CompletionModel(
         tagger,
         calibrations,
         result.thresholds,
         run.known,
         feedback,
+        nothing if answers is None else answers,
+        training.implied,
         options,
         run.pictures.folder.resolve(),
     )
@@ -294,9 +311,12 @@ def assemble_result(
     states = settled_states(known)
     is_open = states == int(State.UNKNOWN)
     held_out_p = calibrations.seen.probabilities(held_out.entries)
-    P = calibrations.open_probabilities(held_out.final)
+    P = calibrations.open_probabilities(held_out.final, training.implied)
     np.copyto(P, held_out_p, where=~is_open)
-    thresholds = choose_thresholds(P, is_open, options.precision)
+    threshold = (
+        EVEN if options.precision is None else choose_threshold(P, is_open, options.precision)
+    )
+    thresholds = np.full(P.shape[1], threshold)
     errors = suspected_errors(states, held_out_p)
     suspected = np.zeros(P.shape, dtype=bool)
     for one in errors:
@@ -312,11 +332,21 @@ def assemble_result(
         suspected_errors=errors,
         to_annotate=annotate_next(P, is_open, known.counts().present, options.annotate_next),
         label_quality=[
-            *label_quality(training.labels, known, held_out.entries, thresholds),
+            *label_quality(
+                training.labels,
+                known,
+                held_out.entries,
+                thresholds,
+                calibrations.label_frequencies,
+            ),
             *(not_learned(label, n) for label, n in training.too_rare.items()),
         ],
-        bins=reliability(training.without_feedback, held_out_p, calibrations.seen),
-        label_frequency=calibrations.seen.label_frequency,
+        bins=reliability(training.without_feedback, calibrations.seen.listed(held_out.entries)),
+        label_frequencies=calibrations.label_frequencies,
+        precision=calibrations.expected_precision(P[is_open & (thresholds <= P)]),
+        frequencies_estimated=calibrations.seen.forgetting.estimated,
+        implied=training.implied,
+        implications=training.implications,
         affinities=affinities,
         skipped=pictures.skipped,
         warnings=warnings,
@@ -337,6 +367,31 @@ def assemble_result(
     )
 
 
+def _asked(
+    model: CompletionModel, new: PartialLabels, checked: Collection[tuple[str, str]]
+) -> PartialLabels:
+    """Return the annotations that are answers: of entries that the earlier run had asked about.
+
+    It had suggested them, proposed them for annotation or drawn them for a check. Whoever adds a
+    tag unasked has seen it, so that this says nothing about probabilities.
+    """
+    P, known = model.open_probabilities(), model.known.select(model.tagger.classes_)
+    is_open = settled_states(known) == int(State.UNKNOWN)
+    asked = is_open & (model.thresholds <= P)
+    queries = annotate_next(P, is_open, known.counts().present, model.options.annotate_next)
+    asked[[one.row for one in queries], [one.column for one in queries]] = True
+    place = {label: column for column, label in enumerate(known.labels)}
+    item = {str(name): row for row, name in enumerate(model.tagger.items_)}
+    for image, tag in checked:
+        if image in item and tag in place:
+            asked[item[image], place[tag]] = is_open[item[image], place[tag]]
+    entries = new.entries()
+    columns = np.array([place.get(label, -1) for label in new.labels], dtype=np.int64)
+    at = columns[entries.columns]
+    unasked = (at < 0) | ~asked[entries.rows, at]
+    return new.with_hidden(entries.rows[unasked], entries.columns[unasked])
+
+
 def settled_states(known: PartialLabels) -> Array:
     """Return the states; entries that are unlisted and only probably absent count as unknown."""
     states = known.states()
@@ -346,6 +401,23 @@ def settled_states(known: PartialLabels) -> Array:
         listed[entries.rows, entries.columns] = True
         states[~listed] = int(State.UNKNOWN)
     return states
+
+
+def implications_of(
+    known: PartialLabels, features: Features, options: Options
+) -> list[tuple[str, str]]:
+    """Return which tags imply which others, by the meaning of their names."""
+    if not options.words:
+        return []
+    tags = [str(label) for label in known.labels]
+    links = link_tags(
+        tags,
+        features.concepts,
+        vocabulary=options.vocabulary,
+        labels=known,
+        posteriors=features.posteriors,
+    )
+    return [(one.narrow, one.broad) for one in links.implications]
 
 
 def _no_labels(like: PartialLabels) -> PartialLabels:

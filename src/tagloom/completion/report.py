@@ -91,7 +91,7 @@ def write_report(
         summary={name: _figure(value) for name, value in result.summary.items() if value},
         bins=result.bins,
         conclusion=conclusion(result.bins),
-        label_frequency=result.label_frequency,
+        listed_only=bool((result.label_frequencies < 1).any()),
         diagram=diagram(result.bins),
         words=_words(result),
         excluded=_excluded(result),
@@ -166,6 +166,7 @@ def page_data(result: CompletionResult, thumbnails: Sequence[str], photos: str) 
             "absent": [one.n_absent for one in result.label_quality],
             "threshold": _thousandths(one.threshold for one in result.label_quality),
             "roc_auc": _thousandths(one.roc_auc for one in result.label_quality),
+            "label_frequency": _thousandths(one.label_frequency for one in result.label_quality),
         },
         "tags": {
             "count": np.bincount(table.rows, minlength=len(result.items)).tolist(),
@@ -190,13 +191,17 @@ def _neighbor_counts(S: Any) -> list[int]:
 def _reasons(
     result: CompletionResult, rows: Iterable[Any], columns: Iterable[Any]
 ) -> dict[str, Any]:
-    """Return for each entry how many neighbours have the label, and the nearest of them."""
-    counts, shown = [], []
+    """Return for each entry how many neighbours have the label, and the nearest of them.
+
+    `because` is the label of a known tag that implies it, if there is one.
+    """
+    counts, shown, because = [], [], []
     for row, column in zip(rows, columns, strict=True):
         neighbors = result.neighbors_with(int(row), int(column), len(result.items))
         counts.append(len(neighbors))
         shown += neighbors[:_NEIGHBORS_SHOWN]
-    return {"most": _NEIGHBORS_SHOWN, "count": counts, "pictures": shown}
+        because.append(result.implied_by(int(row), int(column)))
+    return {"most": _NEIGHBORS_SHOWN, "count": counts, "pictures": shown, "because": because}
 
 
 def _suspected_errors(result: CompletionResult) -> dict[str, Any]:
@@ -246,9 +251,7 @@ def in_short(result: CompletionResult) -> list[str]:
             table.count(TagState.DOUBTFUL_KNOWN), table.count(TagState.DOUBTFUL_ABSENT)
         ),
     ]
-    share = result.label_frequency
-    if math.isfinite(share) and share < 1:
-        sentences.append(f"An estimated {share:.0%} of the tags of the pictures had been given.")
+    sentences += result.claims()
     if result.skipped:
         sentences.append(f"{counted(len(result.skipped), 'file', 'files')} could not be used.")
     return sentences

@@ -1,5 +1,6 @@
 """The result of a completion, and how good it is by held-out entries."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -8,13 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tagloom.completion.calibration import Calibration
+from tagloom.calibration import ExpectedPrecision, overall_label_frequency
 from tagloom.completion.suggestions import Query, SuspectedError, TagTable
 from tagloom.labels import PartialLabels, State
 from tagloom.metrics import average_precision, expected_calibration_error, roc_auc
 from tagloom.words import TagLinks
 
 Array = npt.NDArray[Any]
+
+# Tags with fewer listings are no examples of how often tags are listed.
+_ENOUGH_LISTED, _EXAMPLES = 20, 3
 
 
 class Issue(NamedTuple):
@@ -47,6 +51,8 @@ class LabelQuality:
     average_precision: float
     """Of held-out presences among absent and unlisted entries; NaN where none is known."""
     roc_auc: float
+    label_frequency: float
+    """The estimated share of its presences that is listed; 1 where absences are annotated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +78,18 @@ class CompletionResult:
     label_quality : list of LabelQuality
         One for each label, including those that were not learned.
     bins : list of Bin
-        The reliability diagram of the held-out probabilities.
-    label_frequency : float
-        The share of the presences that are listed (c in PU learning); 1 where absences are
+        The reliability diagram of the held-out probabilities of being listed.
+    label_frequencies : array of shape (n_labels,)
+        The share of each label's presences that are listed (c in PU learning); 1 where absences are
         annotated as well.
+    precision : ExpectedPrecision
+        The expected share of suggestions that are right, and what that rests on.
+    frequencies_estimated : bool
+        Whether the label frequencies are our estimate, not the owner's word.
+    implied : array of bool
+        Entries that a listed tag implies.
+    implications : tuple of pairs of labels
+        The first implies the second.
     affinities : sparse array
         Similarities of pictures: row i holds the neighbours of item i.
     skipped : list of Issue
@@ -102,7 +116,11 @@ class CompletionResult:
     to_annotate: list[Query]
     label_quality: list[LabelQuality]
     bins: list[Bin]
-    label_frequency: float
+    label_frequencies: npt.NDArray[np.float64]
+    precision: ExpectedPrecision
+    frequencies_estimated: bool
+    implied: npt.NDArray[np.bool_]
+    implications: tuple[tuple[Hashable, Hashable], ...]
     affinities: Any
     skipped: list[Issue]
     warnings: list[Issue]
@@ -121,6 +139,68 @@ class CompletionResult:
         """The labels."""
         return list(self.table.labels)
 
+    @property
+    def label_frequency(self) -> float:
+        """The estimated share of all presences that are listed: c of all labels together."""
+        return overall_label_frequency(self.known.counts().present, self.label_frequencies)
+
+    def claims(self) -> list[str]:
+        """Return what is claimed of the suggestions, and what that rests on."""
+        n_suggested = int((self.is_open & (self.thresholds <= self.P)).sum())
+        if not n_suggested:
+            return [self._why_nothing()]
+        low, high = self.precision.low, self.precision.high
+        n = self.precision.n_answers
+        listed = bool((self.label_frequencies < 1).any())
+        if n:
+            basis = f"by {n:,} {'answer' if n == 1 else 'answers'} to such suggestions"
+        elif listed:
+            basis = "by the lists alone, which cannot prove it: check a sample to know"
+        else:
+            basis = "measured on held-out tags and absences"
+        sentences = [
+            f"About {self.precision.value:.0%} of the suggestions should be right "
+            f"({low:.0%} to {high:.0%}; {basis})."
+        ]
+        if listed and self.frequencies_estimated:
+            sentences.append(self._frequencies_in_words())
+        return sentences
+
+    def _frequencies_in_words(self) -> str:
+        n = self.known.counts().present
+        order = np.lexsort((-n, self.label_frequencies))
+        enough = [j for j in order.tolist() if n[j] >= _ENOUGH_LISTED]
+        text = f"An estimated {self.label_frequency:.0%} of the tags that belong are listed"
+        if len(enough) < _EXAMPLES * 2:
+            return text + "."
+        labels, c = self.labels, self.label_frequencies
+        rarely = ", ".join(f"{labels[j]} {c[j]:.0%}" for j in enough[:_EXAMPLES])
+        mostly = ", ".join(f"{labels[j]} {c[j]:.0%}" for j in enough[: -_EXAMPLES - 1 : -1])
+        return f"{text}: of some tags few ({rarely}), of others most ({mostly})."
+
+    def _why_nothing(self) -> str:
+        """Say why nothing is suggested, and what to do."""
+        if not self.is_open.any():
+            return (
+                "Nothing is suggested because every tag of every picture is known: unlisted tags "
+                "count as absent. Leave --unlisted at unknown to have forgotten tags suggested."
+            )
+        best = float(self.P[self.is_open].max())
+        wanted = float(np.min(self.thresholds))
+        return (
+            f"Nothing is suggested: the most probable tag has {best:.0%}"
+            + (f", and {wanted:.0%} is asked for. " if np.isfinite(wanted) else ". ")
+            + "Ask for less with --precision, give more tags, or answer what to annotate next."
+        )
+
+    def implied_by(self, row: int, column: int) -> int | None:
+        """Return the column of a known tag of the picture that implies a label, if there is one."""
+        if not self.implied[row, column]:
+            return None
+        place = {label: column for column, label in enumerate(self.known.labels)}
+        narrow = (a for a, b in self.implications if b == self.known.labels[column] and a in place)
+        return next((place[a] for a in narrow if self._present[row, place[a]]), None)
+
     def neighbors_with(self, row: int, column: int, count: int = 3) -> list[int]:
         """Return the nearest neighbours of a picture that are known to have a label."""
         S = self.affinities
@@ -134,15 +214,13 @@ class CompletionResult:
         return np.asarray(self.known.states() == int(State.PRESENT))
 
 
-def reliability(
-    labels: PartialLabels, P: Array, calibration: Calibration, n_bins: int = 10
-) -> list[Bin]:
+def reliability(labels: PartialLabels, P: Array, n_bins: int = 10) -> list[Bin]:
     """Compare held-out probabilities with the labels, bin by bin.
 
-    In PU learning a present label is listed with probability c only: the share that is listed is
-    divided by c, so that both numbers speak of presence.
+    In PU learning both speak of being listed: whether a tag that is not listed is present cannot be
+    measured by hiding listed ones.
     """
-    states, c = labels.states(), calibration.label_frequency
+    states = labels.states()
     judged = states != int(State.UNKNOWN)
     p, present = P[judged].astype(np.float64), states[judged] == int(State.PRESENT)
     edges = np.linspace(0, 1, n_bins + 1)
@@ -151,7 +229,7 @@ def reliability(
     for number in range(n_bins):
         inside = place == number
         if inside.any():
-            share = min(1.0, float(present[inside].mean()) / c)
+            share = float(present[inside].mean())
             low, high = float(edges[number]), float(edges[number + 1])
             bins.append(Bin(low, high, int(inside.sum()), float(p[inside].mean()), share))
     return bins
@@ -168,7 +246,11 @@ def calibration_error(bins: list[Bin], *, least: float = 0.0) -> float:
 
 
 def label_quality(
-    training: PartialLabels, known: PartialLabels, held_out: Array, thresholds: Array
+    training: PartialLabels,
+    known: PartialLabels,
+    held_out: Array,
+    thresholds: Array,
+    label_frequencies: Array,
 ) -> list[LabelQuality]:
     """Judge the ranking of each label by held-out scores; counts are those of the annotations."""
     states = training.states()
@@ -183,6 +265,7 @@ def label_quality(
             float(thresholds[j]),
             float(ap[j]),
             float(auc[j]),
+            float(label_frequencies[j]),
         )
         for j, label in enumerate(training.labels)
     ]
@@ -190,4 +273,4 @@ def label_quality(
 
 def not_learned(label: str, n_present: int) -> LabelQuality:
     """Return the quality of a label that was too rare to be learned."""
-    return LabelQuality(label, n_present, 0, np.inf, np.nan, np.nan)
+    return LabelQuality(label, n_present, 0, np.inf, np.nan, np.nan, np.nan)

@@ -31,8 +31,10 @@ QUERY_COLUMNS = ("image", "tag", "probability", "acquisition_score", "state")
 
 # The prior share of annotations that are wrong. It is rarely known for a given archive.
 ERROR_RATE = 0.03
-# An annotation that is wrong with a higher probability deserves a second look.
-_SUSPICIOUS = 0.3
+# An annotation that is more likely wrong than right deserves a second look.
+_SUSPICIOUS = 0.5
+# The share of a label's presences at the bottom of its ranking is shrunk as if there were ten more.
+_PSEUDO_COUNT = 10.0
 _QUERIES_PER_PICTURE = 2
 _WRITE_ANEW = (
     "Correct it, or have it written anew: Run `tagloom complete` again, which keeps a copy of what "
@@ -156,6 +158,10 @@ class SuspectedError(NamedTuple):
 def suspected_errors(states: Array, held_out: Array) -> list[SuspectedError]:
     """Return the annotations that are probably wrong, most probable first.
 
+    A tag is often right although nothing in the picture speaks for it: what it names may be tiny.
+    Therefore a presence is never taken to be less plausible than presences at the bottom of their
+    ranking are in general (`_share_at_bottom`).
+
     Probabilities of an error are rounded to the four digits that files show, so that the report
     and the review page agree.
     """
@@ -165,7 +171,8 @@ def suspected_errors(states: Array, held_out: Array) -> list[SuspectedError]:
         rows, columns = np.nonzero(states == int(state))
         present = state == State.PRESENT
         p = held_out[rows, columns]
-        wrong = error_probability(p, prior[columns], present=present)
+        least = _share_at_bottom(states, held_out)[columns] * prior[columns] if present else 0.0
+        wrong = error_probability(np.maximum(p, least), prior[columns], present=present)
         # Where unlisted tags are absent, nearly every entry is annotated: few are worth an object.
         found += [
             SuspectedError(int(rows[k]), int(columns[k]), present, float(p[k]), float(wrong[k]))
@@ -173,6 +180,18 @@ def suspected_errors(states: Array, held_out: Array) -> list[SuspectedError]:
         ]
     found.sort(key=lambda one: (-one.error_probability, one.row, one.column))
     return [one._replace(error_probability=round(one.error_probability, 4)) for one in found]
+
+
+def _share_at_bottom(states: Array, held_out: Array) -> Array:
+    """Return how many presences are in the lower half of each label's ranking, relative to chance.
+
+    With k of n presences there, 2 (k + 10 q) / (n + 10), where q is the share for all labels.
+    """
+    present = states == int(State.PRESENT)
+    bottom = held_out < np.median(held_out, axis=0)
+    k, n = (present & bottom).sum(axis=0), present.sum(axis=0)
+    pooled = k.sum() / max(int(n.sum()), 1)
+    return np.asarray(2 * (k + _PSEUDO_COUNT * pooled) / (n + _PSEUDO_COUNT))
 
 
 def error_probability(

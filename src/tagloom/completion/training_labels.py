@@ -4,7 +4,7 @@ Lists of tags are positive-unlabelled (PU) data: without any absence nothing can
 unlisted tags are absent for the learner, and the calibration allows for forgotten ones.
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,11 +38,21 @@ class TrainingLabels:
     positive_unlabelled: bool
     """Whether unlisted tags are absent for the learner only."""
     unseen: Flags
-    """Pictures that nobody has looked at, as far as can be told."""
+    """Pictures that nobody has looked at, as far as can be told: nothing is assumed about them."""
+    looked_at: Flags
+    """Pictures that somebody has looked at for certain, so that an unlisted tag is less probable:
+    those with tags, and those of which the owner says so."""
+    implied: Flags
+    """Entries that nobody has annotated and that a listed tag implies: a man is a person. The
+    learner takes them for present."""
+    implied_without_feedback: Flags
+    """The same, by what was listed before any feedback."""
     rare: PartialLabels
     """Annotations of labels that are not learned: too few, or ignored by the vocabulary."""
     ignored: dict[str, int] = field(default_factory=dict)
     """The labels that the vocabulary ignores, each with the number of its pictures."""
+    implications: tuple[tuple[Hashable, Hashable], ...] = ()
+    """Pairs of labels, of which the first implies the second."""
 
     @property
     def too_rare(self) -> dict[str, int]:
@@ -52,13 +62,17 @@ class TrainingLabels:
 
 
 def training_labels(
-    known: PartialLabels, options: Options, feedback: PartialLabels | None = None
+    known: PartialLabels,
+    options: Options,
+    feedback: PartialLabels | None = None,
+    implications: Iterable[tuple[Hashable, Hashable]] = (),
 ) -> TrainingLabels:
     """Choose the labels that can be learned, and decide what is assumed of unlisted entries.
 
     `feedback` is the part of `known` that was given on suggestions. The learner is trained on it,
     too, but answering a query does not mean to have gone through all tags of a picture: whether
-    tags are lists, and of which pictures, is decided without it.
+    tags are lists, and of which pictures, is decided without it. `implications` are pairs of
+    labels, of which the first implies the second; they only count where tags are listed.
     """
     first = known if feedback is None else without(known, feedback)
     unprompted = first.entries()
@@ -68,23 +82,52 @@ def training_labels(
     positive_unlabelled = not known.unlisted_weight and _FEW * n_absent < unprompted.present.sum()
     ignored = [label for label in known.labels if options.vocabulary.is_ignored(str(label))]
     kept, left = _learnable(known, options.min_pictures, positive_unlabelled, ignored)
-    chosen, first, rare = known.select(kept), first.select(kept), known.select(left)
+    chosen, before, rare = known.select(kept), first.select(kept), known.select(left)
     counts = _numbers_of_pictures(known.select(ignored))
     if not positive_unlabelled:
         # An owner who says what unlisted means has looked at untagged pictures, too.
-        unknown = (first.states() == int(State.UNKNOWN)).all(axis=1)
+        unseen = np.asarray((before.states() == int(State.UNKNOWN)).all(axis=1) & ~tagged)
+        nothing = np.zeros(chosen.shape, dtype=bool)
         return TrainingLabels(
-            chosen, chosen, first, False, np.asarray(unknown & ~tagged), rare, counts
+            chosen, chosen, before, False, unseen, ~unseen, nothing, nothing, rare, counts
         )
     unseen = (
         ~tagged
         if _untagged_are_unseen(unprompted.rows, known.n_items, options.untagged)
         else np.zeros_like(tagged)
     )
-    labels = _unlisted_absent(chosen, unseen)
-    # Before the feedback its entries were unlisted, and count as such.
-    before = labels if feedback is None else _unlisted_absent(first, unseen)
-    return TrainingLabels(labels, chosen, before, True, unseen, rare, counts)
+    pairs = tuple(implications)
+    implied, implied_before = _implied(known, chosen, pairs), _implied(first, before, pairs)
+    return TrainingLabels(
+        _unlisted_absent(chosen, unseen, implied),
+        chosen,
+        # Before the feedback its entries were unlisted, and count as such.
+        _unlisted_absent(before, unseen, implied_before),
+        True,
+        unseen,
+        tagged | (options.untagged == "seen"),
+        implied,
+        implied_before,
+        rare,
+        counts,
+        pairs,
+    )
+
+
+def _implied(
+    known: PartialLabels,
+    chosen: PartialLabels,
+    implications: Iterable[tuple[Hashable, Hashable]],
+) -> Flags:
+    """Return the unknown entries of the chosen labels that a present label implies."""
+    states = known.states()
+    place = {label: column for column, label in enumerate(known.labels)}
+    target = {label: column for column, label in enumerate(chosen.labels)}
+    implied = np.zeros(chosen.shape, dtype=bool)
+    for narrow, broad in implications:
+        if narrow in place and broad in target:
+            implied[:, target[broad]] |= states[:, place[narrow]] == int(State.PRESENT)
+    return np.asarray(implied & (chosen.states() == int(State.UNKNOWN)))
 
 
 def _learnable(
@@ -133,25 +176,26 @@ def _numbers_of_pictures(known: PartialLabels) -> dict[str, int]:
     return dict(zip(map(str, known.labels), _presences(known).tolist(), strict=True))
 
 
-def _unlisted_absent(known: PartialLabels, unseen: Flags) -> PartialLabels:
-    """Return the labels with unlisted tags absent, except on unseen pictures.
+def _unlisted_absent(known: PartialLabels, unseen: Flags, implied: Flags) -> PartialLabels:
+    """Return the labels with implied tags present and other unlisted tags absent.
 
-    Feedback may be known of unseen pictures, too.
+    On unseen pictures, of which feedback may be known, the other tags stay unknown.
     """
     entries = known.entries()
+    at = np.nonzero(implied)
+    rows, columns = (
+        np.concatenate(both) for both in zip((entries.rows, entries.columns), at, strict=True)
+    )
     labels = known.with_entries(
-        entries.rows,
-        entries.columns,
-        entries.present,
-        weights=entries.weights,
+        rows,
+        columns,
+        np.concatenate([entries.present, np.ones(len(at[0]), dtype=bool)]),
+        weights=np.concatenate([entries.weights, np.ones(len(at[0]))]),
         unlisted_weight=1.0,
     )
-    rows, place = np.flatnonzero(unseen), np.cumsum(unseen) - 1
-    answered = unseen[entries.rows]
-    unknown = np.ones((len(rows), known.n_labels), dtype=bool)
-    unknown[place[entries.rows[answered]], entries.columns[answered]] = False
-    hidden_rows, hidden_columns = np.nonzero(unknown)
-    return labels.with_hidden(rows[hidden_rows], hidden_columns)
+    unknown = np.broadcast_to(unseen[:, None], known.shape).copy()
+    unknown[rows, columns] = False
+    return labels.with_hidden(*np.nonzero(unknown))
 
 
 def _untagged_are_unseen(rows: npt.NDArray[np.int64], n_items: int, untagged: str) -> bool:

@@ -94,7 +94,7 @@ def load(
         suspected_errors=_suspected_errors(tables, states),
         to_annotate=_to_annotate(tables),
         affinities=affinities_of(model.tagger),
-        label_frequency=float(model.calibration.label_frequency),
+        label_frequency=model.label_frequency,
     )
 
 

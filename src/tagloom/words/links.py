@@ -365,9 +365,10 @@ class _Linker:
 
         which is high only if both words are used in senses for which it holds. It must be at least
         0.75, and 0.6 by the frequencies of the senses alone, and t must lie below one of `_KINDS`.
-        Tags recognised by their last noun are left out: a toy car is no car. "animal|dog" implies
-        "animal", whatever it is. A tag with parents in the vocabulary implies those and what they
-        imply, and nothing else.
+        Tags recognised by their last noun are left out: a toy car is no car. Where both a singular
+        and its plural are tags, only the singular is implied: a man is a person, not people.
+        "animal|dog" implies "animal", whatever it is. A tag with parents in the vocabulary implies
+        those and what they imply, and nothing else.
         """
         found, before = self._broader(self.senses), self._broader(self.priors)
         edges: dict[str, dict[str, float]] = {}
@@ -386,11 +387,20 @@ class _Linker:
             for broad, probability in _closure(tag, edges).items()
         ]
 
+    def _is_plural_beside_singular(self, n: int) -> bool:
+        word = self.words[n]
+        if word is None:
+            return False
+        singular = word.singular or (word.lemma if word.form is Form.SINGULAR else None)
+        others = (other for m, other in enumerate(self.words) if m != n and other is not None)
+        return any(other.lemma == singular and other.form is Form.WORD for other in others)
+
     def _broader(self, senses: Sequence[Senses]) -> list[dict[int, float]]:
         """Return for each tag the tags above it with their probabilities, without synonyms."""
         meant: dict[int, list[tuple[int, float]]] = defaultdict(list)
         for n, own in enumerate(senses):
-            for synset, probability in own.items() if self._is_whole(n) else ():
+            whole = self._is_whole(n) and not self._is_plural_beside_singular(n)
+            for synset, probability in own.items() if whole else ():
                 if self._kinds & self.lexicon.ancestors(synset):
                     meant[synset].append((n, probability))
         broader: list[dict[int, float]] = []

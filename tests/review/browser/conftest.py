@@ -46,7 +46,13 @@ def run_folder(tmp_path_factory):
     with (home / "tags.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows(known)
     tags = [home / "tags.csv"]
-    complete(home / "photos", tags, home / "out", Options(max_minutes=0), cache=home / "cache")
+    complete(
+        home / "photos",
+        tags,
+        home / "out",
+        Options(max_minutes=0, label_frequency=0.3),
+        cache=home / "cache",
+    )
     return home
 
 

@@ -15,6 +15,7 @@ function reasonsIn(columns) {
   return (number) => ({
     count: columns.count[number],
     pictures: columns.pictures.slice(starts[number], starts[number + 1]),
+    because: columns.because[number],
   });
 }
 

@@ -23,6 +23,11 @@ function verdict(state, p, label) {
     `be ${probability}.`;
 }
 
+function impliedInWords(reasons, label) {
+  return `It follows from “${data.labels[reasons.because]}”, which is listed: whatever that is, is ` +
+    `also “${label}”.`;
+}
+
 function neighborsInWords(number, reasons, label) {
   const near = data.near[number];
   if (!near) return "There are no similar pictures; the tag was judged by the picture alone.";
@@ -51,6 +56,8 @@ function explain(number, tag, reasons) {
     make("div", { class: "case" }, shot(number), make("div", {},
       fileName(data.items[number]),
       make("p", { dir: "auto", text: verdict(tag.state, tag.p, label) }), bar(tag.p),
+      reasons.because === null
+        ? null : make("p", { dir: "auto", text: impliedInWords(reasons, label) }),
       make("p", { dir: "auto", text: neighborsInWords(number, reasons, label) }))),
     wall(reasons.pictures, (other) => baseName(data.items[other])),
     make("p", {}, seeAll(tag.label)));

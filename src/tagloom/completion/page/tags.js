@@ -1,12 +1,14 @@
 // The table of labels, sorted by any of its columns.
 const quality = data.quality;
 const hasAbsent = quality.absent.some((count) => count > 0);
+const hasForgotten = quality.label_frequency.some((c) => c !== null && c < 1000);
 const columns = [
   { title: "Tag", value: (label) => data.labels[label], words: true },
   { title: "Known", value: (label) => quality.present[label] },
   ...(hasAbsent ? [{ title: "Absent", value: (label) => quality.absent[label] }] : []),
   { title: "Suggested", value: (label) => suggestedFor[label].length },
-  { title: "Threshold", value: (label) => quality.threshold[label], text: percent },
+  ...(hasForgotten ? [{ title: "Listed where it belongs",
+    value: (label) => quality.label_frequency[label], text: percent }] : []),
   { title: "ROC AUC", value: (label) => quality.roc_auc[label],
     text: (auc) => (auc === null ? "–" : (auc / 1000).toFixed(2)), drawn: true },
 ];
