@@ -116,6 +116,11 @@ def test_explanations_say_what_a_picture_looks_like(learner, pictures):
     assert why.name_part > 0
     assert why.named.concepts[0].name == "beagle"
     assert f"looks like a beagle ({features.posteriors[row, 1]:.2f}); a beagle is a dog" in str(why)
+    other = int(np.argmin(features.posteriors[:, 1:3].sum(axis=1)))
+    unlike = tagger.explain(features.items[other], "dogs", pictures)
+    assert unlike.named is None
+    assert unlike.name_part >= 0
+    assert "by its name: nothing" in str(unlike)
     nothing = tagger.explain(features.items[row], "xyzzy", pictures)
     assert nothing.named is None
     assert nothing.name_part == 0

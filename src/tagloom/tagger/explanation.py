@@ -93,7 +93,7 @@ class Explanation:
     """What the concepts add that the name of the label means, by their name alone; 0 where it means
     none."""
     named: "NamedConcepts | None"
-    """These concepts in the picture; None where the label has no prior score."""
+    """Those of these concepts that the picture looks like; None where there are none."""
     graph_part: float
     """The score less its linear part: what the graph adds; 0 for a linear learner."""
 
@@ -232,7 +232,7 @@ class _Target:
         meaning = words.meanings[self.column] or str(self.training.known.labels[self.column])
         concepts = self.training.features.concepts
         seen = words.seen(self.own.posteriors[0], self.column, concepts, count)
-        return NamedConcepts(meaning, seen)
+        return NamedConcepts(meaning, seen) if seen else None
 
     def neighbors(self, n_neighbors: int) -> tuple[Neighbor, ...]:
         """Return the neighbours in the learner's graph, or in semantic space, closest first."""

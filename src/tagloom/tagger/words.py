@@ -14,6 +14,9 @@ from tagloom.words import Vocabulary, link_tags, load_lexicon
 
 Array = npt.NDArray[Any]
 
+# A concept that is less probable than this is not what a picture looks like.
+_SEEN = 0.05
+
 
 class SeenConcept(NamedTuple):
     """A concept of a label's name, and the encoder's probability of it in one picture."""
@@ -82,11 +85,12 @@ class WordPrior:
     def seen(
         self, posteriors: Array, column: int, concepts: Sequence[str], count: int
     ) -> tuple[SeenConcept, ...]:
-        """Return the most probable concepts of one label in one picture."""
+        """Return the most probable concepts of one label that are seen in one picture."""
         start, end = self.concept_matrix.indptr[column : column + 2]
         own = self.concept_matrix.indices[start:end]
         best = own[np.argsort(-posteriors[own], kind="stable")[:count]]
-        return tuple(SeenConcept(concepts[c], float(posteriors[c])) for c in best)
+        seen = (SeenConcept(concepts[c], float(posteriors[c])) for c in best)
+        return tuple(one for one in seen if one.posterior >= _SEEN)
 
 
 def looks_like(meaning: str, seen: SeenConcept) -> str:
