@@ -177,7 +177,7 @@ def _toml() -> Target:
 
 def _journal(folder: Path) -> Target:
     from tagloom.completion.feedback import in_effect, reading
-    from tagloom.review.journal import Change, Journal
+    from tagloom.completion.journal import Change, Journal
 
     journal = Journal(folder)
     journal.add("tab", [Change("a.jpg", "sea", "unknown", "accepted")] * 3)

@@ -1,18 +1,31 @@
 import json
+import os
 import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
 
 import pytest
 
+from tagloom.completion.export import finished_tags
+from tagloom.completion.feedback import as_mapping, decided
 from tagloom.completion.model import CompletionModel
-from tagloom.formats import Annotation, Annotations, write_long_csv
+from tagloom.formats import Annotation, Annotations, read_long_csv, write_long_csv
+from tagloom.review.collection import HAS_TAG, EntryState
+from tagloom.review.session import Review
 
 
 @pytest.fixture
 def answers(finished, tmp_path, read_rows):
-    """What somebody says of suggestions: of six some are right and some wrong, and a tag is new."""
+    """What somebody says of what was asked: of six some are right and some wrong; a tag is new."""
     rows = read_rows(finished / "suggestions.csv")
     suggested = [(row["image"], row["tag"]) for row in rows if row["state"] == "suggested"]
-    confirmed, denied = suggested[:3], suggested[3:6]
+    queries = [(row["image"], row["tag"]) for row in read_rows(finished / "annotate_next.csv")]
+    asked = list(dict.fromkeys([*suggested[:5], *queries]))
+    confirmed, denied = asked[:3], asked[3:6]
     new = [(f"scene-{number:05}.jpg", "picnic") for number in (1, 5, 9, 13)]
     said = [Annotation(image, tag) for image, tag in [*confirmed, *new]]
     said += [Annotation(image, tag, False) for image, tag in denied]
@@ -129,9 +142,9 @@ def test_answers_may_stand_in_the_tables_of_the_run(finished, tagloom, read_rows
     answer = tagloom("update", finished, "--tags", table)
     assert answer.code == 0, answer.err
     assert "learned from 2 new annotations" in answer.out
-    assert (
-        f"{len(suggested) - 2} are a machine's suggestions and are not learned from" in answer.out
-    )
+    left = len(suggested) - 2
+    said = f"{left} are a machine's suggestions and are not learned from" in answer.out
+    assert said == (left > 0)
     rows = read_rows(table)
     assert suggested[0] in _pairs(rows, "known", "doubtful-known")
     assert suggested[1] not in _pairs(rows, "known", "doubtful-known", "suggested")
@@ -148,13 +161,13 @@ def test_unanswered_queries_are_not_learned_from(finished, tagloom, contents):
 def test_a_new_run_does_not_lose_the_answers(finished, answers, tagloom, collection, tmp_path):
     path, confirmed, denied, _ = answers
     assert tagloom("update", finished, "--tags", path).code == 0
-    before = {one.name: one.read_bytes() for one in finished.iterdir() if one.is_file()}
+    before = _files(finished)
     answer = collection.complete(finished)
     assert answer.code == 1
     assert (
         "has learned 10 annotations by `tagloom update` that the tags of this run do" in answer.err
     )
-    assert {one.name: one.read_bytes() for one in finished.iterdir() if one.is_file()} == before
+    assert _files(finished) == before
     assert not (finished / ".checkpoint").exists()
     known = tmp_path / "known.csv"
     answer = tagloom("export", finished, "--to", "csv", "--only-known", "--file", known)
@@ -169,6 +182,12 @@ def test_a_new_run_does_not_lose_the_answers(finished, answers, tagloom, collect
     }
     assert all(states[place] for place in confirmed)
     assert not any(states[place] for place in denied)
+
+
+def _files(out):
+    """Return the content of the files; SQLite has two more while a journal is read."""
+    files = [one for one in out.iterdir() if one.is_file()]
+    return {one.name: one.read_bytes() for one in files if not one.match("review.sqlite-*")}
 
 
 def test_an_answer_against_the_list_is_not_overruled_by_it_in_silence(
@@ -205,3 +224,98 @@ def test_an_update_that_was_broken_off_loses_no_answer(finished, tagloom, read_r
     assert (answer.code, answer.err) == (0, "")
     assert (image, tag) in _pairs(read_rows(table), "known", "doubtful-known")
     assert not list(finished.glob("*.edited-*"))
+
+
+def _n_batches(out):
+    try:
+        with closing(
+            sqlite3.connect(f"{(out / 'review.sqlite').as_uri()}?mode=ro", uri=True)
+        ) as db:
+            return db.execute("SELECT count(*) FROM batches").fetchone()[0]
+    except sqlite3.Error:
+        return 0
+
+
+# What is held up, so that the signal comes in time, and how it is seen that the moment has come.
+MOMENTS = {
+    "learning": ("pipeline.training_labels", _n_batches),
+    "measuring": ("pipeline.assemble_result", lambda out: [*out.glob(".checkpoint/*/fold*.npy")]),
+    "writing": ("outputs.write_report", lambda out: [*out.glob(".new-*/suggestions.csv")]),
+    "switching": ("", lambda out: [*out.glob(".ready-*")]),
+}
+HELD = (
+    "import time; from tagloom.completion import folder, outputs, pipeline; step = {0}; "
+    "{0} = lambda *a, **k: (time.sleep(240), step(*a, **k)); "
+)
+SWITCH_HELD = (
+    "import os, time; from pathlib import Path; rename = Path.rename; "
+    "Path.rename = lambda a, b: (rename(a, b), '.ready-' in str(b) and time.sleep(240)); "
+)
+
+
+def _kill(out, tags, moment):
+    held, has_come = MOMENTS[moment]
+    code = SWITCH_HELD if moment == "switching" else HELD.format(held)
+    code += "from tagloom.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "update", str(out), "--tags", str(tags)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+    ends = time.monotonic() + 240
+    while not has_come(out):
+        assert process.poll() is None
+        assert time.monotonic() < ends
+        time.sleep(0.005)
+    process.kill()
+    assert process.wait(60) == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals cannot be sent to a process there")
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_killed_update_has_kept_what_it_was_told(finished, answers, tagloom, tmp_path, moment):
+    path, confirmed, denied, new = answers
+    rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text("".join(rows[:6]), encoding="utf-8")
+    second.write_text("".join([rows[0], *rows[6:]]), encoding="utf-8")
+    _kill(finished, first, moment)
+    told = {(one.image, one.tag): one.present for one in read_long_csv(first).annotations}
+    # Only the journal has them now.
+    first.unlink()
+    assert _states(decided(finished)) == told
+    exported = tmp_path / "known.csv"
+    answer = tagloom("export", finished, "--to", "csv", "--only-known", "--file", exported)
+    assert answer.code == 0, answer.err
+    assert told.items() <= _states(read_long_csv(exported).annotations).items()
+
+    answer = tagloom("update", finished, "--tags", second)
+    assert (answer.code, answer.err) == (0, "")
+    everything = dict.fromkeys([*confirmed, *new], True) | dict.fromkeys(denied, False)
+    assert _states(decided(finished)) == everything
+    known = as_mapping(CompletionModel.load(finished / "model.tagloom").known)
+    assert everything.items() <= known.items()
+    with closing(sqlite3.connect(finished / "review.sqlite")) as journal:
+        stored = journal.execute("SELECT image, tag FROM decisions").fetchall()
+    assert sorted(stored) == sorted(everything)
+
+
+def _states(annotations):
+    return {(one.image, one.tag): one.present for one in annotations}
+
+
+def test_an_answer_undone_on_the_page_is_withdrawn(finished, answers, tagloom):
+    path, confirmed, *_ = answers
+    assert tagloom("update", finished, "--tags", path).code == 0
+    review = Review(finished)
+    places = [(review.collection.image(image), review.collection.tag(t)) for image, t in confirmed]
+    assert all(review.collection.state(*place) == EntryState.ACCEPTED for place in places)
+    refused = tagloom("update", finished, "--tags", path)
+    assert "is open in another `tagloom review`" in refused.err
+    review.undo()
+    assert not any(review.collection.state(*place) in HAS_TAG for place in places)
+    review.close()
+    assert not _states(decided(finished))
+    exported = _states(finished_tags(finished, states=["known"]))
+    assert not exported.keys() & set(confirmed)

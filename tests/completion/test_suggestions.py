@@ -10,6 +10,7 @@ from tagloom.completion.suggestions import (
     COLUMNS,
     TagState,
     TagTable,
+    read_suggestions,
     tag_table,
     write_suggestions,
     write_suggestions_parquet,
@@ -17,7 +18,9 @@ from tagloom.completion.suggestions import (
 from tagloom.formats import read_tags
 from tagloom.labels import PartialLabels, State
 
-names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
+ANY = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+FORMULA = "=+-@\t\r\n"
+names = st.text(ANY | st.sampled_from(FORMULA + "' "), max_size=6)
 
 
 @st.composite
@@ -78,10 +81,15 @@ def test_a_csv_file_gives_back_the_table(tmp_path_factory, given_):
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))
     assert rows[0] == list(COLUMNS)
-    assert [tuple(row) for row in rows[1:]] == [
-        (row.image, row.tag, f"{row.probability:.4f}", str(row.rank), row.state.text)
-        for row in table
+    assert [tuple(row[2:]) for row in rows[1:]] == [
+        (f"{row.probability:.4f}", str(row.rank), row.state.text) for row in table
     ]
+    assert not any(cell.startswith(tuple(FORMULA)) for row in rows for cell in row)
+    written = [(row.image, row.tag) for row in table]
+    assert [(row.image, row.tag) for row in read_suggestions(path)] == written
+    # The same as a spreadsheet saves it, which begins with a byte order mark.
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert [(row.image, row.tag) for row in read_suggestions(path)] == written
 
 
 def small_table():

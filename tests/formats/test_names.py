@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tagloom.formats import Annotation, Annotations, match
+from tagloom.formats import (
+    Annotation,
+    Annotations,
+    match,
+    read_jsonl,
+    read_long_csv,
+    write_jsonl,
+    write_long_csv,
+)
 from tagloom.formats.names import PictureIndex
 
 PICTURES = ["2019/a.jpg", "2020/a.jpg", "2020/b.JPG", "c.jpg", "c.png", "deep/er/d.e.jpg", "é.jpg"]
@@ -123,10 +131,46 @@ def test_exact_lookups_of_paths_and_stems():
     index = PictureIndex(["a/b.jpg", "b.png", "c.jpg", "c.png", ".jpg"])
     assert index.at_end_of("C:\\photos\\a\\b.jpg") == "a/b.jpg"
     assert index.at_end_of("a/B.jpg") == "a/B.jpg"
-    assert index.at_end_of("\\x\\y.jpg") == "/x/y.jpg"
+    assert index.at_end_of("\\x\\y.jpg") == "\\x\\y.jpg"
+    odd = PictureIndex(["b.jpg", "a\\b.jpg", "a/b.jpg"])
+    assert odd.at_end_of("in/a\\b.jpg") == odd.with_stem("a\\b") == "a\\b.jpg"
+    assert odd.at_end_of("in\\a/b.jpg") == "a/b.jpg"
     assert index.with_stem("a\\b") == "a/b.jpg"
     assert index.with_stem("b") == "b.png"
     assert index.with_stem("B") is None
     assert index.with_stem("c") is None
     assert index.with_stem(".jpg") == ".jpg"
     assert PictureIndex.of_folder(None).with_stem("b") is None
+
+
+odd_names = st.text(st.sampled_from("ab. /\\\tÉ"), min_size=1, max_size=6).filter(str.strip)
+
+
+@given(st.lists(odd_names, unique=True, min_size=1), st.data())
+def test_names_of_files_are_taken_as_they_are(tmp_path_factory, pictures, data):
+    tagged = data.draw(st.lists(st.sampled_from(pictures), unique=True, min_size=1))
+    annotations = Annotations.of(
+        [Annotation(name, f"tag{number}") for number, name in enumerate(tagged)]
+    )
+    for write, read in ((write_long_csv, read_long_csv), (write_jsonl, read_jsonl)):
+        path = tmp_path_factory.mktemp("odd") / "tags"
+        write(annotations, path)
+        matched = match(read(path).annotations, pictures)
+        assert matched.annotations == annotations
+        assert (matched.missing, matched.ambiguous, matched.merged) == ([], {}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "pictures", "found"),
+    [
+        ("a.jpg ", ["a.jpg", "a.jpg "], "a.jpg "),
+        ("a.jpg ", ["a.jpg", "b.jpg "], "a.jpg"),
+        (" a.jpg", ["a.jpg"], "a.jpg"),
+        ("x\\b.jpg", ["b.jpg", "x/b.jpg", "x\\b.jpg"], "x\\b.jpg"),
+        ("x\\b.jpg", ["b.jpg", "x/b.jpg"], "x/b.jpg"),
+        ("photos/x\\b.jpg", ["b.jpg", "x/b.jpg", "x\\b.jpg"], "x\\b.jpg"),
+        ("photos\\x/b.jpg", ["b.jpg", "x/b.jpg", "x\\b.jpg"], "x/b.jpg"),
+    ],
+)
+def test_backslashes_and_blanks_are_first_parts_of_a_name(name, pictures, found):
+    assert PictureIndex(pictures).fitting(name) == [found]

@@ -177,3 +177,13 @@ test("an answer that was not stored looks as before", async () => {
   assert.equal(await store.answerCheck({ place: 0, answer: "yes", i: 0, t: 0 }), null);
   assert.deepEqual(store.entries.look(0, 0, "open"), { state: "open", pending: false });
 });
+
+test("the address of a picture carries the mark of its content", async () => {
+  const { large, thumb } = await load("api.js");
+  answering((path) =>
+    path === "/api/collection" ? { ...structuredClone(COLLECTION), marks: ["m0", "m1"] } : undefined,
+  );
+  await store.load();
+  assert.equal(thumb(1, 100), "/thumb/1?size=160&v=m1");
+  assert.equal(large(0), "/picture/0?v=m0");
+});

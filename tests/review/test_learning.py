@@ -8,10 +8,9 @@ import pytest
 
 from tagloom.completion.export import finished_tags
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.outputs import read_record
+from tagloom.completion.outputs import read_record, take_snapshot
 from tagloom.labels import State
 from tagloom.review.learning import changed_suggestions, suggested_entries
-from tagloom.review.loading import take_snapshot
 from tagloom.review.session import Review
 
 

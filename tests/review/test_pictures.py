@@ -43,6 +43,18 @@ def test_thumbnails_are_made_once_and_again_when_the_picture_changes(page, home,
     assert changed.headers["etag"] != first.headers["etag"]
 
 
+def test_the_mark_of_a_picture_follows_its_content_and_not_its_number(page, home, names):
+    before = page.get("/api/collection").json["marks"]
+    assert len(set(before)) == len(names)
+    assert page.get(f"/thumb/4?size=160&v={before[4]}").content == page.get("/thumb/4").content
+    Image.new("RGB", (50, 400), "red").save(home / "photos" / names[4])
+    (home / "photos" / names[5]).unlink()
+    after = page.get("/api/collection").json["marks"]
+    assert after[4] not in before
+    assert after[5] == ""
+    assert after[6:] == before[6:]
+
+
 def test_pictures_are_turned_upright(page, home, names):
     picture = Image.new("RGB", (300, 100), "blue")
     exif = picture.getexif()

@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from tagloom.completion.feedback import decided
+from tagloom.completion.journal import Journal
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.review import server as review_server
-from tagloom.review.journal import Journal
 from tagloom.review.server import serve
 
 

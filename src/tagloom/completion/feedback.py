@@ -1,8 +1,8 @@
 """Feedback on the suggestions of a run: decisions of a review, and annotations learned by updates.
 
-`tagloom review` keeps its decisions in a journal in the folder of the run: every decision with its
-time and the state before it, in batches that can be undone. Here the journal is only read, so that
-exporters do not depend on the web page.
+`tagloom review` and `tagloom update` keep what people say in a journal in the folder of the run:
+every decision with its time and the state before it, in batches that can be undone. Here the
+journal is only read; `tagloom.completion.journal` writes it.
 """
 
 import sqlite3
@@ -28,7 +28,7 @@ from tagloom.completion.suggestions import (
 )
 from tagloom.errors import InvalidInputError, TagloomError, UnwritableFileError
 from tagloom.formats import Annotation, Annotations
-from tagloom.formats.base import normalize_picture
+from tagloom.formats.base import picture_name
 from tagloom.formats.tables.long import answer_of
 from tagloom.labels import PartialLabels, State
 from tagloom.validation import some_of
@@ -43,6 +43,8 @@ IN_EFFECT = """
     SELECT image, tag, after FROM decisions JOIN batches ON batches.id = decisions.batch
     WHERE batches.undone = 0 ORDER BY decisions.id
 """
+UPDATE = "update"
+"""How the name of the client begins where `tagloom update` wrote a batch."""
 
 DAMAGED = (sqlite3.Error, ValueError, TypeError)
 """What a damaged journal raises: a database may hold any value in any cell, and no text at all."""
@@ -66,7 +68,7 @@ def decided(out: Path) -> Annotations:
         return Annotations.of([])
     read_files = files_read(read_record(out))
     with reading(path) as journal:
-        decisions = before_learning(journal, read_files) | in_effect(journal)
+        decisions = {**before_learning(journal, read_files), **in_effect(journal)}
     return Annotations.of(
         (
             Annotation(*place, present)
@@ -97,11 +99,11 @@ def answers_in_tables(out: Path) -> dict[Place, bool]:
                 continue
             state, confidence = answer_of(row.state, "", f"{out / file}, line {row.line}")
             if state is not State.UNKNOWN and confidence is None:
-                answers[normalize_picture(row.image), row.tag] = state is State.PRESENT
+                answers[picture_name(row.image), row.tag] = state is State.PRESENT
     return answers
 
 
-def in_effect(journal: sqlite3.Connection) -> dict[Place, bool | None]:
+def in_effect(journal: sqlite3.Connection) -> dict[Place, bool]:
     """Return all decisions in effect: True for present, False for absent."""
     last = {(name(image), name(tag)): after for image, tag, after in journal.execute(IN_EFFECT)}
     return {place: after in PRESENT for place, after in last.items() if after in PRESENT | ABSENT}
@@ -155,9 +157,10 @@ def checked_entries(out: Path) -> set[Place]:
 
 
 def files_read(record: Mapping[str, Any]) -> list[str]:
-    """Return the digests of the tag files that a run has read, from its record."""
-    tags = (record.get("inputs") or {}).get("tags") or {}
-    return sorted(map(str, tags.values()))
+    """Return the digests of the tag files and answers that a run has read, from its record."""
+    inputs = record.get("inputs") or {}
+    answers = [inputs["answers"]] if inputs.get("answers") else []
+    return sorted(map(str, [*(inputs.get("tags") or {}).values(), *answers]))
 
 
 def stored(text: str) -> str | bytes:
@@ -213,11 +216,10 @@ def unreadable(path: Path, problem: Exception) -> InvalidInputError:
 def check_feedback_kept(out: Path, known: PartialLabels, undecided: Collection[Place]) -> None:
     """Refuse to replace a run by one that lacks the feedback which the run has learned since.
 
-    There may be no other copy: feedback written into a table of the run is lost when the table is
-    replaced. Decisions of a review are safe in its journal, and contradictory tags, which are left
-    undecided, have been reported already.
+    A new run would not learn from it. Decisions of a review wait in the journal to be learned, and
+    contradictory tags, which are left undecided, have been reported already.
     """
-    given = _as_mapping(known)
+    given = as_mapping(known)
     lost = sorted(
         (image, tag)
         for (image, tag), present in _learned_feedback(out, known).items()
@@ -238,19 +240,35 @@ def _learned_feedback(out: Path, known: PartialLabels) -> dict[Place, bool]:
     if not ((out / MODEL).exists() and (out / RECORD).exists()):
         return {}
     try:
-        given, reviewed = CompletionModel.load(out / MODEL).feedback, decided(out)
+        given, reviewed = CompletionModel.load(out / MODEL).feedback, _reviewed(out)
     except TagloomError:
         return {}
     there = set(map(str, known.items or ()))
-    in_journal = {(one.image, one.tag) for one in reviewed} | reviewed.undecided
     return {
         place: present
-        for place, present in _as_mapping(given).items()
-        if place[0] in there and place not in in_journal
+        for place, present in as_mapping(given).items()
+        if place[0] in there and place not in reviewed
     }
 
 
-def _as_mapping(known: PartialLabels) -> dict[Place, bool]:
+def _reviewed(out: Path) -> set[Place]:
+    """Return the entries that were last decided, or undone, on the review page."""
+    if not (out / FILE).exists():
+        return set()
+    with reading(out / FILE) as journal:
+        rows = journal.execute(
+            "SELECT image, tag, undone, batches.client FROM decisions "
+            "JOIN batches ON batches.id = decisions.batch ORDER BY decisions.id"
+        ).fetchall()
+    last = {
+        (name(image), name(tag)): bool(undone) or not str(client).startswith(UPDATE)
+        for image, tag, undone, client in rows
+    }
+    return {place for place, by_review in last.items() if by_review}
+
+
+def as_mapping(known: PartialLabels) -> dict[Place, bool]:
+    """Return the listed annotations by the names of their pictures and tags."""
     entries, items = known.entries(), known.items or ()
     return {
         (str(items[row]), str(known.labels[column])): present

@@ -1,10 +1,11 @@
-"""The folder of a run: checkpoints of interrupted work, tables, the model, and the record."""
+"""The files of a run: checkpoints of interrupted work, tables, model, record, and a snapshot."""
 
 import hashlib
 import json
 import math
 import os
 import platform
+import shutil
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -35,7 +36,7 @@ from tagloom.completion.suggestions import (
     write_suggestions_parquet,
     write_suspected_errors,
 )
-from tagloom.errors import InvalidInputError
+from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import Reading
 from tagloom.io import atomic_write
 
@@ -49,6 +50,7 @@ ANNOTATE_NEXT = "annotate_next.csv"
 REPORT = "report.html"
 NAMES = (SUGGESTIONS, PARQUET, SUSPECTED_ERRORS, ANNOTATE_NEXT, MODEL, REPORT, RECORD)
 """All names that the files of a run may have."""
+SNAPSHOT = ".before-review"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "onnxruntime", "pillow", "pyarrow")
 
 
@@ -170,6 +172,68 @@ def read_record(out: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise InvalidInputError(f"{path} is not a record of tagloom.")
     return record
+
+
+def take_snapshot(out: Path) -> None:
+    """Keep the files of a run; hard links suffice, as files are replaced and never altered.
+
+    Learning again always starts from the snapshot, with all decisions made by then: labels that a
+    model has learned could not be taken back from it.
+    """
+    folder = out / SNAPSHOT
+    if folder.is_symlink():
+        raise UnwritableFileError(f"{folder} is a link: nothing is written through links.")
+    folder.mkdir(exist_ok=True)
+    (folder / RECORD).unlink(missing_ok=True)
+    for name in _files(out):
+        _link_or_copy(out / name, folder / name)
+
+
+def restore(out: Path) -> None:
+    """Bring back the run from the snapshot, with all its tables."""
+    kept = _files(out / SNAPSHOT)
+    with replacing(out, NAMES) as new:
+        for name in kept:
+            _link_or_copy(out / SNAPSHOT / name, new / name)
+
+
+def restore_if_interrupted(out: Path) -> bool:
+    """Bring back the run if learning was interrupted while its files were being replaced."""
+    interrupted = not (out / RECORD).exists() and (out / SNAPSHOT / RECORD).exists()
+    if interrupted:
+        restore(out)
+    return interrupted
+
+
+def snapshot_model(out: Path) -> Path:
+    """Return the path of the model from before the review, from which to learn again."""
+    path = out / SNAPSHOT / MODEL
+    if not path.exists():
+        raise InvalidInputError(
+            f"The run from before the review is no longer in {path.parent}; learning again starts "
+            "from it. Restore the folder from a copy, or run `tagloom complete` again; decisions "
+            "are kept."
+        )
+    return path
+
+
+def _files(folder: Path) -> list[str]:
+    """Return the existing files of a run, the record last: if it exists, all files do."""
+    listed = [str(name) for name in read_record(folder).get("files", [])]
+    plain = [name for name in listed if Path(name).name == name]
+    return [name for name in plain if (folder / name).is_file()] + [RECORD]
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    part = target.with_name(f".{target.name}.part")
+    part.unlink(missing_ok=True)
+    with suppress(OSError):
+        os.link(source, part)
+    if not part.exists():
+        shutil.copyfile(source, part)
+    part.replace(target)
+    # Renaming does nothing if both names already refer to the same file.
+    part.unlink(missing_ok=True)
 
 
 def digest_of_files(paths: Sequence[Path]) -> dict[str, str]:

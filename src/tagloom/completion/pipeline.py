@@ -8,6 +8,7 @@ and the other files, and finally the record.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 import tagloom
 from tagloom.calibration import CollectionCalibration, Forgetting, choose_threshold
-from tagloom.completion.feedback import check_feedback_kept, checked_entries
+from tagloom.completion.feedback import Place, as_mapping, check_feedback_kept, checked_entries
 from tagloom.completion.fit import (
     HeldOut,
     affinities_of,
@@ -34,8 +35,10 @@ from tagloom.completion.inputs import (
     known_labels,
     read_sources,
 )
+from tagloom.completion.journal import storing_answers
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import (
+    MODEL,
     Checkpoint,
     digest_of,
     digest_of_files,
@@ -52,6 +55,7 @@ from tagloom.completion.result import (
 from tagloom.completion.suggestions import TagState, annotate_next, suspected_errors, tag_table
 from tagloom.completion.training_labels import TrainingLabels, training_labels
 from tagloom.errors import InvalidInputError
+from tagloom.formats import Annotation, Annotations
 from tagloom.labels import PartialLabels, State, add_known
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Encoder, Features, find_pictures
@@ -155,7 +159,8 @@ def update(
     """Learn from new annotations, with the parameters that were found before.
 
     New annotations override earlier ones. They may repeat them and may contain new tags. No picture
-    is encoded again.
+    is encoded again. Where the run is updated in its own folder, they are first written into its
+    journal: an update that is broken off loses none.
     """
     on_step = on_step or _ignore
     model = CompletionModel.load(model_path)
@@ -172,10 +177,36 @@ def update(
     given = read.annotations.to_labels(features.items)
     if not given.n_known:
         raise _no_annotations(more, model_path, read)
+    inputs: dict[str, Any] = {
+        "model": digest_of_files([model_path]),
+        "tags": digest_of_files(more),
+    }
+    learn = partial(_learn, model, Pictures(folder, features, []), read, out, on_step, verbose)
+    if model_path.resolve() != (out / MODEL).resolve():
+        return learn(given, inputs)
+    with storing_answers(out, as_mapping(given), _label_of(model.known)) as answers:
+        stored = Annotations.of(
+            (Annotation(*place, present) for place, present in answers.in_effect.items()),
+            tags=read.annotations.tags,
+        )
+        given = add_known(stored.to_labels(features.items), given)
+        return learn(given, inputs | {"answers": answers.digest})
+
+
+def _learn(
+    model: CompletionModel,
+    pictures: Pictures,
+    read: TagsRead,
+    out: Path,
+    on_step: OnStep,
+    verbose: bool,
+    given: PartialLabels,
+    inputs: dict[str, Any],
+) -> Finished:
+    """Learn from annotations that were given since the model was made."""
+    features = pictures.features
     new = _not_yet_known(given, model.known)
     known, feedback = add_known(model.known, given), add_known(model.feedback, new)
-    inputs = {"model": digest_of_files([model_path]), "tags": digest_of_files(more)}
-    pictures = Pictures(folder, features, [])
     run = _Run(pictures, read, known, feedback, model.options, out, inputs, verbose)
     training = training_labels(
         known,
@@ -365,6 +396,20 @@ def assemble_result(
             "suspected label errors": len(errors),
         },
     )
+
+
+def _label_of(known: PartialLabels) -> Callable[[Place], bool | None]:
+    """Return a function that looks up what is known of a picture and a tag, by their names."""
+    states = settled_states(known)
+    rows = {str(item): row for row, item in enumerate(known.items or ())}
+    columns = {str(label): column for column, label in enumerate(known.labels)}
+    labels = {int(State.PRESENT): True, int(State.ABSENT): False}
+
+    def label(place: Place) -> bool | None:
+        row, column = rows.get(place[0]), columns.get(place[1])
+        return None if row is None or column is None else labels.get(int(states[row, column]))
+
+    return label
 
 
 def _asked(

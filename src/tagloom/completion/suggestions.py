@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tagloom.completion.folder import is_edited
 from tagloom.errors import InvalidInputError
-from tagloom.formats.tables.csv import Table
+from tagloom.formats.tables.csv import Table, defuse, undefuse
 from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels, State
 from tagloom.labels.storage import Codes, Flags, Positions
@@ -334,9 +334,14 @@ def _write_csv(
         plain = csv.writer(stream, lineterminator="\n")
         quoting = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
         plain.writerow(header)
-        for row in rows:
-            # Readers take a carriage return for the end of a line; the writer does not quote it.
-            (quoting if any("\r" in cell for cell in row) else plain).writerow(row)
+        for image, tag, *rest in rows:
+            row = (defuse(image), defuse(tag), *rest)
+            (quoting if any(map(_needs_quotes, row)) else plain).writerow(row)
+
+
+def _needs_quotes(cell: str) -> bool:
+    """Return whether readers take a part of a cell for layout that the writer does not quote."""
+    return "\r" in cell or cell != cell.strip()
 
 
 class StoredRow(NamedTuple):
@@ -375,8 +380,8 @@ def _read_csv(path: Path, columns: Sequence[str], score: str = "") -> Iterator[S
         with path.open(encoding="utf-8", errors="surrogateescape", newline="") as stream:
             table = csv.DictReader(stream)
             for row in table:
-                line = table.line_num
-                yield _stored_row(path, line, row, score)
+                names = {name: undefuse(row[name] or "") for name in ("image", "tag")}
+                yield _stored_row(path, table.line_num, row | names, score)
     except (OSError, UnicodeError, csv.Error) as problem:
         raise InvalidInputError(f"{path} cannot be read: {problem}. {_WRITE_ANEW}") from None
     except InvalidInputError as problem:

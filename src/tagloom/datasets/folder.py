@@ -15,8 +15,8 @@ from tagloom.datasets.base import (
     split_from_words,
 )
 from tagloom.errors import InvalidInputError
-from tagloom.formats.base import AnnotationBuilder, normalize_picture
-from tagloom.formats.names import rename
+from tagloom.formats.base import AnnotationBuilder, picture_name
+from tagloom.formats.names import rename, with_slashes
 from tagloom.formats.tables.csv import SPLIT, Table, find_column, form_of_header
 from tagloom.formats.tables.long import add_long
 from tagloom.formats.tables.tag_lists import add_tag_lists
@@ -166,7 +166,7 @@ class FolderTable:
             return None
         word: dict[str, str] = {}
         for row, cells in enumerate(self.table.rows):
-            item = self.item_of.get(normalize_picture(cells[self.picture]))
+            item = self.item_of.get(picture_name(cells[self.picture]))
             found = cells[self.split].strip()
             if item is not None and word.setdefault(item, found) != found:
                 raise InvalidInputError(
@@ -194,13 +194,11 @@ def _add_table(
 def _inside(table: Table, picture: int, listed: list[str], folder: Path) -> list[str]:
     """Refuse names outside the folder: they would be taken for paths of items."""
     for name in listed:
-        if ".." in name.split("/") or name.startswith("/"):
+        if ".." in with_slashes(name).split("/") or with_slashes(name.strip()).startswith("/"):
             if (folder / name).resolve().is_relative_to(folder.resolve()):
                 continue
             row = next(
-                row
-                for row, cells in enumerate(table.rows)
-                if normalize_picture(cells[picture]) == name
+                row for row, cells in enumerate(table.rows) if picture_name(cells[picture]) == name
             )
             raise InvalidInputError(
                 f"{table.where(row, picture)}: expected a picture's path inside the folder, found "

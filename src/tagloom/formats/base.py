@@ -40,7 +40,7 @@ class Annotations:
     Attributes
     ----------
     images : tuple of str
-        Names as in the source, with forward slashes; some may have no annotation.
+        Names as in the source; some may have no annotation.
     tags : tuple of str
         The vocabulary; a tag may be in it without being on any picture.
     rows, columns : ndarray of int64
@@ -449,6 +449,10 @@ def normalize_name(written: str) -> str:
     return unicodedata.normalize("NFC", written).strip()
 
 
-def normalize_picture(written: str) -> str:
-    """Return a picture's name with forward slashes, without surrounding white space."""
-    return written.strip().replace("\\", "/")
+def picture_name(written: str) -> str:
+    r"""Return a picture's name exactly as written, or nothing if it is blank.
+
+    Files may be called `a.jpg ` or `a\b.jpg`: only `tagloom.formats.names.match`, which knows the
+    pictures, can tell such a name from another way of writing `a.jpg` or `a/b.jpg`.
+    """
+    return written if written.strip() else ""

@@ -44,8 +44,9 @@ class Matched:
 def match(annotations: Annotations, pictures: Sequence[str]) -> Matched:
     r"""Rename annotations to the pictures that their names stand for.
 
-    A name may be an absolute path, use backslashes or `./`, lack folders or the extension, or
-    differ in case, as long as one picture fits best.
+    The name of a picture stands for that picture. Any other name may be an absolute path, use
+    backslashes or `./`, have white space at its ends, lack folders or the extension, or differ in
+    case, as long as one picture fits best.
 
     >>> from tagloom.formats import Annotation
     >>> annotations = Annotations.of([Annotation("C:\\photos\\IMG_1.JPG", "sea")])
@@ -150,13 +151,21 @@ class PictureIndex:
         return cls(sorted(find_pictures(folder).pictures))
 
     def fitting(self, name: str) -> list[str]:
-        """Return the pictures that fit a name best: one if it is clear, none if there is none.
+        r"""Return the pictures that fit a name best: one if it is clear, none if there is none.
 
-        The whole path fits better than a suffix, and a longer suffix better than a shorter one;
-        among these the same case fits better than another, and the extension better than none.
-        Where the longer suffix differs in case and a shorter one does not, both are returned.
+        The name of a picture fits that picture alone, and `photos/a\b.jpg` fits a file `a\b.jpg`
+        better than `a/b.jpg`: backslashes and white space at the ends are first taken as parts of
+        a name, and only then for folders and layout. Otherwise the whole path fits better than a
+        suffix, and a longer suffix better than a shorter one; among these the same case fits
+        better than another, and the extension better than none. Where the longer suffix differs
+        in case and a shorter one does not, both are returned.
         """
-        listed = plain_path(name)
+        if name in self._pictures:
+            return [name]
+        literal = filter(_is_odd, self._best(name)) if _is_odd(name) else ()
+        return list(literal) or self._best(plain_path(name))
+
+    def _best(self, listed: str) -> list[str]:
         ranks = list(self._ranks(listed))
         for place, fitting in enumerate(ranks):
             exact = _in_same_case(fitting, listed)
@@ -177,27 +186,32 @@ class PictureIndex:
 
     def at_end_of(self, path: str) -> str:
         """Return the picture at the end of a path, in exactly this spelling; else the path."""
-        plain = with_slashes(path)
-        return next((end for end in _suffixes(plain) if end in self._pictures), plain)
+        ends = [*filter(_is_odd, _suffixes(path)), *_suffixes(with_slashes(path))]
+        return next((end for end in ends if end in self._pictures), path)
 
     def with_stem(self, stem: str) -> str | None:
         """Return the one picture whose path without extension is this; None if none or several."""
-        plain = with_slashes(stem)
-        found = [
-            picture
-            for picture in self._whole.get(_key(plain), ())
-            if without_extension(picture) == plain
-        ]
-        return found[0] if len(found) == 1 else None
+        for spelt in dict.fromkeys((stem, with_slashes(stem))):
+            fitting = self._whole.get(_key(spelt), ())
+            found = [picture for picture in fitting if without_extension(picture) == spelt]
+            if found:
+                return found[0] if len(found) == 1 else None
+        return None
+
+
+def _is_odd(name: str) -> bool:
+    """Return whether a name has white space at an end, or a backslash."""
+    return name != name.strip() or "\\" in name
 
 
 def plain_path(name: str) -> str:
-    r"""Return a path with forward slashes, without `./` and needless folders.
+    r"""Return a path with forward slashes, without `./`, needless folders and white space.
 
     >>> plain_path("C:\\photos\\.\\2019\\a.jpg"), plain_path("../b/../c.jpg")
     ('C:/photos/2019/a.jpg', 'c.jpg')
     """
-    path = posixpath.normpath(with_slashes(unicodedata.normalize("NFC", name))).lstrip("/")
+    composed = unicodedata.normalize("NFC", name.strip())
+    path = posixpath.normpath(with_slashes(composed)).lstrip("/")
     while path.startswith("../"):
         path = path[3:]
     return path

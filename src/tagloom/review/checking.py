@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tagloom.completion.check import Check, Estimate, describe, draw_check, estimate
+from tagloom.completion.journal import CheckedEntry, StoredCheck
 from tagloom.errors import InvalidInputError
+from tagloom.formats.tables.csv import defuse, undefuse
 from tagloom.io import atomic_write
 from tagloom.review.collection import HAS_TAG, LACKS_TAG
-from tagloom.review.journal import CheckedEntry, StoredCheck
 from tagloom.review.session import Decision, Json, Review
 
 FILE = "check.csv"
@@ -149,7 +150,11 @@ class SampleCheck:
         """Write the questions with their answers to check.csv."""
         collection = self._review.collection
         rows = [
-            (collection.images[i], collection.tags[t], "?" if answer == UNSURE else answer or "")
+            (
+                defuse(collection.images[i]),
+                defuse(collection.tags[t]),
+                "?" if answer == UNSURE else answer or "",
+            )
             for i, t, answer in self.questions
         ]
         with (
@@ -205,7 +210,8 @@ def answers_in(path: Path) -> list[tuple[int, str, str, str]]:
                         f"found {text!r}."
                     )
                 if answer is not None:
-                    found.append((table.line_num, row["image"] or "", row["tag"] or "", answer))
+                    image, tag = (undefuse(row[name] or "") for name in ("image", "tag"))
+                    found.append((table.line_num, image, tag, answer))
     except (OSError, UnicodeError, csv.Error) as problem:
         raise InvalidInputError(f"{path} cannot be read: {problem}.") from None
     return found

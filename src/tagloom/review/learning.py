@@ -17,7 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.completion.feedback import ABSENT, PRESENT, Place, files_read
-from tagloom.completion.outputs import digest_of_files, read_record
+from tagloom.completion.outputs import (
+    digest_of_files,
+    read_record,
+    restore,
+    restore_if_interrupted,
+    snapshot_model,
+    take_snapshot,
+)
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.formats import Annotation, Annotations, write_jsonl
 from tagloom.review.collection import (
@@ -27,12 +34,6 @@ from tagloom.review.collection import (
     Collection,
     EntryState,
     membership,
-)
-from tagloom.review.loading import (
-    restore,
-    restore_if_interrupted,
-    snapshot_model,
-    take_snapshot,
 )
 from tagloom.review.session import Json, Review
 

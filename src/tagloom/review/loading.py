@@ -1,10 +1,7 @@
-"""The run under review on disk: read for the page, kept as a snapshot, and restored from it."""
+"""The run under review, read from disk for the page."""
 
 import math
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +10,12 @@ import numpy.typing as npt
 
 from tagloom.completion.feedback import Place
 from tagloom.completion.fit import affinities_of
-from tagloom.completion.folder import RECORD, replacing
+from tagloom.completion.folder import RECORD
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import (
     ANNOTATE_NEXT,
     MODEL,
-    NAMES,
+    SNAPSHOT,
     SUGGESTIONS,
     SUSPECTED_ERRORS,
     read_record,
@@ -31,12 +28,11 @@ from tagloom.completion.suggestions import (
     read_suggestions,
     read_suspected_errors,
 )
-from tagloom.errors import InvalidInputError, UnwritableFileError
+from tagloom.errors import InvalidInputError
 from tagloom.labels import State
 from tagloom.review.collection import EntryState, LoadedRun, SuspectedError, ToAnnotate
 
 Array = npt.NDArray[Any]
-SNAPSHOT = ".before-review"
 _FROM_TABLE = {
     TagState.KNOWN.text: EntryState.PRESENT,
     TagState.SUGGESTED.text: EntryState.SUGGESTED,
@@ -206,69 +202,7 @@ def _to_annotate(tables: _Tables) -> list[ToAnnotate]:
     ]
 
 
-def take_snapshot(out: Path) -> None:
-    """Keep the files of a run; hard links suffice, as files are replaced and never altered.
-
-    Learning again always starts from the snapshot, with all decisions made by then: labels that a
-    model has learned could not be taken back from it.
-    """
-    folder = out / SNAPSHOT
-    if folder.is_symlink():
-        raise UnwritableFileError(f"{folder} is a link: nothing is written through links.")
-    folder.mkdir(exist_ok=True)
-    (folder / RECORD).unlink(missing_ok=True)
-    for name in _files(out):
-        _link_or_copy(out / name, folder / name)
-
-
-def restore(out: Path) -> None:
-    """Bring back the run from the snapshot, with all its tables."""
-    kept = _files(out / SNAPSHOT)
-    with replacing(out, NAMES) as new:
-        for name in kept:
-            _link_or_copy(out / SNAPSHOT / name, new / name)
-
-
-def restore_if_interrupted(out: Path) -> bool:
-    """Bring back the run if learning was interrupted while its files were being replaced."""
-    interrupted = not (out / RECORD).exists() and (out / SNAPSHOT / RECORD).exists()
-    if interrupted:
-        restore(out)
-    return interrupted
-
-
 def check_is_run(out: Path) -> None:
     """Refuse a folder without a run before anything is written there."""
     if not (out / SNAPSHOT / RECORD).exists():
         read_record(out)
-
-
-def snapshot_model(out: Path) -> Path:
-    """Return the path of the model from before the review, from which to learn again."""
-    path = out / SNAPSHOT / MODEL
-    if not path.exists():
-        raise InvalidInputError(
-            f"The run from before the review is no longer in {path.parent}; learning again starts "
-            "from it. Restore the folder from a copy, or run `tagloom complete` again; decisions "
-            "are kept."
-        )
-    return path
-
-
-def _files(folder: Path) -> list[str]:
-    """Return the existing files of a run, the record last: if it exists, all files do."""
-    listed = [str(name) for name in read_record(folder).get("files", [])]
-    plain = [name for name in listed if Path(name).name == name]
-    return [name for name in plain if (folder / name).is_file()] + [RECORD]
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    part = target.with_name(f".{target.name}.part")
-    part.unlink(missing_ok=True)
-    with suppress(OSError):
-        os.link(source, part)
-    if not part.exists():
-        shutil.copyfile(source, part)
-    part.replace(target)
-    # Renaming does nothing if both names already refer to the same file.
-    part.unlink(missing_ok=True)

@@ -27,15 +27,15 @@ CACHE = ".thumbnails"
 STATIC = Path(__file__).parent / "static"
 _INDEX = "index.html"
 _UNKNOWN_TYPE = "application/octet-stream"
-# The address of a picture is its number, which means another picture after another run: browsers
-# keep it, and ask each time whether its mark is still the same.
+# The address of a picture is its number, which means another picture after another run, with the
+# mark of its content. Browsers keep it, and ask each time whether its digest is still the same.
 _CACHED_IF_SAME = "private, no-cache"
 # The types that the system has registered for file extensions are not to be relied on.
 _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 
 
 class Api:
-    """The JSON API of one review; every answer comes from memory."""
+    """The JSON API of one review; answers come from memory, but for what pictures look like now."""
 
     def __init__(
         self, review: Review, learning: Learning, thumbnails: Thumbnails, start: str
@@ -48,7 +48,7 @@ class Api:
         review = self._review
         with review.lock:
             collection = review.collection
-            answer = {
+            answer: dict[str, Any] = {
                 "title": collection.loaded.title,
                 "version": review.version,
                 "run": collection.loaded.run,
@@ -60,6 +60,7 @@ class Api:
                 "label_frequency": collection.loaded.label_frequency,
                 "start": self._start,
             }
+        answer["marks"] = self._thumbnails.marks(answer["images"])
         return _answer(request, answer)
 
     def pictures(self, request: Request) -> Response:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagloom.completion.feedback import ABSENT, PRESENT, answers_in_tables, files_read
-from tagloom.completion.outputs import digest_of, read_record
+from tagloom.completion.journal import Batch, Change, Journal
+from tagloom.completion.outputs import digest_of, read_record, restore_if_interrupted
 from tagloom.errors import InvalidInputError
 from tagloom.review.collection import (
     HAS_TAG,
@@ -18,8 +19,7 @@ from tagloom.review.collection import (
     after_verdict,
     from_journal,
 )
-from tagloom.review.journal import Batch, Change, Journal
-from tagloom.review.loading import check_is_run, load, restore_if_interrupted
+from tagloom.review.loading import check_is_run, load
 from tagloom.review.views import Pictures
 
 Json = dict[str, Any]

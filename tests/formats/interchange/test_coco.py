@@ -185,7 +185,7 @@ def test_names_are_made_relative_to_the_folder(tmp_path, saved):
     (folder / "in" / "a.jpg").touch()
     content = SMALL | {"images": [{"id": 7, "file_name": "C:\\photos\\in\\a.jpg"}]}
     assert read_coco(saved(content), folder).annotations.images == ("in/a.jpg",)
-    assert read_coco(saved(content)).annotations.images == ("C:/photos/in/a.jpg",)
+    assert read_coco(saved(content)).annotations.images == ("C:\\photos\\in\\a.jpg",)
 
 
 def test_sizes_come_from_the_pictures(tmp_path):

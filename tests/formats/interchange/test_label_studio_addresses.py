@@ -31,7 +31,7 @@ def saved(tmp_path):
         ("https://x.org/in/a%20b.jpg?X-Amz-Signature=1#f", "in/a b.jpg"),
         ("file:///home/me/a%20b.jpg", "/home/me/a b.jpg"),
         ("in/100%25.jpg", "in/100%25.jpg"),
-        ("in\\a.jpg", "in/a.jpg"),
+        ("in\\a.jpg", "in\\a.jpg"),
         ("/home/me/a.jpg", "/home/me/a.jpg"),
     ],
 )

@@ -16,9 +16,9 @@ def test_lines_list_presences(table):
         Annotation("a.jpg", "sea"),
         Annotation("a.jpg", "sky"),
         Annotation("c.jpg", "big sky"),
-        Annotation("sub/b.jpg", "sea"),
+        Annotation("sub\\b.jpg", "sea"),
     ]
-    assert reading.annotations.images == ("a.jpg", "c.jpg", "d.jpg", "sub/b.jpg")
+    assert reading.annotations.images == ("a.jpg", "c.jpg", "d.jpg", "sub\\b.jpg")
     assert reading.format == "JSON lines"
     assert not reading.lists_absences
     assert reading.warnings == []

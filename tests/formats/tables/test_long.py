@@ -1,7 +1,7 @@
 import pytest
 
 from tagloom.errors import InvalidInputError
-from tagloom.formats import Annotation, read_long_csv, read_tags
+from tagloom.formats import Annotation, match, read_long_csv, read_tags
 
 ANNOTATIONS = [
     Annotation("a.jpg", "sea", True),
@@ -25,7 +25,8 @@ ANNOTATIONS = [
 )
 def test_the_same_annotations_in_many_spellings(table, text):
     reading = read_tags(table(text))
-    assert list(reading.annotations) == ANNOTATIONS
+    # White space at the ends of a name is layout where no picture has that name.
+    assert list(match(reading.annotations, ["a.jpg", "b.jpg"]).annotations) == ANNOTATIONS
     assert reading.format == "long CSV"
     assert reading.lists_absences
     assert reading.warnings == reading.contradictions == []

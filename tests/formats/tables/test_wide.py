@@ -9,9 +9,9 @@ def test_cells_are_present_absent_or_unknown(table):
     assert list(reading.annotations) == [
         Annotation("a.jpg", "sea", True),
         Annotation("a.jpg", "sky", False),
-        Annotation("sub/b.jpg", "sky", True),
+        Annotation("sub\\b.jpg", "sky", True),
     ]
-    assert reading.annotations.images == ("a.jpg", "c.jpg", "sub/b.jpg")
+    assert reading.annotations.images == ("a.jpg", "c.jpg", "sub\\b.jpg")
     assert reading.format == "wide CSV"
     assert reading.lists_absences
     assert reading.warnings == []

@@ -31,12 +31,14 @@ def is_normalized(name):
     return name and unicodedata.normalize("NFC", name).strip() == name
 
 
-tags = st.lists(HOSTILE | ANY, min_size=1, max_size=6).map("".join).filter(is_normalized)
+texts = st.lists(HOSTILE | ANY, min_size=1, max_size=6).map("".join)
+tags = texts.filter(is_normalized)
 words = st.sampled_from(
     ["image", "file_name", "tag", "tags", "label", "split", "1", "0", "-1", "sep=;", "present"]
 )
 tag_names = tags | words
-image_names = (tags | words).filter(lambda name: "\\" not in name)
+# Names of files are kept as they are: with white space at an end, with backslashes, in any form.
+image_names = texts.filter(str.strip) | words
 original = st.lists(
     st.builds(Annotation, image_names, tag_names, st.booleans(), st.none() | st.floats(0, 1)),
     unique_by=lambda one: one[:2],
@@ -155,3 +157,19 @@ def test_names_that_no_table_can_hold_are_refused(tmp_path, write):
 def test_a_wide_table_needs_tags_and_a_name_for_its_pictures(tmp_path):
     with pytest.raises(InvalidInputError, match="at least one tag"):
         write_wide_csv(Annotations.of([], images=["a.jpg"]), tmp_path / "x.csv")
+
+
+FORMULA = tuple("=+-@\t\r\n")
+
+
+@settings(deadline=None)
+@given(everything, st.sampled_from([write_long_csv, write_wide_csv, write_tag_list_csv]))
+@example(Annotations.of([Annotation("=a.jpg", "@sum"), Annotation("+", "-")]), write_long_csv)
+@example(Annotations.of([Annotation("=a.jpg", "@sum"), Annotation("+", "-")]), write_wide_csv)
+@example(Annotations.of([Annotation("'=a.jpg", "@b"), Annotation("+", "x")]), write_tag_list_csv)
+def test_no_cell_is_a_formula(path, annotations, write):
+    assume(annotations.tags)
+    write(annotations, path)
+    with path.open(encoding="utf-8", newline="") as stream:
+        cells = [cell for row in csv.reader(stream) for cell in row]
+    assert [cell for cell in cells if cell.startswith(FORMULA) and cell != "-1"] == []

@@ -14,7 +14,6 @@ from tagloom.formats.names import (
     PictureIndex,
     check_writable,
     clashing,
-    with_slashes,
     without_extension,
 )
 from tagloom.formats.text import peek
@@ -123,7 +122,7 @@ class _Finder:
         if manifest.is_file():
             self.source = _MANIFEST
             listed = JsonValue(load_json(manifest), manifest).fields()
-            self._manifest = {_key(name): with_slashes(name) for name, _ in listed}
+            self._manifest = {_key(name): name for name, _ in listed}
         elif pictures is None and data.is_dir():
             pictures = data
         if pictures is not None:
@@ -140,7 +139,7 @@ class _Finder:
             counter.add(
                 place.where, "no single picture was found for it: its name has no extension"
             )
-        return found or with_slashes(key)
+        return found or key
 
 
 def write_fiftyone(

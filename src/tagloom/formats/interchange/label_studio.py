@@ -11,7 +11,7 @@ from xml.sax.saxutils import quoteattr
 from tagloom.errors import InvalidInputError
 from tagloom.formats import base
 from tagloom.formats.interchange.json import JsonValue, load_json, save_json
-from tagloom.formats.names import PictureIndex, check_writable, with_slashes
+from tagloom.formats.names import PictureIndex, check_writable
 from tagloom.formats.text import illegal_character, peek, read_xml
 from tagloom.io import atomic_write
 from tagloom.validation import some_of
@@ -263,7 +263,7 @@ def name_at(address: str) -> str | None:
         return None
     scheme = _SCHEME.match(address)
     name = _path_of(address, scheme[1].lower() if scheme else "")
-    return with_slashes(name) or None
+    return name or None
 
 
 def _path_of(address: str, scheme: str) -> str:

@@ -49,6 +49,9 @@ SEPARATORS = (",", ";", "\t", "|")
 SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _TAG_SEPARATORS = (";", "|", ",")
 _DECLARED = re.compile(r"sep=([,;\t|])(?:\r\n|\r|\n|$)", re.IGNORECASE)
+_DEFUSED = re.compile("'+[=+\\-@\t\r\n]")
+_FIRST = frozenset("'=+-@\t\r\n")
+_FORMULA = re.compile("'*[=+\\-@\t\r\n]")
 _SAMPLE_ROWS = 50
 _SAMPLE_CHARACTERS = 65_536
 
@@ -267,8 +270,30 @@ class BrokenRowError(Exception):
         self.line = line
 
 
+def defuse(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula: with an apostrophe before it.
+
+    A spreadsheet may run what begins with = + - or @, also behind a tab or a line end (OWASP, "CSV
+    Injection"). Apostrophes before such a character get one more, so that `undefuse` is exact.
+
+    >>> [defuse(cell) for cell in ("sea", "=1+1", "'=1+1", "'tis")]
+    ['sea', "'=1+1", "''=1+1", "'tis"]
+    """
+    return f"'{cell}" if cell[:1] in _FIRST and _FORMULA.match(cell) else cell
+
+
+def undefuse(cell: str) -> str:
+    """Return the cell that `defuse` was given.
+
+    >>> [undefuse(cell) for cell in ("sea", "'=1+1", "''=1+1", "'tis")]
+    ['sea', '=1+1', "'=1+1", "'tis"]
+    """
+    return cell[1:] if _DEFUSED.match(cell) else cell
+
+
 def csv_rows(content: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield every row with the number of the line on which it begins."""
+    """Yield every row, no cell defused, with the number of the line on which it begins."""
+    has_defused = _DEFUSED.search(content) is not None
     # Spaces behind a separator are layout, and a quoted cell may follow them.
     reader = csv.reader(
         io.StringIO(content, newline=""), delimiter=separator, strict=True, skipinitialspace=True
@@ -276,7 +301,7 @@ def csv_rows(content: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     line = 1
     try:
         for row in reader:
-            yield line, row
+            yield line, [undefuse(cell) for cell in row] if has_defused else row
             line = reader.line_num + 1
     except csv.Error as problem:
         raise BrokenRowError(line, str(problem)) from problem

@@ -110,7 +110,7 @@ def _add_object(
 ) -> None:
     key = _picture_key(given)
     name = "" if key is None else _text(given[key], f"{where}, key {key!r}")
-    image = base.normalize_picture(name)
+    image = base.picture_name(name)
     if image:
         builder.images.setdefault(image)
     elif set(given) != {VOCABULARY}:

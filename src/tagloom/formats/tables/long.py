@@ -135,7 +135,7 @@ def _rows(
     state_in = _own_state if is_ours(table.header) else _state
     for row, (cells, line) in enumerate(zip(table.rows, table.lines, strict=True)):
         state, confidence = state_in(table, row, columns)
-        image = base.normalize_picture(cells[columns.picture])
+        image = base.picture_name(cells[columns.picture])
         tag = names.normalize(cells[columns.tag])
         one = base.Annotation(image, tag, state is _PRESENT, confidence)
         yield f"{path}, line {line}", one, state

@@ -156,7 +156,7 @@ def _add_rows(
 ) -> None:
     counter, names = base.WarningCounter(), base.TagNames()
     for row, (name, tags) in enumerate(rows):
-        image, where = base.normalize_picture(name), table.where(row)
+        image, where = base.picture_name(name), table.where(row)
         if not image:
             counter.add(where, NO_PICTURE)
             continue

@@ -60,7 +60,7 @@ def add_wide(
     tags = [(column, table.header[column]) for column in columns]
     builder.tags.update(dict.fromkeys(tag for _, tag in tags))
     for row, cells in enumerate(table.rows):
-        image = base.normalize_picture(cells[picture])
+        image = base.picture_name(cells[picture])
         if image:
             builder.images.setdefault(image)
             _add_row(table, row, image, tags, builder, counter)

@@ -9,13 +9,14 @@ from typing import Any
 from tagloom.errors import InvalidInputError
 from tagloom.formats.base import Annotation, Annotations
 from tagloom.formats.tables import jsonl
-from tagloom.formats.tables.csv import PICTURE, plain
+from tagloom.formats.tables.csv import PICTURE, defuse, plain
 from tagloom.io import atomic_write
 
 Target = str | os.PathLike[str]
 # Cells with any usual separator are quoted, so that no reader can take one for another.
 _SPECIAL = frozenset(',;\t|"\r\n')
 _BETWEEN_TAGS = ";"
+_UNCERTAIN = "-1"
 
 
 def write_long_csv(annotations: Annotations, path: Target) -> int:
@@ -64,7 +65,7 @@ def write_wide_csv(annotations: Annotations, path: Target) -> int:
     for one in people:
         rows[one.image][column[one.tag] + 1] = str(int(one.present))
     for image, tag in annotations.undecided:
-        rows[image][column[tag] + 1] = "-1"
+        rows[image][column[tag] + 1] = _UNCERTAIN
     header = [_picture_title(annotations.tags), *annotations.tags]
     _write_rows(annotations, path, header, rows.values())
     return len(annotations) - len(people)
@@ -173,8 +174,9 @@ def _write_rows(
     _check_names(annotations, place)
     # Quote all of the header or none: a half-quoted header could be read with another separator.
     marked = any(_SPECIAL & set(name) for name in header)
-    first = ",".join(_quoted(name) if marked else _cell(name) for name in header)
-    lines = [first, *(",".join(map(_cell, row)) for row in rows)]
+    titles = map(defuse, header)
+    first = ",".join(_quoted(name) if marked else _cell(name) for name in titles)
+    lines = [first, *(",".join(map(_cell, _defused(row))) for row in rows)]
     for name in (*annotations.images, *annotations.tags):
         if "\0" in name or not _is_unicode(name):
             raise InvalidInputError(
@@ -182,6 +184,11 @@ def _write_rows(
                 "instead, or rename it."
             )
     _write(path, [f"{line}\n" for line in lines])
+
+
+def _defused(row: list[str]) -> list[str]:
+    """Defuse names and tags; numbers, such as -1 for uncertain, are no formulas."""
+    return [cell if cell == _UNCERTAIN else defuse(cell) for cell in row]
 
 
 def _check_names(annotations: Annotations, place: str) -> None:

@@ -53,5 +53,15 @@ export function post(path, body = {}) {
   return request(path, { method: "POST", headers, body: JSON.stringify(body) }, 20);
 }
 
-export const thumb = (i, width) => `/thumb/${i}?size=${width * devicePixelRatio > 176 ? 320 : 160}`;
-export const large = (i) => `/picture/${i}`;
+let marks = [];
+
+/** Take the mark of the content of each picture, which is part of its address. */
+export function useMarks(given) {
+  marks = given ?? [];
+}
+
+const mark = (i) => `v=${marks[i] ?? ""}`;
+
+export const thumb = (i, width) =>
+  `/thumb/${i}?size=${width * devicePixelRatio > 176 ? 320 : 160}&${mark(i)}`;
+export const large = (i) => `/picture/${i}?${mark(i)}`;

@@ -1,7 +1,7 @@
 // The state of this tab: the collection, the entries and the history, kept in step with the server
 // and with other tabs.
 
-import { client, get } from "./api.js";
+import { client, get, useMarks } from "./api.js";
 import { Entries, withNames, withNumbers } from "./entries.js";
 import { troubleOf, Writes } from "./writes.js";
 
@@ -30,6 +30,7 @@ class Store extends EventTarget {
 
   use(collection) {
     this.collection = collection;
+    useMarks(collection.marks);
     this.version = collection.version;
     this.isStale = false;
     this.history = { ...collection.history, version: collection.version };

@@ -1,33 +1,52 @@
-"""The journal of decisions on disk: each is durable before the page is told that it is stored."""
+"""The journal of what people say about the suggestions of a run, apart from all that is computed.
+
+Decisions on the review page and answers that `tagloom update` is given are durable before anything
+else is done with them.
+"""
 
 import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagloom.completion.feedback import (
+    ABSENT,
     DAMAGED,
     FILE,
     IN_EFFECT,
+    PRESENT,
     PROTOCOL,
+    UPDATE,
     Place,
     before_learning,
     check_protocol,
     chosen_threshold,
     decided,
+    files_read,
+    in_effect,
     name,
     stored,
     unreadable,
 )
-from tagloom.completion.folder import exclusive_lock
+from tagloom.completion.folder import RECORD, exclusive_lock
+from tagloom.completion.outputs import digest_of, read_record, take_snapshot
 from tagloom.errors import TagloomError, UnwritableFileError
 
-__all__ = ["Batch", "Change", "CheckedEntry", "Journal", "StoredCheck", "decided"]
+__all__ = [
+    "Answers",
+    "Batch",
+    "Change",
+    "CheckedEntry",
+    "Journal",
+    "StoredCheck",
+    "decided",
+    "storing_answers",
+]
 
 # undone: 0 in effect, 1 undone and can be redone, 2 undone and superseded by a later decision.
 _SCHEMA = f"""
@@ -53,6 +72,14 @@ _SCHEMA = f"""
 """
 # A locked journal must not hold up the page for long.
 _PATIENCE_SECONDS = 1.0
+_KNOWN_WORDS = {None: "open", True: "known", False: "absent"}
+# By whether the tag is present, and whether it was known to be before.
+_DECIDED_WORDS = {
+    (True, True): "confirmed",
+    (True, False): "accepted",
+    (False, True): "removed",
+    (False, False): "rejected",
+}
 _LAST_DONE = "SELECT max(id) FROM batches WHERE undone = 0"
 _LAST_UNDONE = "SELECT min(id) FROM batches WHERE undone = 1"
 
@@ -204,6 +231,11 @@ class Journal:
         except DAMAGED as problem:
             raise unreadable(self.path, problem) from None
 
+    def answers(self) -> dict[Place, bool]:
+        """Return all decisions in effect: True for present."""
+        with self._lock:
+            return in_effect(self._db)
+
     def labels_before_learning(self, read_files: Iterable[str]) -> dict[Place, bool | None]:
         """Return the labels from before the review of entries learned from these files."""
         with self._lock:
@@ -317,6 +349,66 @@ class Journal:
                 f"{self.path} was removed or replaced while the review was open. Nothing was "
                 "stored: put the file back, or stop the review and start it again."
             )
+
+
+class Answers(NamedTuple):
+    """All answers in effect, True for present, and the digest by which the journal knows them."""
+
+    in_effect: dict[Place, bool]
+    digest: str
+
+
+@contextmanager
+def storing_answers(
+    out: Path, given: Mapping[Place, bool], known: Callable[[Place], bool | None]
+) -> Iterator[Answers]:
+    """Store the answers that an update is given, before anything is learned from them.
+
+    Yields all answers in effect: also those of the page, and of updates that were broken off. As
+    the page does before it learns, this keeps a snapshot of the run and the labels from before the
+    answers, so that what is undone on the page can be taken back.
+
+    Parameters
+    ----------
+    given : mapping from (image, tag) to bool
+        The new answers; those that say nothing new are not stored.
+    known : callable
+        Returns what the model of the run knows of (image, tag): True, False or None.
+    """
+    journal = Journal(out)
+    try:
+        has_run = (out / RECORD).exists()
+        read_files = files_read(read_record(out)) if has_run else []
+        learned = journal.labels_before_learning(read_files)
+        before = {place: known(place) for place in given} | learned
+        changes = _changes(given, before, journal.current())
+        if changes:
+            journal.add(f"{UPDATE} {digest_of(changes)[:16]}", changes)
+        answers = journal.answers()
+        if has_run and not learned:
+            take_snapshot(out)
+        digest = digest_of(sorted(answers.items()))
+        journal.add_learned(digest, {place: known(place) for place in answers} | learned)
+        yield Answers(answers, digest)
+        journal.keep_learned(digest)
+    finally:
+        journal.close()
+
+
+def _changes(
+    given: Mapping[Place, bool], before: Mapping[Place, bool | None], words: Mapping[Place, str]
+) -> list[Change]:
+    """Return the answers that differ from what was decided or else known before."""
+    changes = []
+    for place, present in given.items():
+        word = words.get(place, "")
+        is_decided = word in PRESENT | ABSENT
+        label = before.get(place)
+        if present == (word in PRESENT if is_decided else label):
+            continue
+        now = word if is_decided else _KNOWN_WORDS[label]
+        changes.append(Change(*place, now, _DECIDED_WORDS[present, label is True]))
+    return changes
 
 
 def _now() -> str:

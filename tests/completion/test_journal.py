@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tagloom.completion.feedback import decided
+from tagloom.completion.journal import Change, Journal
 from tagloom.errors import InvalidInputError, UnwritableFileError
-from tagloom.review.journal import Change, Journal
 
 IMAGES = ("a.jpg", "b 'quoted'.jpg", "\udce4.jpg")
 TAGS = ("sea", "sky\u2028", "<b>")
