@@ -9,8 +9,10 @@ import pytest
 from tagloom.completion.export import finished_tags
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import read_record, take_snapshot
+from tagloom.completion.pipeline import update
+from tagloom.formats import Annotation, Annotations, write_long_csv
 from tagloom.labels import State
-from tagloom.review.learning import changed_suggestions, suggested_entries
+from tagloom.review.learning import Learning, changed_suggestions, suggested_entries
 from tagloom.review.session import Review
 
 
@@ -151,3 +153,24 @@ def test_a_run_whose_learning_was_killed_is_as_it_was_before(home, lost):
     assert (out / "model.tagloom").read_bytes() == model
     assert np.isfinite(review.collection.highest).all()
     review.close()
+
+
+def test_answers_of_updates_are_forgotten_by_learning_again_once_undone(home):
+    out = home / "out"
+    names = list(CompletionModel.load(out / "model.tagloom").known.items)
+    for number, tag in enumerate(("first thing", "second thing")):
+        answers = home / f"answers{number}.csv"
+        write_long_csv(Annotations.of(Annotation(name, tag) for name in names[:3]), answers)
+        update(out / "model.tagloom", [answers], out, photos=home / "photos")
+        assert known_state(out, names[0], "first thing") == State.PRESENT
+    review = Review(out, home / "photos")
+    try:
+        review.undo()
+        learning = Learning(review)
+        learning.start()
+        learning.wait()
+        assert learning.progress.state == "done", learning.progress
+    finally:
+        review.close()
+    assert known_state(out, names[0], "first thing") == State.PRESENT
+    assert known_state(out, names[0], "second thing") in (None, State.UNKNOWN)
