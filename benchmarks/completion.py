@@ -184,7 +184,7 @@ def arguments() -> argparse.ArgumentParser:
         "--words",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether tags make probable what their names imply",
+        help="whether the names of tags count",
     )
     parser.add_argument("--pictures", type=int, help="only so many of them, at random")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])

@@ -71,7 +71,7 @@ def complete(
     seed: Annotated[int, typer.Option(help="Random seed for the cross-validation.")] = 0,
     words: Annotated[
         bool,
-        typer.Option(help="Whether a listed tag makes probable what its name implies."),
+        typer.Option(help="Whether the names of tags count: what they mean and imply."),
     ] = True,
     vocabulary: Annotated[
         Path | None,

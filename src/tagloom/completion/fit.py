@@ -45,6 +45,7 @@ def fit_tagger(
     The tagger remembers the `encoder` of the pictures: new ones must be encoded by the same.
     """
     tagger = SemanticTagger(
+        words=options.words,
         vocabulary=options.vocabulary,
         encoder=encoder,
         random_state=options.random_state,

@@ -59,7 +59,8 @@ class Options:
         How many entries to propose for annotation.
     random_state : int
     words : bool
-        Whether a listed tag makes probable what its name implies: a man is a person.
+        Whether the names of tags count: in the learner, and where a listed tag makes probable what
+        its name implies (a man is a person).
     vocabulary : Vocabulary
         Aliases are read as the tags that they are names of, and ignored tags are kept but not
         learned.
