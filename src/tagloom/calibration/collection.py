@@ -53,21 +53,19 @@ class Calibration:
     forgetting: Forgetting
     answers: AnswerCorrection
 
-    def probabilities(self, scores: Array, *, unlisted: bool = False) -> npt.NDArray[np.float32]:
+    def probabilities(
+        self, scores: Array, *, unlisted: Flags | bool = False
+    ) -> npt.NDArray[np.float32]:
         """Return the probability of presence for scores of learners not shown the entries.
 
-        With `unlisted`, that of labels missing from lists that could have held them, by Bayes' rule
-        (p - g) / (1 - g); otherwise p.
+        Where an item is `unlisted`, that of labels missing from a list that could have held them,
+        by Bayes' rule (p - g) / (1 - g); otherwise p.
         """
         P = np.empty(scores.shape, dtype=np.float32)
         for column in range(scores.shape[1]):
-            P[:, column] = self.probability(scores[:, column], column, unlisted=unlisted)
+            p = self.before_answers(scores[:, column], column, unlisted=unlisted)
+            P[:, column] = self.answers.apply(p, column)
         return P
-
-    def probability(self, scores: Array, column: int, *, unlisted: bool) -> Array:
-        """Return the same for scores of one label."""
-        p = self.before_answers(scores, column, unlisted=unlisted)
-        return self.answers.apply(p, column)
 
     def listed(self, scores: Array) -> npt.NDArray[np.float32]:
         """Return the probability of being listed."""
@@ -76,11 +74,14 @@ class Calibration:
             G[:, column] = self.listing.probability(scores[:, column], column)
         return G
 
-    def before_answers(self, scores: Array, column: int, *, unlisted: bool) -> Floats:
-        """Return the same, without regard to answers."""
+    def before_answers(self, scores: Array, column: int, *, unlisted: Flags | bool) -> Floats:
+        """Return the probabilities of one label, without regard to answers."""
         z = self.listing.log_odds_of(scores, column)
-        g, p = self.listing.ceilings[column] * expit(z), self.forgetting.present(z, column)
-        return np.clip((p - g) / np.maximum(1 - g, 1e-12), 0, 1) if unlisted else p
+        p = self.forgetting.present(z, column)
+        if not np.any(unlisted):
+            return p
+        g = self.listing.ceilings[column] * expit(z)
+        return np.where(unlisted, np.clip((p - g) / np.maximum(1 - g, 1e-12), 0, 1), p)
 
     def to_state(self) -> Serialized:
         """Return arrays and metadata from which `from_state` restores the calibration."""
@@ -195,6 +196,11 @@ class CollectionCalibration:
         """How many answers of people the probabilities rest on."""
         return self.seen.answers.n_answers
 
+    @property
+    def _could_be_listed(self) -> Flags:
+        """Pictures of which an unlisted tag is less probable for not being listed."""
+        return self.is_looked_at & self.positive_unlabelled
+
     def open_probabilities(
         self, scores: Array, implied: Flags | None = None
     ) -> npt.NDArray[np.float32]:
@@ -202,10 +208,7 @@ class CollectionCalibration:
 
         An entry that a listed tag implies has a probability of at least 0.95.
         """
-        P = self.seen.probabilities(scores)
-        if self.positive_unlabelled:
-            listed = self.is_looked_at
-            P[listed] = self.seen.probabilities(scores[listed], unlisted=True)
+        P = self.seen.probabilities(scores, unlisted=self._could_be_listed)
         P[self.is_unseen] = self.unseen.probabilities(scores[self.is_unseen])
         if implied is not None:
             for column in np.flatnonzero(implied.any(axis=0)).tolist():
@@ -219,11 +222,7 @@ class CollectionCalibration:
 
         `of_unseen` are the scores of learners that were shown nothing of a picture.
         """
-        of_label = scores[:, column]
-        p = self.seen.before_answers(of_label, column, unlisted=False)
-        if self.positive_unlabelled:
-            unlisted = self.seen.before_answers(of_label, column, unlisted=True)
-            p = np.where(self.is_looked_at, unlisted, p)
+        p = self.seen.before_answers(scores[:, column], column, unlisted=self._could_be_listed)
         if of_unseen is None:
             return p
         unseen = self.unseen.before_answers(of_unseen[:, column], column, unlisted=False)

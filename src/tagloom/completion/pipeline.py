@@ -59,7 +59,7 @@ from tagloom.formats import Annotation, Annotations
 from tagloom.labels import PartialLabels, State, add_known
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Encoder, Features, find_pictures
-from tagloom.words import link_tags
+from tagloom.words import TagLinks, link_tags
 
 Array = npt.NDArray[Any]
 EVEN = 0.5
@@ -383,13 +383,7 @@ def assemble_result(
         warnings=warnings,
         too_rare=training.too_rare,
         ignored=training.ignored,
-        links=link_tags(
-            map(str, known.labels),
-            pictures.features.concepts,
-            vocabulary=options.vocabulary,
-            labels=known,
-            posteriors=pictures.features.posteriors,
-        ),
+        links=_links(known, pictures.features, options),
         summary=summary
         | {
             "suggested tags": table.count(TagState.SUGGESTED),
@@ -454,15 +448,18 @@ def implications_of(
     """Return which tags imply which others, by the meaning of their names."""
     if not options.words:
         return []
-    tags = [str(label) for label in known.labels]
-    links = link_tags(
-        tags,
+    implications = _links(known, features, options).implications
+    return [(one.narrow, one.broad) for one in implications]
+
+
+def _links(known: PartialLabels, features: Features, options: Options) -> TagLinks:
+    return link_tags(
+        map(str, known.labels),
         features.concepts,
         vocabulary=options.vocabulary,
         labels=known,
         posteriors=features.posteriors,
     )
-    return [(one.narrow, one.broad) for one in links.implications]
 
 
 def _no_labels(like: PartialLabels) -> PartialLabels:

@@ -197,9 +197,17 @@ class CompletionResult:
         """Return the column of a known tag of the picture that implies a label, if there is one."""
         if not self.implied[row, column]:
             return None
+        return next((one for one in self._narrower[column] if self._present[row, one]), None)
+
+    @cached_property
+    def _narrower(self) -> dict[int, list[int]]:
+        """For each column those of the labels that imply its label."""
         place = {label: column for column, label in enumerate(self.known.labels)}
-        narrow = (a for a, b in self.implications if b == self.known.labels[column] and a in place)
-        return next((place[a] for a in narrow if self._present[row, place[a]]), None)
+        narrower: dict[int, list[int]] = {column: [] for column in place.values()}
+        for narrow, broad in self.implications:
+            if narrow in place and broad in place:
+                narrower[place[broad]].append(place[narrow])
+        return narrower
 
     def neighbors_with(self, row: int, column: int, count: int = 3) -> list[int]:
         """Return the nearest neighbours of a picture that are known to have a label."""
