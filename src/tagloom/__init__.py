@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tagloom.models import APGGraph as APGGraph
     from tagloom.models import BinaryRelevance as BinaryRelevance
     from tagloom.models import FastTag as FastTag
+    from tagloom.models import KernelRidge as KernelRidge
     from tagloom.models import KNeighborsTagger as KNeighborsTagger
     from tagloom.models import LabelPropagation as LabelPropagation
     from tagloom.models import LeastSquares as LeastSquares
@@ -26,6 +27,7 @@ _HOME = {
     "APGGraph": "tagloom.models",
     "BinaryRelevance": "tagloom.models",
     "FastTag": "tagloom.models",
+    "KernelRidge": "tagloom.models",
     "LabelPropagation": "tagloom.models",
     "LeastSquares": "tagloom.models",
     "Maxide": "tagloom.models",

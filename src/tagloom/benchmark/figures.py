@@ -257,6 +257,7 @@ class Line(NamedTuple):
 _LINES = {
     "least-squares": Line("#7a7a7a", "o"),
     "binary-relevance": Line("#56b4e9", "s"),
+    "kernel-ridge": Line("#2f4b7c", "*"),
     "maxide": Line("#0072b2", "D"),
     "fasttag": Line("#cc79a7", "v"),
     "neighbors": Line("#009e73", "^"),

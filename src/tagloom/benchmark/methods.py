@@ -67,6 +67,7 @@ class Method:
 METHODS = (
     Method("least-squares", "Least squares", "tagloom.models:LeastSquares"),
     Method("binary-relevance", "Binary relevance", "tagloom.models:BinaryRelevance"),
+    Method("kernel-ridge", "Kernel ridge", "tagloom.models:KernelRidge"),
     Method("maxide", "Maxide", "tagloom.models:Maxide"),
     Method("fasttag", "FastTag", "tagloom.models:FastTag"),
     Method("neighbors", "Nearest neighbours", "tagloom.models:KNeighborsTagger"),

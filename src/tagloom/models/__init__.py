@@ -5,6 +5,7 @@ from tagloom.models.base import PartialLabelLearner
 from tagloom.models.binary_relevance import BinaryRelevance
 from tagloom.models.fasttag import FastTag
 from tagloom.models.k_neighbors import KNeighborsTagger
+from tagloom.models.kernel_ridge import KernelRidge
 from tagloom.models.label_propagation import LabelPropagation
 from tagloom.models.least_squares import LeastSquares
 from tagloom.models.maxide import Maxide
@@ -16,6 +17,7 @@ __all__ = [
     "BinaryRelevance",
     "FastTag",
     "KNeighborsTagger",
+    "KernelRidge",
     "LabelPropagation",
     "LeastSquares",
     "Maxide",

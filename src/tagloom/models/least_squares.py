@@ -159,7 +159,7 @@ class LeastSquares(PriorMixin, LinearLearner):
         """
         ridges = list(dict.fromkeys(ridge for ridge, _ in candidates))
         systems = [_Systems.empty(X.shape[1], known.n_labels, prior) for _ in ridges]
-        self._solve(X, _by_pattern(columns_of(known)), ridges, prior, systems)
+        self._solve(X, group_by_pattern(columns_of(known)), ridges, prior, systems)
         for ridge, shrinkage in candidates:
             yield systems[ridges.index(ridge)].solution(shrinkage, prior, X.dtype)
 
@@ -526,7 +526,7 @@ class Pattern:
         self, data: Rows, present: Presences, T: Floats | None, members: list[int]
     ) -> CentredSystem:
         n, d = data.X.shape
-        rows, weights = self._all_weights(n)
+        rows, weights = self.all_weights(n)
         A, mean, total = data.X[rows], np.zeros(d), float(weights.sum())
         Y, y_mean = present.table(rows), np.zeros(len(present.rows))
         if data.fit_intercept and total > 0:
@@ -563,7 +563,7 @@ class Pattern:
         self, data: Rows, present: Presences, T: Floats, members: list[int]
     ) -> CentredPrior:
         """Take the sums over prior columns; B is their product with the features."""
-        n_known = len(self._all_weights(len(T))[0])
+        n_known = len(self.all_weights(len(T))[0])
         ones = np.ones((len(T), 1))
         total = float(self._sum(ones, ones)[0, 0])
         mean = np.zeros(T.shape[1])
@@ -589,7 +589,8 @@ class Pattern:
         part = A[self.rows].T @ (self.offset[:, None] * B[self.rows])
         return part + self.background * (A.T @ B) if self.background else part
 
-    def _all_weights(self, n: int) -> tuple[Positions, Floats]:
+    def all_weights(self, n: int) -> tuple[Positions, Floats]:
+        """Return the rows of positive weight, of n, and their weights."""
         if not self.background:
             return self.rows, self.offset
         weights = np.full(n, self.background)
@@ -601,7 +602,7 @@ class Pattern:
 _Group = tuple[Pattern, list[int], list[Column]]
 
 
-def _by_pattern(columns: Iterable[Column]) -> list[_Group]:
+def group_by_pattern(columns: Iterable[Column]) -> list[_Group]:
     """Group labels that are known at the same rows with the same weights."""
     groups: dict[tuple[bytes, bytes], _Group] = {}
     for j, column in enumerate(columns):
