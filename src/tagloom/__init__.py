@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tagloom.models import BinaryRelevance as BinaryRelevance
     from tagloom.models import FastTag as FastTag
     from tagloom.models import KernelRidge as KernelRidge
+    from tagloom.models import KernelSVM as KernelSVM
     from tagloom.models import KNeighborsTagger as KNeighborsTagger
     from tagloom.models import LabelPropagation as LabelPropagation
     from tagloom.models import LeastSquares as LeastSquares
@@ -28,6 +29,7 @@ _HOME = {
     "BinaryRelevance": "tagloom.models",
     "FastTag": "tagloom.models",
     "KernelRidge": "tagloom.models",
+    "KernelSVM": "tagloom.models",
     "LabelPropagation": "tagloom.models",
     "LeastSquares": "tagloom.models",
     "Maxide": "tagloom.models",

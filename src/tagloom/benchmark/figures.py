@@ -258,6 +258,7 @@ _LINES = {
     "least-squares": Line("#7a7a7a", "o"),
     "binary-relevance": Line("#56b4e9", "s"),
     "kernel-ridge": Line("#2f4b7c", "*"),
+    "kernel-svm": Line("#8c6d31", "X"),
     "maxide": Line("#0072b2", "D"),
     "fasttag": Line("#cc79a7", "v"),
     "neighbors": Line("#009e73", "^"),

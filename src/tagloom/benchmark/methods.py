@@ -68,6 +68,7 @@ METHODS = (
     Method("least-squares", "Least squares", "tagloom.models:LeastSquares"),
     Method("binary-relevance", "Binary relevance", "tagloom.models:BinaryRelevance"),
     Method("kernel-ridge", "Kernel ridge", "tagloom.models:KernelRidge"),
+    Method("kernel-svm", "Kernel SVM", "tagloom.models:KernelSVM"),
     Method("maxide", "Maxide", "tagloom.models:Maxide"),
     Method("fasttag", "FastTag", "tagloom.models:FastTag"),
     Method("neighbors", "Nearest neighbours", "tagloom.models:KNeighborsTagger"),

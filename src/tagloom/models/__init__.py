@@ -6,6 +6,7 @@ from tagloom.models.binary_relevance import BinaryRelevance
 from tagloom.models.fasttag import FastTag
 from tagloom.models.k_neighbors import KNeighborsTagger
 from tagloom.models.kernel_ridge import KernelRidge
+from tagloom.models.kernel_svm import KernelSVM
 from tagloom.models.label_propagation import LabelPropagation
 from tagloom.models.least_squares import LeastSquares
 from tagloom.models.maxide import Maxide
@@ -18,6 +19,7 @@ __all__ = [
     "FastTag",
     "KNeighborsTagger",
     "KernelRidge",
+    "KernelSVM",
     "LabelPropagation",
     "LeastSquares",
     "Maxide",

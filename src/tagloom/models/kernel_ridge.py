@@ -6,8 +6,9 @@ their equations.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from tagloom.models.base import (
     labelled_part,
     parameter,
 )
-from tagloom.models.kernels import Kernel, check_kernel, inverse_root
+from tagloom.models.kernels import MOST_ITEMS, Kernel, KernelLearner, inverse_root
 from tagloom.models.least_squares import (
     LeastSquares,
     NormalEquations,
@@ -39,9 +40,7 @@ from tagloom.validation import check_flag, check_integer, check_n_jobs, check_nu
 
 Floats = npt.NDArray[np.float64]
 
-# With at most so many labelled items the solution is exact: a kernel of 0.3 GB. With more, so many
-# of them are landmarks.
-_EXACT_UP_TO = 6_000
+# Where there are too many labelled items for an exact solution, so many of them are landmarks.
 _N_LANDMARKS = 1_000
 # A ridge below this share of the kernel is left to a factorisation that finds out what is lost.
 _NO_RIDGE = 1e-10
@@ -49,10 +48,12 @@ _NO_RIDGE = 1e-10
 # The default grid. A kernel of about 1 makes the ridge the ratio of noise to signal, whatever the
 # number of items.
 _BANDWIDTHS = (0.25, 1.0, 4.0)
-_RIDGES = (0.1, 0.3, 1.0)
+_RIDGES = (0.1, 0.3, 1.0, 3.0)
+# With these the kernel and its bandwidth are chosen.
+_RIDGES_OF_BANDWIDTHS = (0.3, 1.0)
 
 
-class KernelRidge(PartialLabelLearner):
+class KernelRidge(KernelLearner):
     r"""Kernel ridge regression for each label on its known entries.
 
     Minimises for every label j, over functions f of the space H of the kernel,
@@ -102,13 +103,6 @@ class KernelRidge(PartialLabelLearner):
     [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
-    landmarks_: Array
-    dual_coef_: Floats
-    intercept_: Floats
-    _kernel: Kernel
-    # The rows of a path of candidates, and their kernel with the landmarks.
-    _of_path: tuple[Array, Floats] | None = None
-
     def __init__(
         self,
         kernel: str = "rbf",
@@ -132,23 +126,21 @@ class KernelRidge(PartialLabelLearner):
         self.random_state = random_state
         self.on_unlearnable = on_unlearnable
 
-    @property
-    def gamma_(self) -> float:
-        """The factor in the kernel."""
-        return self._kernel.gamma
-
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
-        """Return the bandwidth with the ridge, then the kernel with the ridge.
+        """Return kernel and bandwidth with two ridges, then the ridge.
 
-        Where gamma is given, only the ridge is searched.
+        Where gamma is given, only the ridge is searched. The linear kernel is left to
+        `LeastSquares`.
         """
-        ridges = list(_RIDGES)
+        last: dict[str, list[Any]] = {"ridge": list(_RIDGES)}
         if self.gamma is not None:
-            return [{"ridge": ridges}]
-        return [
-            {"kernel": ["rbf"], "bandwidth": list(_BANDWIDTHS), "ridge": ridges},
-            {"kernel": ["rbf", "laplacian"], "ridge": ridges},
-        ]
+            return [last]
+        first: dict[str, list[Any]] = {
+            "kernel": ["rbf", "laplacian"],
+            "bandwidth": list(_BANDWIDTHS),
+            "ridge": list(_RIDGES_OF_BANDWIDTHS),
+        }
+        return [first, last]
 
     def _fit(self, rows: Array, known: PartialLabels) -> None:
         problem = self._problem(rows, known)
@@ -157,7 +149,6 @@ class KernelRidge(PartialLabelLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_kernel(self)
         check_number(*parameter(self, "ridge"), low=0, inclusive=False)
         check_flag(*parameter(self, "fit_intercept"))
         check_n_jobs(*parameter(self, "n_jobs"))
@@ -179,7 +170,7 @@ class KernelRidge(PartialLabelLearner):
         # Not a view of X, which may change.
         rows = rows.copy()
         number = self.n_components
-        if number is None and len(rows) > _EXACT_UP_TO:
+        if number is None and len(rows) > MOST_ITEMS:
             number = _N_LANDMARKS
         if number is None or number >= len(rows):
             return ExactProblem(kernel, rows, known, self.fit_intercept, self.n_jobs)
@@ -187,14 +178,6 @@ class KernelRidge(PartialLabelLearner):
         chosen = np.sort(rng.choice(len(rows), size=number, replace=False))
         landmarks = rows[chosen]
         return NystroemProblem(kernel, rows, known, self.fit_intercept, self.n_jobs, landmarks)
-
-    def _scores(self, X: Array) -> Array:
-        of_path = self._of_path
-        if of_path is not None and (X is of_path[0] or np.array_equal(X, of_path[0])):
-            products = of_path[1] @ self.dual_coef_
-        else:
-            products = self._kernel.product(X, self.landmarks_, self.dual_coef_)
-        return np.asarray(products + self.intercept_, dtype=X.dtype)
 
     def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
         return ("ridge",)
@@ -216,21 +199,11 @@ class KernelRidge(PartialLabelLearner):
         problem = self._problem(rows, known)
         solutions = problem.solutions(ridges)
         self.landmarks_, self._kernel = problem.landmarks, problem.kernel
-        with self._kernel_of_path(rows):
+        with self._scoring_path(rows, problem.among_landmarks):
             for params, (A, b) in zip(path, solutions, strict=True):
                 self.set_params(**params)
                 self.dual_coef_, self.intercept_ = A, b
                 yield self
-
-    @contextmanager
-    def _kernel_of_path(self, rows: Array) -> Iterator[None]:
-        """Keep the kernel of the training rows meanwhile, if it is not too large."""
-        if len(rows) * len(self.landmarks_) <= _EXACT_UP_TO**2:
-            self._of_path = rows, self._kernel(rows, self.landmarks_)
-        try:
-            yield
-        finally:
-            self._of_path = None
 
 
 class DualSolution(NamedTuple):
@@ -251,13 +224,18 @@ class NystroemProblem:
     n_jobs: int | None
     landmarks: Array
 
+    @cached_property
+    def among_landmarks(self) -> Floats:
+        """The kernel among the landmarks."""
+        return self.kernel(self.landmarks, self.landmarks)
+
     def solutions(self, ridges: Sequence[float]) -> list[DualSolution]:
         """Return the solution for each ridge.
 
         With K the kernel of the landmarks, phi(x)'m = k(x, landmarks)'K^(-1/2) m and ||m|| is the
         norm of this function.
         """
-        root = inverse_root(self.kernel(self.landmarks, self.landmarks))
+        root = inverse_root(self.among_landmarks)
         features = self.kernel.product(self.rows, self.landmarks, root)
         model = LeastSquares(
             fit_intercept=self.fit_intercept, n_jobs=self.n_jobs, on_unlearnable="ignore"
@@ -279,9 +257,14 @@ class ExactProblem:
     fit_intercept: bool
     n_jobs: int | None
 
+    @cached_property
+    def among_landmarks(self) -> Floats:
+        """The kernel among the landmarks."""
+        return self.kernel(self.landmarks, self.landmarks)
+
     def solutions(self, ridges: Sequence[float]) -> list[DualSolution]:
         """Return the solution for each ridge."""
-        K = self.kernel(self.landmarks, self.landmarks)
+        K = self.among_landmarks
         shape = len(K), self.known.n_labels
         found = [DualSolution(np.zeros(shape), np.zeros(shape[1])) for _ in ridges]
         corrected: list[_Part] = []

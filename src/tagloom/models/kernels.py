@@ -1,5 +1,7 @@
-"""Kernels between items, their bandwidth in units of the data, and Nystroem landmarks."""
+"""Kernels between items, their bandwidth in units of the data, and what kernel learners share."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,13 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics.pairwise import euclidean_distances
 
-from tagloom.models.base import parameter
+from tagloom.models.base import PartialLabelLearner, parameter
 from tagloom.validation import check_choice, check_number
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 KERNELS = ("rbf", "laplacian", "linear")
+
+MOST_ITEMS = 6_000
+"""A kernel between this many items, 0.3 GB, is the largest that is held in memory."""
 
 # The median distance is estimated on at most about this many rows.
 _SAMPLE_SIZE = 1_000
@@ -93,14 +98,6 @@ def median_squared_distance(rows: Array) -> float:
     return float(np.median(pairs)) or float(np.mean(pairs)) or 1.0
 
 
-def check_kernel(model: Any) -> None:
-    """Require that the parameters kernel, gamma and bandwidth of a learner make sense."""
-    check_choice(*parameter(model, "kernel"), KERNELS)
-    check_number(*parameter(model, "bandwidth"), low=0, inclusive=False)
-    if model.gamma is not None:
-        check_number(*parameter(model, "gamma"), low=0, inclusive=False)
-
-
 def inverse_root(K: Floats) -> Floats:
     """Return K^(-1/2) of a positive semidefinite matrix, 0 in directions in which K is 0.
 
@@ -111,3 +108,52 @@ def inverse_root(K: Floats) -> Floats:
     kept = values > _NO_EIGENVALUE * max(values[-1], 0.0)
     scaled = vectors[:, kept] / np.sqrt(values[kept])
     return np.asarray(scaled @ vectors[:, kept].T)
+
+
+class KernelLearner(PartialLabelLearner):
+    """A learner that scores by sum_i a_i k(x, x_i) + b over some training items, its landmarks."""
+
+    kernel: str
+    bandwidth: float
+    gamma: float | None
+    landmarks_: Array
+    dual_coef_: Floats
+    intercept_: Floats
+    _kernel: Kernel
+    # The rows of a path of candidates, and their kernel with the landmarks.
+    _of_path: tuple[Array, Floats] | None = None
+
+    @property
+    def gamma_(self) -> float:
+        """The factor in the kernel."""
+        return self._kernel.gamma
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(*parameter(self, "kernel"), KERNELS)
+        check_number(*parameter(self, "bandwidth"), low=0, inclusive=False)
+        if self.gamma is not None:
+            check_number(*parameter(self, "gamma"), low=0, inclusive=False)
+
+    @contextmanager
+    def _scoring_path(self, rows: Array, among_landmarks: Floats | None) -> Iterator[None]:
+        """Keep the kernel of the training rows meanwhile, if it is not too large.
+
+        It is that among the landmarks where they are all of the rows.
+        """
+        if among_landmarks is not None and len(among_landmarks) == len(rows):
+            self._of_path = rows, among_landmarks
+        elif len(rows) * len(self.landmarks_) <= MOST_ITEMS**2:
+            self._of_path = rows, self._kernel(rows, self.landmarks_)
+        try:
+            yield
+        finally:
+            self._of_path = None
+
+    def _scores(self, X: Array) -> Array:
+        of_path = self._of_path
+        if of_path is not None and (X is of_path[0] or np.array_equal(X, of_path[0])):
+            products = of_path[1] @ self.dual_coef_
+        else:
+            products = self._kernel.product(X, self.landmarks_, self.dual_coef_)
+        return np.asarray(products + self.intercept_, dtype=X.dtype)
