@@ -26,6 +26,7 @@ from tagloom.models.base import (
     differ_only_in,
     labelled_part,
     parameter,
+    squared_norm,
 )
 from tagloom.models.kernels import MOST_ITEMS, Kernel, KernelLearner, inverse_root
 from tagloom.models.least_squares import (
@@ -129,12 +130,15 @@ class KernelRidge(KernelLearner):
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Return kernel and bandwidth with two ridges, then the ridge.
 
-        Where gamma is given, only the ridge is searched. The linear kernel is left to
-        `LeastSquares`.
+        Where gamma is given, only the ridge is searched, in units of the mean of k(x, x). The
+        linear kernel is left to `LeastSquares`.
         """
         last: dict[str, list[Any]] = {"ridge": list(_RIDGES)}
         if self.gamma is not None:
-            return [last]
+            unit = 1.0
+            if self.kernel == "linear":
+                unit = self.gamma * squared_norm(X, centred=self.fit_intercept) / len(X)
+            return [{"ridge": [unit * ridge for ridge in _RIDGES]}]
         first: dict[str, list[Any]] = {
             "kernel": ["rbf", "laplacian"],
             "bandwidth": list(_BANDWIDTHS),
