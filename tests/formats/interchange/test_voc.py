@@ -1,10 +1,10 @@
 import pytest
 from format_examples import annotations
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError, UnwritableFileError
-from tagloom.formats import Annotation, Annotations
+from tagloom.formats import Annotation, Annotations, match
 from tagloom.formats.interchange.voc import is_voc, read_voc, write_voc
 
 SHARED = settings(
@@ -175,7 +175,7 @@ def test_objects_are_presences_unless_all_are_difficult(edition):
         assert is_voc(path)
         reading = read_voc(path)
         assert reading.annotations == entries(
-            ("1.png", "dog"), ("in/3.jpg", "cow"), images=["2"], undecided=[("1.png", "cat")]
+            ("1.png", "dog"), ("in\\3.jpg", "cow"), images=["2"], undecided=[("1.png", "cat")]
         )
         assert not reading.lists_absences
         assert reading.duplicates == 0
@@ -184,6 +184,27 @@ def test_objects_are_presences_unless_all_are_difficult(edition):
             "an object without a name",
             "no filename is given",
         ]
+
+
+NAMES = st.text(st.sampled_from(" \\/a\n\t\u00a0é"), min_size=1, max_size=4).filter(str.strip)
+
+
+@SHARED
+@given(names=st.lists(NAMES, min_size=1, max_size=6, unique=True))
+@example(names=["a", "a ", " a", "\\a", "/a", "a\n"])
+def test_objects_stay_with_the_picture_that_the_file_names(tmp_path_factory, names):
+    """White space at an end and backslashes are parts of a name: `a` and `a ` are two pictures."""
+    folder = tmp_path_factory.mktemp("objects")
+    pictures = [f"{name}.jpg" for name in names] + [f"{name}.jpg " for name in names]
+    for number, name in enumerate(pictures):
+        text = f"<annotation><filename>{name}</filename>{object_xml(f'of {number}')}</annotation>"
+        (folder / f"xml {number}.xml").write_text(text, encoding="utf-8", newline="")
+    matched = match(read_voc(folder).annotations, pictures)
+    assert not matched.missing
+    assert not matched.merged
+    assert {(one.image, one.tag) for one in matched.annotations} == {
+        (name, f"of {number}") for number, name in enumerate(pictures)
+    }
 
 
 BOMB = "".join(

@@ -11,13 +11,7 @@ from xml.etree import ElementTree
 
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import base
-from tagloom.formats.names import (
-    PictureIndex,
-    check_writable,
-    clashing,
-    with_slashes,
-    without_extension,
-)
+from tagloom.formats.names import PictureIndex, check_writable, clashing, without_extension
 from tagloom.formats.text import numbered_lines, peek, read_xml
 from tagloom.io import atomic_write
 from tagloom.validation import some_of
@@ -233,7 +227,7 @@ def _read_picture(
 
 
 def _filename(root: ElementTree.Element, path: Path, counter: base.WarningCounter) -> str:
-    named = with_slashes((root.findtext("filename") or "").strip())
+    named = base.picture_name(root.findtext("filename") or "")
     if not named:
         counter.add(str(path), "no filename is given: the picture has the name of the XML file")
     return named or path.stem
