@@ -302,10 +302,10 @@ def test_the_configuration_is_stored_with_the_results(tmp_path):
 def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path, name):
     theirs = tmp_path / "theirs" / name
     theirs.parent.mkdir(parents=True)
-    theirs.write_text("{}")
-    with pytest.raises(TagloomError, match="not empty and no benchmark has written to it"):
+    theirs.write_text('{"fingerprint": "of something else"}')
+    with pytest.raises(TagloomError, match="not the result of an earlier benchmark"):
         run_plan(plan_benchmark(small(tmp_path / "theirs"), make_dataset(), [RIDGE]))
-    assert theirs.read_text() == "{}"
+    assert theirs.read_text() == '{"fingerprint": "of something else"}'
     assert [path for path in (tmp_path / "theirs").rglob("*") if path.is_file()] == [theirs]
 
 

@@ -98,6 +98,17 @@ def test_a_share_outside_0_to_1_is_refused(keep, tmp_path):
     assert "must lie between 0 and 1" in answer.output
 
 
+def test_a_folder_with_files_of_the_user_is_refused(tmp_path, monkeypatch, capsys):
+    (tmp_path / "tags.csv").write_text("mine")
+    monkeypatch.setattr("sys.argv", ["tagloom", "demo", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 1
+    assert "not the result of an earlier demo" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["tags.csv"]
+    assert (tmp_path / "tags.csv").read_text() == "mine"
+
+
 def test_a_missing_extra_is_reported_with_what_to_install(tmp_path, monkeypatch, capsys):
     def missing(name):
         raise ModuleNotFoundError(name=name)

@@ -131,6 +131,40 @@ def test_wrong_usage(wrong, finished_run, tagloom):
     assert tagloom("export", finished_run, *wrong).code == 2
 
 
+def test_a_file_of_the_user_in_the_folder_of_the_run_is_not_replaced(finished, tagloom):
+    (finished / "tags.csv").write_text("mine")
+    answer = tagloom("export", finished, "--to", "csv")
+    assert answer.code == 1
+    assert "tags.csv was not written by tagloom" in answer.err
+    assert (finished / "tags.csv").read_text() == "mine"
+
+
+def test_a_run_without_its_marker_is_read_but_not_written(finished, tagloom, tmp_path, contents):
+    """The way out that is named: what people have answered, in tables as well, goes along."""
+    (finished / ".tagloom.json").unlink()
+    table = (finished / "suggestions.csv").read_text()
+    row = next(line for line in table.splitlines() if line.endswith(",suggested"))
+    answered = f"{row.removesuffix('suggested')}known"
+    (finished / "suggestions.csv").write_text(table.replace(row, answered))
+    before = contents(finished)
+    (tmp_path / "more.csv").write_text("image,tag\nscene-00001.jpg,sky\n")
+    for command in (
+        ("export", finished, "--to", "csv"),
+        ("update", finished, "--tags", tmp_path / "more.csv"),
+        ("review", finished, "--no-open"),
+        ("check", finished),
+    ):
+        answer = tagloom(*command)
+        assert answer.code == 1, command
+        assert "copy .tagloom.json and the other hidden files" in answer.err
+        assert "--only-known --file known.csv" in answer.err
+    assert contents(finished) == before
+    known = tmp_path / "known.csv"
+    tagloom("export", finished, "--to", "csv", "--only-known", "--file", known)
+    image, tag = row.split(",")[:2]
+    assert (image, tag, True) in _said(read_tags(known).annotations, confidence=False)
+
+
 def test_what_cannot_be_exported(finished, tagloom, tmp_path):
     answer = tagloom("export", tmp_path, "--to", "csv")
     assert (answer.code, answer.out) == (1, "")

@@ -13,10 +13,12 @@ from tagloom.completion import folder as module
 from tagloom.completion.folder import (
     Marker,
     check_may_write,
+    claim,
     finish_switch,
     is_edited,
     keep_edited,
     mark,
+    mark_as,
     replacing,
     writing,
 )
@@ -29,6 +31,10 @@ NAMES = ("suggestions.csv", "report.html", "run.json")
 def out(tmp_path):
     mark(tmp_path / "out")
     return tmp_path / "out"
+
+
+def contents_of(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def write(out, text, names=NAMES):
@@ -72,14 +78,65 @@ def test_a_marker_that_is_a_link_is_none(out, tmp_path):
         check_may_write(other)
 
 
-def test_a_run_of_an_earlier_version_is_known_by_its_record(tmp_path):
+def test_a_record_does_not_make_a_folder_ours(tmp_path):
+    """Runs of versions that wrote no marker stay as they are; the message says what to do."""
     record = {"tagloom": "0.1", "digest": "d", "written": "now", "files": ["suggestions.csv"]}
     (tmp_path / "run.json").write_text(json.dumps(record))
     (tmp_path / "suggestions.csv").write_text("old")
-    check_may_write(tmp_path, NAMES)
-    mark(tmp_path)
-    write(tmp_path, "new")
-    assert texts(tmp_path) == dict.fromkeys(NAMES, "new")
+    before = contents_of(tmp_path)
+    for attempt in (
+        lambda: writing(tmp_path).__enter__(),
+        lambda: write(tmp_path, "new"),
+        lambda: claim(tmp_path, "tags.csv"),
+    ):
+        with pytest.raises(UnwritableFileError) as refused:
+            attempt()
+        for words in ("Choose another folder", "hidden files", "--only-known --file known.csv"):
+            assert words in str(refused.value)
+    assert contents_of(tmp_path) == before
+    assert is_edited(tmp_path / "suggestions.csv"), "without a marker it may have been"
+
+
+@pytest.mark.parametrize("kind", ["benchmark", "demo"])
+def test_folders_of_one_kind_are_not_of_another(tmp_path, kind):
+    mark_as(tmp_path / "out", kind)
+    mark_as(tmp_path / "out", kind)
+    with pytest.raises(UnwritableFileError, match="not the result of an earlier run"):
+        writing(tmp_path / "out").__enter__()
+    mark(tmp_path / "run")
+    with pytest.raises(UnwritableFileError, match=f"not the result of an earlier {kind}"):
+        mark_as(tmp_path / "run", kind)
+
+
+def test_half_a_marker_leaves_the_folder_empty(tmp_path):
+    (tmp_path / "..tagloom.json.abc.part").write_text("{")
+    with writing(tmp_path):
+        mark(tmp_path)
+    assert Marker.read(tmp_path) is not None
+
+
+@pytest.mark.parametrize("name", ["../tags.csv", "inner/tags.csv", "", "..", "."])
+def test_a_marker_lists_files_of_its_own_folder_alone(out, tmp_path, name):
+    """Tables that were edited are copied: a marker must not say that those of others were."""
+    (tmp_path / "tags.csv").write_text("mine")
+    content = json.loads((out / ".tagloom.json").read_text())
+    content["files"][name] = "0" * 64
+    (out / ".tagloom.json").write_text(json.dumps(content))
+    assert keep_edited(out) == []
+    with pytest.raises(UnwritableFileError, match="not the result of an earlier run"):
+        check_may_write(out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "tags.csv"]
+
+
+def test_a_file_beside_the_results_is_written_only_if_it_is_ours(out, tmp_path):
+    claim(out, "tags.csv").write_text("ours")
+    assert claim(out, "tags.csv").read_text() == "ours"
+    (out / "more.csv").write_text("mine")
+    (out / "link.csv").symlink_to(tmp_path / "elsewhere.csv")
+    with pytest.raises(UnwritableFileError, match="was not written by tagloom"):
+        claim(out, "more.csv")
+    with pytest.raises(UnwritableFileError, match="is a link"):
+        claim(out, "link.csv")
 
 
 def test_a_file_of_the_user_with_the_name_of_a_result_stays(out):

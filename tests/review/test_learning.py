@@ -121,6 +121,15 @@ def test_without_the_snapshot_it_says_what_is_missing(page, home):
     assert page.get("/api/collection").json["counts"]["accepted"] == 2
 
 
+def test_a_file_of_the_user_under_the_name_of_the_decisions_is_kept(page, home):
+    (home / "out" / "reviewed.jsonl").write_text("mine")
+    page.decide((1, 2, "accept"))
+    progress = learn(page)
+    assert progress["state"] == "failed"
+    assert "reviewed.jsonl was not written by tagloom" in progress["error"]
+    assert (home / "out" / "reviewed.jsonl").read_text() == "mine"
+
+
 def test_entries_decided_meanwhile_do_not_count_as_gone(page, review, suggested):
     before = suggested_entries(review.collection)
     page.decide((*suggested[0], "accept"))

@@ -132,6 +132,24 @@ def test_where_no_file_can_be_written_the_link_itself_is_opened(browser, tmp_pat
         assert browser[0] == [URL]
 
 
+def test_a_page_that_was_left_over_is_replaced_and_a_file_of_the_user_is_not(
+    browser, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(review_server, "_arguments_are_visible", lambda: True)
+    path = tmp_path / review_server.LINK_FILE
+    path.write_text(review_server._LINK_PAGE.format(url="http://127.0.0.1:1/?token=old"))
+    with review_server.browser_opened(URL, tmp_path):
+        assert browser[1].wait(10)
+        assert browser[0] == [path.as_uri()]
+    assert not path.exists()
+    path.write_text("mine")
+    browser[1].clear()
+    with review_server.browser_opened(URL, tmp_path):
+        assert browser[1].wait(10)
+        assert browser[0][1:] == [URL]
+    assert path.read_text() == "mine"
+
+
 def test_elsewhere_the_link_itself_is_opened(browser, tmp_path, monkeypatch):
     monkeypatch.setattr(review_server, "_arguments_are_visible", lambda: False)
     with review_server.browser_opened(URL, tmp_path):

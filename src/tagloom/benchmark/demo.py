@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tagloom.completion.folder import DEMO, mark_as
 from tagloom.completion.inputs import Options
 from tagloom.completion.pipeline import complete
 from tagloom.completion.result import Bin, CompletionResult, reliability
@@ -119,6 +120,7 @@ def run_demo(
     # Fail before hundreds of pictures are drawn if a library is missing.
     import_extra("PIL.Image", purpose="Drawing scenes")
     encoder = EfficientNetLite()
+    mark_as(out, DEMO)
     pictures = out / f"pictures-{n_pictures}-of-series-{random_state}"
     scenes = generated_scenes(n_pictures, random_state, pictures, verbose=verbose)
     truth, salience = scenes.truth, scenes.salience if forgetting == "salience" else None

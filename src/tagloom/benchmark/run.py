@@ -1,6 +1,5 @@
 """Run a benchmark: prepare the shared inputs, run the cells in parallel, store each at once."""
 
-import json
 import os
 import shutil
 import signal
@@ -29,6 +28,7 @@ from tagloom.benchmark.inputs import (
     training_salience,
 )
 from tagloom.benchmark.plan import INPUTS_FOLDER, PATTERNS_FOLDER, Plan
+from tagloom.completion.folder import BENCHMARK, mark_as
 from tagloom.errors import TagloomError, UnwritableFileError
 from tagloom.progress import progress_bar
 
@@ -58,7 +58,7 @@ def run_plan(plan: Plan, *, verbose: bool = False) -> Failures:
 
 def _make_folders(plan: Plan) -> None:
     out = plan.config.out
-    _refuse_foreign(out)
+    mark_as(out, BENCHMARK)
     try:
         plan.store.make()
         for name in (PATTERNS_FOLDER, INPUTS_FOLDER):
@@ -71,26 +71,6 @@ def _make_folders(plan: Plan) -> None:
         fingerprint=plan.fingerprint,
         notes=list(plan.notes),
     )
-
-
-def _refuse_foreign(out: Path) -> None:
-    """Refuse a folder with files of the user, which our tables and folders could replace.
-
-    A folder of an earlier benchmark is recognised by the fingerprint in its configuration.
-    """
-    try:
-        if not out.exists() or not any(out.iterdir()):
-            return
-        ours = "fingerprint" in json.loads((out / "config.json").read_text(encoding="utf-8"))
-    except NotADirectoryError:
-        raise UnwritableFileError(f"{out} is a file; --out must be a folder.") from None
-    except (OSError, ValueError, TypeError):
-        ours = False
-    if not ours:
-        raise UnwritableFileError(
-            f"The folder {out} is not empty and no benchmark has written to it. Give --out a new "
-            "or an empty folder, or one of an earlier run."
-        )
 
 
 def _run_repetition(

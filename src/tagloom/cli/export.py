@@ -42,6 +42,7 @@ def export(
     """
     from tagloom.completion.export import FORMS, finished_tags
     from tagloom.completion.export import export as write
+    from tagloom.completion.folder import claim
     from tagloom.completion.outputs import read_record
 
     if to not in (*FORMS, "xmp"):
@@ -68,7 +69,7 @@ def export(
     if to == "xmp":
         _sidecars(tags, folder, out, dry_run, to_json)
         return
-    done = write(tags, to, out / FORMS[to] if file is None else file, folder)
+    done = write(tags, to, claim(out, FORMS[to]) if file is None else file, folder)
     metadata = {
         "files": [str(path) for path in done.files],
         "pictures": done.n_images,

@@ -28,6 +28,8 @@ from tagloom.errors import InvalidInputError, TagloomWarning, UnwritableFileErro
 from tagloom.io import atomic_write
 
 MARKER = ".tagloom.json"
+RUN, BENCHMARK, DEMO = "run", "benchmark", "demo"
+"""What a folder may be marked as the result of."""
 CHECKPOINT = ".checkpoint"
 RECORD = "run.json"
 """The last file of a run to be replaced: where it exists, the run is complete."""
@@ -56,25 +58,27 @@ class Marker:
         self.files: dict[str, str | None] = dict(content["files"])
 
     @classmethod
-    def read(cls, out: Path) -> "Marker | None":
-        """Return the marker of a folder; None if it is not ours."""
+    def read(cls, out: Path, kind: str = RUN) -> "Marker | None":
+        """Return the marker of a folder; None if it is not ours, or of another kind."""
         path = out / MARKER
         if path.is_symlink() or not path.is_file():
             return None
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["protocol"] == _PROTOCOL and _DIGEST.fullmatch(content["id"]):
-                return cls(out, content)
+                marker = cls(out, content)
+                ours = content.get("kind", RUN) == kind and all(map(_is_plain, marker.files))
+                return marker if ours else None
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             pass
         return None
 
     @classmethod
-    def make(cls, out: Path, files: Iterable[str] = ()) -> "Marker":
+    def make(cls, out: Path, files: Iterable[str] = (), kind: str = RUN) -> "Marker":
         """Mark a folder as ours."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        content = {"protocol": _PROTOCOL, "id": secrets.token_hex(16), "created": now, "files": {}}
-        marker = cls(out, content)
+        identity = {"protocol": _PROTOCOL, "kind": kind, "id": secrets.token_hex(16)}
+        marker = cls(out, identity | {"created": now, "files": {}})
         marker.add(dict.fromkeys(files))
         return marker
 
@@ -83,6 +87,11 @@ class Marker:
         self.files |= files
         with atomic_write(self._out / MARKER) as part:
             part.write_text(json.dumps(self._content | {"files": self.files}, indent=2) + "\n")
+
+
+def _is_plain(name: object) -> bool:
+    """Return whether a name means a file of the folder itself."""
+    return isinstance(name, str) and name not in ("", "..") and Path(name).name == name
 
 
 def check_photos(photos: Path, out: Path) -> None:
@@ -98,21 +107,12 @@ def check_photos(photos: Path, out: Path) -> None:
 
 
 def check_may_write(out: Path, names: Iterable[str] = ()) -> None:
-    """Refuse a folder that is not ours, and files with the names of results that are not.
-
-    A run of an earlier version, which wrote no marker, is known by its record.
-    """
+    """Refuse a folder that is not ours, and files with the names of results that are not."""
     if out.exists() and not out.is_dir():
         raise UnwritableFileError(f"{out} is a file. Choose the name of a folder.")
     if not out.is_dir() or not _contents(out):
         return
-    marker = Marker.read(out)
-    ours = _listed_in_record(out) if marker is None else set(marker.files)
-    if marker is None and not ours:
-        raise UnwritableFileError(
-            f"{out} is not empty and not the result of an earlier run: nothing is written there. "
-            "Choose another folder."
-        )
+    ours = marker_of(out).files
     for name in (*names, CHECKPOINT, THUMBNAILS, RECORD):
         path = out / name
         if path.is_symlink():
@@ -127,24 +127,65 @@ def check_may_write(out: Path, names: Iterable[str] = ()) -> None:
             )
 
 
+def marker_of(out: Path, kind: str = RUN) -> Marker:
+    """Return the marker of a folder, and refuse one without: nothing in it is known to be ours.
+
+    What else a folder holds does not make it ours: other programs write a `run.json`, too.
+    """
+    marker = Marker.read(out, kind)
+    if marker is not None:
+        return marker
+    raise UnwritableFileError(
+        f"{out} is not empty and not the result of an earlier {kind}, which a file {MARKER} would "
+        f"say: nothing is written or deleted there. Choose another folder.{_way_out(out)}"
+    )
+
+
+def _way_out(out: Path) -> str:
+    """Say what to do with a folder that seems to be a run, but has no marker."""
+    if not ((out / RECORD).is_file() and not (out / MARKER).exists()):
+        return ""
+    return (
+        f" If it is a copy of a run, copy {MARKER} and the other hidden files, too. If an earlier "
+        "version of tagloom wrote it, it stays as it is; take along what people have answered with "
+        f"`tagloom export {out} --to csv --only-known --file known.csv` and --tags known.csv."
+    )
+
+
+def mark_as(out: Path, kind: str) -> None:
+    """Make a folder and mark it as the result of this kind, unless it is; refuse any other."""
+    if out.exists() and not out.is_dir():
+        raise UnwritableFileError(f"{out} is a file. Choose the name of a folder.")
+    if out.is_dir() and _contents(out):
+        marker_of(out, kind)
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        Marker.make(out, kind=kind)
+    except OSError as problem:
+        raise UnwritableFileError(f"{out} cannot be written: {problem.strerror}.") from None
+
+
+def claim(out: Path, name: str) -> Path:
+    """Return the path of a file to write in a folder of ours, and list the file as ours.
+
+    A file of the user that has this name is refused, and a link.
+    """
+    with writing(out):
+        marker = marker_of(out)
+        check_may_write(out, [name])
+        if name not in marker.files:
+            marker.add({name: None})
+    return out / name
+
+
 def _contents(out: Path) -> set[str]:
-    """Return what lies in a folder, apart from the lock and who holds it."""
-    neutral = (_LOCK, _WRITER, f".{_WRITER}")
+    """Return what lies in a folder, apart from the lock, who holds it, and half a marker."""
+    neutral = (_LOCK, _WRITER, f".{_WRITER}", f".{MARKER}.")
     try:
         return {name for name in os.listdir(out) if not name.startswith(neutral)}
     except OSError as problem:
         raise UnwritableFileError(f"{out} cannot be read: {problem.strerror}.") from None
-
-
-def _listed_in_record(out: Path) -> set[str]:
-    """Return the files of a run that an earlier version wrote; none for any other folder."""
-    path = out / RECORD
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        known = {"tagloom", "digest", "written", "files"} <= record.keys()
-        return {str(name) for name in record["files"]} | {RECORD, THUMBNAILS} if known else set()
-    except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
-        return set()
 
 
 def one_writer(run: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -237,7 +278,7 @@ def mark(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         if Marker.read(out) is None:
-            Marker.make(out, sorted(_listed_in_record(out) | {THUMBNAILS}))
+            Marker.make(out, [THUMBNAILS])
         (out / CHECKPOINT).mkdir(exist_ok=True)
     except OSError as problem:
         raise UnwritableFileError(f"{out} cannot be written: {problem.strerror}.") from None
@@ -251,7 +292,7 @@ def replacing(out: Path, names: Iterable[str], taken: Collection[str] = ()) -> I
     this run does not write are removed. `taken` are the digests of tables that were read: what
     people wrote into others is kept in copies.
     """
-    marker = Marker.read(out) or Marker.make(out, sorted(_listed_in_record(out)))
+    marker = marker_of(out)
     new, ready = _staging(out, marker), _ready(out, marker)
     _discard(new)
     new.mkdir()
@@ -332,10 +373,17 @@ def _free_name(path: Path) -> Path:
 
 
 def is_edited(path: Path) -> bool:
-    """Return whether a table of a run is no longer as it was written."""
+    """Return whether a table of a run is no longer as it was written.
+
+    Where no marker says how it was written, it may have been edited.
+    """
+    if not path.is_file():
+        return False
     marker = Marker.read(path.parent)
-    digest = None if marker is None else marker.files.get(path.name)
-    return digest is not None and path.is_file() and _table_digest(path) != digest
+    if marker is None:
+        return True
+    digest = marker.files.get(path.name)
+    return digest is not None and _table_digest(path) != digest
 
 
 def _table_digest(path: Path) -> str | None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagloom.completion.check import Check, Estimate, describe, draw_check, estimate
+from tagloom.completion.folder import claim
 from tagloom.completion.journal import CheckedEntry, StoredCheck
 from tagloom.errors import InvalidInputError
 from tagloom.formats.tables.csv import defuse, undefuse
@@ -158,7 +159,7 @@ class SampleCheck:
             for i, t, answer in self.questions
         ]
         with (
-            atomic_write(out / FILE) as part,
+            atomic_write(claim(out, FILE)) as part,
             part.open("w", encoding="utf-8", errors="surrogateescape", newline="") as stream,
         ):
             csv.writer(stream).writerows([COLUMNS, *rows])

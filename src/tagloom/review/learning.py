@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.completion.feedback import ABSENT, PRESENT, Place, files_read
+from tagloom.completion.folder import claim
 from tagloom.completion.outputs import (
     digest_of_files,
     read_record,
@@ -144,7 +145,7 @@ class Learning:
         if not labels:
             restore(review.out)
             return
-        path = review.out / FILE
+        path = claim(review.out, FILE)
         write_jsonl(
             Annotations.of(Annotation(*place, one.present) for place, one in labels.items()), path
         )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tagloom.completion.feedback import Place
 from tagloom.completion.fit import affinities_of
-from tagloom.completion.folder import RECORD
+from tagloom.completion.folder import RECORD, marker_of
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import (
     ANNOTATE_NEXT,
@@ -203,6 +203,7 @@ def _to_annotate(tables: _Tables) -> list[ToAnnotate]:
 
 
 def check_is_run(out: Path) -> None:
-    """Refuse a folder without a run before anything is written there."""
+    """Refuse a folder without a run, or that is not ours, before anything is written there."""
     if not (out / SNAPSHOT / RECORD).exists():
         read_record(out)
+    marker_of(out)

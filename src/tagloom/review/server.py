@@ -25,6 +25,7 @@ _LINK_PAGE = """<!doctype html>
 <title>tagloom review</title><meta http-equiv="refresh" content="0;url={url}"></head>
 <body><a href="{url}">Open the review</a></body></html>
 """
+_LINK_START = _LINK_PAGE.partition("{")[0].encode()
 
 
 class Address(NamedTuple):
@@ -167,8 +168,19 @@ def _arguments_are_visible() -> bool:
 
 
 def _write_private(path: Path, text: str) -> None:
-    path.unlink(missing_ok=True)
-    # O_EXCL creates a new file and never follows a link that somebody else put there.
+    if path.is_symlink() or _is_left_over(path):
+        path.unlink()
+    # O_EXCL creates a new file and never replaces one, nor follows a link that somebody put there.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as stream:
         stream.write(text)
+
+
+def _is_left_over(path: Path) -> bool:
+    """Return whether a file is a page that redirects to a review, whose server was killed."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(len(_LINK_START))
+    except OSError:
+        return False
+    return start == _LINK_START
