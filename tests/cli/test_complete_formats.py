@@ -6,7 +6,7 @@ from PIL import Image
 from tagloom.formats import (
     Annotation,
     Annotations,
-    apply_sidecars,
+    apply_changes,
     plan_sidecars,
     write_coco,
     write_fiftyone,
@@ -45,7 +45,7 @@ def _folders(folder, collection):
 
 def _sidecars(folder, collection):
     shutil.copytree(collection.photos, folder)
-    apply_sidecars(plan_sidecars(folder, collection.given), folder.parent / "journal")
+    apply_changes(plan_sidecars(folder, collection.given), folder.parent / "journal")
     return folder
 
 
@@ -108,3 +108,39 @@ def test_tags_in_the_folder_of_the_pictures(title, make, collection, tagloom, tm
 def _told(out, what):
     (line,) = [line for line in out.splitlines() if line.strip().startswith(what)]
     return int(line.split()[-1].replace(",", ""))
+
+
+@pytest.mark.parametrize("make", [_sidecars, _embedded])
+def test_keywords_are_read_where_no_tags_are_named(make, collection, tagloom, tmp_path):
+    photos = make(tmp_path / "photos", collection)
+    few = ("--cache", collection.cache, "--min-pictures", "1000")
+    answer = tagloom("complete", photos, *few)
+    n_given = sum(map(len, collection.given.values()))
+    places = (f"{n_given}", "0") if make is _sidecars else ("0", f"{n_given}")
+    read_as = "XMP sidecars and keywords in pictures (in sidecars {}, in pictures {})"
+    assert f"read as {read_as.format(*places)}" in answer.out
+    assert _told(answer.out, "known tags") == n_given
+    assert not (tmp_path / "photos-tagloom").exists()
+
+
+def test_folders_are_tags_only_if_asked(collection, tagloom, tmp_path):
+    photos = _folders(tmp_path / "photos", collection)
+    answer = tagloom("complete", photos, "--cache", collection.cache)
+    assert answer.code == 1
+    assert "There are no keywords in or beside the pictures" in answer.err
+    few = ("--cache", collection.cache, "--min-pictures", "1000", "--format", "folders")
+    assert "read as folder names" in tagloom("complete", photos, *few).out
+
+
+def test_results_are_beside_the_pictures_by_default(collection, tagloom, tmp_path):
+    photos = _sidecars(tmp_path / "photos", collection)
+    fast = ("--cache", collection.cache, "--minutes", "0", "--folds", "2")
+    answer = tagloom("complete", photos, *fast)
+    assert answer.code == 0, answer.err
+    assert f"`tagloom review {tmp_path / 'photos-tagloom'}`" in answer.out
+    # Guesses that were exported are not learned from in the next run.
+    exported = tagloom("export", tmp_path / "photos-tagloom", "--to", "xmp", "--suggested", "0.5")
+    assert exported.code == 0, exported.err
+    again = tagloom("complete", photos, *fast)
+    assert "are a machine's suggestions and are not learned from" in again.out
+    assert _told(again.out, "known tags") == _told(answer.out, "known tags")

@@ -170,7 +170,7 @@ def test_a_new_run_does_not_lose_the_answers(finished, answers, tagloom, collect
     assert _files(finished) == before
     assert not (finished / ".checkpoint").exists()
     known = tmp_path / "known.csv"
-    answer = tagloom("export", finished, "--to", "csv", "--only-known", "--file", known)
+    answer = tagloom("export", finished, "--to", "csv", "--file", known)
     assert answer.code == 0, answer.err
     answer = collection.complete(finished, "--tags", known)
     assert answer.code == 0, answer.err
@@ -286,7 +286,7 @@ def test_a_killed_update_has_kept_what_it_was_told(finished, answers, tagloom, t
     first.unlink()
     assert _states(decided(finished)) == told
     exported = tmp_path / "known.csv"
-    answer = tagloom("export", finished, "--to", "csv", "--only-known", "--file", exported)
+    answer = tagloom("export", finished, "--to", "csv", "--file", exported)
     assert answer.code == 0, answer.err
     assert told.items() <= _states(read_long_csv(exported).annotations).items()
 
@@ -317,5 +317,5 @@ def test_an_answer_undone_on_the_page_is_withdrawn(finished, answers, tagloom):
     assert not any(review.collection.state(*place) in HAS_TAG for place in places)
     review.close()
     assert not _states(decided(finished))
-    exported = _states(finished_tags(finished, states=["known"]))
+    exported = _states(finished_tags(finished))
     assert not exported.keys() & set(confirmed)

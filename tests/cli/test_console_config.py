@@ -84,7 +84,7 @@ def test_what_is_missing_in_file_and_flags_is_wrong_usage(tagloom, write):
 
 
 def test_other_commands_take_a_file_too(finished, tagloom, tmp_path, write):
-    config = write('to = "jsonl"\nonly-known = true\njson = true\n')
+    config = write('to = "jsonl"\nsuggested = 0.5\njson = true\n')
     answer = tagloom("export", finished, "--config", config)
     assert answer.code == 0, answer.err
-    assert json.loads(answer.out)["files"] == [str(finished / "tags.jsonl")]
+    assert json.loads(answer.out)["written"] == [str(finished / "tags.jsonl")]

@@ -36,29 +36,34 @@ def updated(finished_run, tmp_path_factory, tagloom):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_written_reads_as_what_was_found(form, updated, collection, tagloom, tmp_path):
-    answer = tagloom("export", updated, "--to", form, "--file", tmp_path / FORMS[form], "--json")
+    to = ("--to", form, "--file", tmp_path / FORMS[form], "--suggested", "0", "--json")
+    answer = tagloom("export", updated, *to)
     assert answer.code == 0, answer.err
     told = json.loads(answer.out)
-    found = finished_tags(updated)
+    found = finished_tags(updated, suggested=0)
     back = read_tags(tmp_path / FORMS[form], pictures=collection.photos).annotations
-    n_lost = len({one["where"] for one in told["lost"]})
+    n_lost = len({one["where"] for one in told["warnings"]})
     if n_lost:
         # What a format cannot say is told, and nothing else is missing.
         present = {one for one in _said(found) if one[2]}
         assert _said(back) == present
     else:
         assert _said(back) == _said(found)
-    assert told["tags"] == len(found)
+    assert told["known"] + told["accepted"] + told["suggested"] == len(found) - told["rejected"]
+    assert told["rejected"] == 1
 
 
-def test_only_known_and_at_least(finished, tagloom):
-    tagloom("export", finished, "--to", "csv", "--only-known")
+def test_suggestions_leave_only_if_asked(finished, tagloom):
+    answer = tagloom("export", finished, "--to", "csv")
+    assert "no suggestions (--suggested" in answer.out
     known = read_tags(finished / "tags.csv").annotations
     assert all(one.confidence is None for one in known)
-    tagloom("export", finished, "--to", "csv", "--at-least", "0.5")
+    answer = tagloom("export", finished, "--to", "csv", "--suggested", "0.5")
     sure = [one.confidence for one in read_tags(finished / "tags.csv").annotations]
-    assert min(c for c in sure if c is not None) >= 0.5
-    assert len([c for c in sure if c is None]) == len(known)
+    guesses = [c for c in sure if c is not None]
+    assert min(guesses) >= 0.5
+    assert f"{len(guesses)} suggested with at least 50%, marked as such" in answer.out
+    assert len(sure) - len(guesses) == len(known)
 
 
 @pytest.fixture
@@ -75,17 +80,21 @@ def photos(collection, tmp_path):
 
 def test_sidecars_dry_then_written_then_taken_back(finished, photos, tagloom, contents):
     before = contents(photos)
-    xmp = ("export", finished, "--to", "xmp", "--photos", photos)
+    xmp = ("export", finished, "--to", "xmp", "--photos", photos, "--suggested", "0.5")
     answer = tagloom(*xmp, "--dry-run")
     assert answer.code == 0, answer.err
+    assert "(suggested)" in answer.out
     assert "would be written (dry run: nothing was)" in answer.out
     assert contents(photos) == before
     answer = tagloom(*xmp, "--json")
     assert answer.code == 0, answer.err
     assert json.loads(answer.out)["refused"] == []
-    present = {(one.image, one.tag) for one in finished_tags(finished) if one.present}
+    found = finished_tags(finished, suggested=0.5)
     read = read_tags(photos, format="xmp").annotations
-    assert {(one.image, one.tag) for one in read} == present
+    assert {one[:3] for one in read} == {one[:3] for one in found if one.present}
+    assert {one[:2] for one in read.without_suggestions()} == {
+        one[:2] for one in found.without_suggestions() if one.present
+    }
     assert 'xmp:Rating="4"' in (photos / "scene-00002.jpg.xmp").read_text(encoding="utf-8")
     assert "0 sidecars written" in tagloom(*xmp).out
     answer = tagloom(*xmp, "--undo")
@@ -121,9 +130,9 @@ def test_photos_that_are_gone(finished, tagloom, tmp_path):
     [
         ("--to", "pdf"),
         ("--to", "csv", "--undo"),
-        ("--to", "csv", "--dry-run"),
         ("--to", "xmp", "--file", "x.xmp"),
-        ("--to", "csv", "--at-least", "7"),
+        ("--to", "pictures", "--file", "x.jpg"),
+        ("--to", "csv", "--suggested", "7"),
         (),
     ],
 )
@@ -157,10 +166,10 @@ def test_a_run_without_its_marker_is_read_but_not_written(finished, tagloom, tmp
         answer = tagloom(*command)
         assert answer.code == 1, command
         assert "copy .tagloom.json and the other hidden files" in answer.err
-        assert "--only-known --file known.csv" in answer.err
+        assert "--to csv --file known.csv" in answer.err
     assert contents(finished) == before
     known = tmp_path / "known.csv"
-    tagloom("export", finished, "--to", "csv", "--only-known", "--file", known)
+    tagloom("export", finished, "--to", "csv", "--file", known)
     image, tag = row.split(",")[:2]
     assert (image, tag, True) in _said(read_tags(known).annotations, confidence=False)
 

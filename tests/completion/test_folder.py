@@ -91,7 +91,7 @@ def test_a_record_does_not_make_a_folder_ours(tmp_path):
     ):
         with pytest.raises(UnwritableFileError) as refused:
             attempt()
-        for words in ("Choose another folder", "hidden files", "--only-known --file known.csv"):
+        for words in ("Choose another folder", "hidden files", "--to csv --file known.csv"):
             assert words in str(refused.value)
     assert contents_of(tmp_path) == before
     assert is_edited(tmp_path / "suggestions.csv"), "without a marker it may have been"

@@ -97,7 +97,7 @@ def test_tags_of_other_pictures_are_refused_with_examples(collection):
 
 
 def test_no_tags_at_all_are_refused(collection):
-    with pytest.raises(InvalidInputError, match="no tags"):
+    with pytest.raises(InvalidInputError, match="no keywords in or beside"):
         read_sources([], collection.photos, collection.features.items, None)
 
 

@@ -156,7 +156,7 @@ def entries(annotations):
 def test_accepted_tags_are_exported_as_known_and_rejected_ones_as_absent(page, home):
     out = home / "out"
     names = page.get("/api/collection").json
-    before = entries(finished_tags(out))
+    before = entries(finished_tags(out, suggested=0))
     (image, tag), (other, wrong) = [
         place for place, (_, confidence) in before.items() if confidence is not None
     ][:2]
@@ -169,11 +169,11 @@ def test_accepted_tags_are_exported_as_known_and_rejected_ones_as_absent(page, h
         (other, "quite new"): (True, None),
     }
     assert entries(decided(out)) == expected
-    assert entries(finished_tags(out)) == before | expected
-    only_known = entries(finished_tags(out, states=("known",)))
+    assert entries(finished_tags(out, suggested=0)) == before | expected
+    only_known = entries(finished_tags(out))
     assert expected.items() <= only_known.items()
     page.post("/api/undo", {})
-    assert (other, "quite new") not in entries(finished_tags(out))
+    assert (other, "quite new") not in entries(finished_tags(out, suggested=0))
 
 
 def test_decisions_are_exported_while_the_page_is_open(page, home):
@@ -192,7 +192,7 @@ def test_decisions_on_pictures_that_are_gone_are_kept_and_not_exported(page, hom
     page.decide((5, "by hand", "accept"))
     review.journal._db.execute("UPDATE decisions SET image = 'gone.jpg'")
     assert len(decided(home / "out")) == 1
-    assert "gone.jpg" not in finished_tags(home / "out").images
+    assert "gone.jpg" not in finished_tags(home / "out", suggested=0).images
 
 
 def as_it_is(text):
@@ -217,7 +217,7 @@ def test_answers_in_the_table_are_taken_up(home, saved):
     table.write_bytes(saved("\n".join(lines)))
     assert [row[1:3] for row in read_suggestions(table)] == [row[1:3] for row in before]
     answers = {(right.image, right.tag): True, (wrong.image, wrong.tag): False}
-    exported = {(one.image, one.tag): one for one in finished_tags(home / "out")}
+    exported = {(one.image, one.tag): one for one in finished_tags(home / "out", suggested=0)}
     for place, present in answers.items():
         assert (exported[place].present, exported[place].confidence) == (present, None)
     review = Review(home / "out", home / "photos")

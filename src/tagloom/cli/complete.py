@@ -18,9 +18,6 @@ Tags = Annotated[
         "--tags", metavar="PATH", help="File or folder with tags, in any format; may be repeated."
     ),
 ]
-Out = Annotated[
-    Path, typer.Option("--out", help="Folder for the results, new or from an earlier run.")
-]
 RunFolder = Annotated[Path, typer.Argument(help="Output folder of `tagloom complete`.")]
 Model = Annotated[Path, typer.Argument(help="model.tagloom, or the folder of a run.")]
 Photos = Annotated[
@@ -37,8 +34,23 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 def complete(
     photos: Annotated[Path, typer.Argument(help="Folder with pictures, including subfolders.")],
-    tags: Tags,
-    out: Out,
+    tags: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--tags",
+            metavar="PATH",
+            help="File or folder with tags, in any format; may be repeated. Else the keywords in "
+            "and beside the pictures.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Folder for the results, new or from an earlier run; else PHOTOS-tagloom, beside "
+            "that of the pictures.",
+        ),
+    ] = None,
     unlisted: Annotated[
         str,
         typer.Option(help="What an unlisted tag means: unknown, absent, or a weight for absent."),
@@ -125,8 +137,8 @@ def complete(
         raise typer.BadParameter(str(problem)) from None
     finished = run(
         photos,
-        tags,
-        out,
+        tags or [],
+        out or _beside(photos),
         options,
         encoder=load_encoder(encoder or ["lite0"], view="whole" if whole else "centre"),
         cache=cache,
@@ -136,6 +148,12 @@ def complete(
         verbose=sys.stderr.isatty(),
     )
     _print_finished(finished, to_json)
+
+
+def _beside(photos: Path) -> Path:
+    """Return a folder for results beside that of the pictures."""
+    whole = photos.resolve()
+    return whole.with_name(f"{whole.name}-tagloom") if whole.name else Path("tagloom")
 
 
 def update(

@@ -153,7 +153,8 @@ def result_text(result: "CompletionResult", out: Path) -> str:
         f"{summary['suspected label errors']:,} suspected label errors",
     ]
     lines += [sentence for sentence in result.claims() if sentence]
-    lines.append(f"open {shown(str(out))}/report.html")
+    folder = shown(str(out))
+    lines.append(f"open {folder}/report.html, or decide with `tagloom review {folder}`")
     return "\n".join(lines)
 
 

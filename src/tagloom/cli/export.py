@@ -9,113 +9,128 @@ from tagloom.cli.complete import AsJson, Photos, RunFolder
 from tagloom.cli.console import ConfigFile, echo, listed, shown, warning_lines
 
 if TYPE_CHECKING:
-    from tagloom.formats import Annotations
+    from tagloom.completion.export import Counts, Exported
+
+_IN_PLACE = {"xmp": "sidecars", "pictures": "pictures"}
 
 
 def export(
     out: RunFolder,
     to: Annotated[
-        str, typer.Option("--to", help="csv, jsonl, coco, fiftyone, label-studio or xmp.")
+        str,
+        typer.Option("--to", help="csv, jsonl, coco, fiftyone, label-studio, xmp or pictures."),
     ],
+    suggested: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PROBABILITY",
+            help="Write suggestions of at least this probability too, marked as such; else none.",
+        ),
+    ] = None,
     file: Annotated[
         Path | None, typer.Option(help="File to write; else in the folder of the run.")
     ] = None,
     photos: Photos = None,
-    at_least: Annotated[
-        float, typer.Option(help="Leave out suggestions below this probability.")
-    ] = 0.0,
-    only_known: Annotated[
-        bool, typer.Option("--only-known", help="Leave out all suggestions.")
-    ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="xmp: show what would be written, but write nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be written, but write nothing.")
     ] = False,
     undo: Annotated[
-        bool, typer.Option("--undo", help="xmp: restore all sidecars as they were.")
+        bool,
+        typer.Option("--undo", help="xmp, pictures: restore all files as they were."),
     ] = False,
     to_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
-    """Write the tags of a run for other programs. Pictures are never changed.
+    """Write the tags of a run for other programs: known and accepted ones.
 
-    xmp adds tags to the sidecars of the pictures and keeps everything else in them.
+    xmp writes to the sidecars of the pictures, pictures into the pictures themselves (by ExifTool):
+    tags are added, rejected ones removed, and everything else stays. Only --to pictures changes
+    pictures.
     """
-    from tagloom.completion.export import FORMS, finished_tags
+    from tagloom.completion.export import FORMS
     from tagloom.completion.export import export as write
-    from tagloom.completion.folder import claim
-    from tagloom.completion.outputs import read_record
 
-    if to not in (*FORMS, "xmp"):
+    if to not in (*FORMS, *_IN_PLACE):
         raise typer.BadParameter(
-            f"must be one of {', '.join((*FORMS, 'xmp'))}; got {to}", param_hint="--to"
+            f"must be one of {', '.join((*FORMS, *_IN_PLACE))}; got {to}", param_hint="--to"
         )
-    if (dry_run or undo) and to != "xmp":
-        raise typer.BadParameter("can only be used with --to xmp", param_hint="--dry-run, --undo")
-    if file is not None and to == "xmp":
+    if undo and to not in _IN_PLACE:
         raise typer.BadParameter(
-            "cannot be used with --to xmp: sidecars are written beside the pictures",
+            "can only be used with --to xmp or --to pictures", param_hint="--undo"
+        )
+    if file is not None and to in _IN_PLACE:
+        raise typer.BadParameter(
+            f"cannot be used with --to {to}, which writes to your {_IN_PLACE[to]}",
             param_hint="--file",
         )
-    if not 0 <= at_least <= 1:
+    if suggested is not None and not 0 <= suggested <= 1:
         raise typer.BadParameter(
-            f"must lie between 0 and 1; got {at_least}", param_hint="--at-least"
+            f"must lie between 0 and 1; got {suggested}", param_hint="--suggested"
         )
-    folder = Path(str(read_record(out).get("photos", ""))) if photos is None else photos
     if undo:
-        _undo(out, photos, to_json)
+        _undo(out, to, photos, to_json)
         return
-    states = ("known",) if only_known else ("known", "suggested")
-    tags = finished_tags(out, states=states, at_least=at_least)
-    if to == "xmp":
-        _sidecars(tags, folder, out, dry_run, to_json)
-        return
-    done = write(tags, to, claim(out, FORMS[to]) if file is None else file, folder)
-    metadata = {
-        "files": [str(path) for path in done.files],
-        "pictures": done.n_images,
-        "tags": done.n_tags,
-        "lost": [one._asdict() for one in done.lost],
-    }
-    lines = [f"{done.n_tags:,} tags of {done.n_images:,} pictures"]
-    lines += [f"  {shown(str(path))}" for path in done.files]
-    lines += warning_lines(done.lost)
-    echo(metadata, lines, to_json=to_json)
-
-
-def _sidecars(tags: "Annotations", folder: Path, out: Path, dry_run: bool, to_json: bool) -> None:
-    from tagloom.completion.export import JOURNAL, planned_sidecars
-    from tagloom.formats.metadata.sidecar_writer import apply_sidecars
-
-    plan = planned_sidecars(tags, folder)
-    planned = [f"{shown(one.path)}: {', '.join(map(shown, one.added)) or '-'}" for one in plan]
-    problems = list(plan.refused)
-    if dry_run:
-        head = [f"{len(plan):,} sidecars would be written (dry run: nothing was)"]
-        metadata: dict[str, Any] = {"would_write": [one.path for one in plan]}
-    else:
-        done = apply_sidecars(plan, out / JOURNAL)
-        problems += done.failed
-        head = [
-            f"{len(done.written):,} sidecars written, {len(done.unchanged):,} already had all tags",
-            "  use --undo to restore them",
-        ]
-        metadata = {"written": done.written, "unchanged": done.unchanged}
-    metadata |= {"refused": [one._asdict() for one in problems]}
-    tail = [f"{len(problems):,} not written"] if problems else []
-    lines = head + listed(planned) + tail + warning_lines(problems)
-    echo(metadata, lines, to_json=to_json)
-    if problems:
+    done = write(out, to, suggested=suggested, file=file, photos=photos, dry_run=dry_run)
+    lines = [_count_line(done.counts, suggested), *_written_lines(done, to, dry_run)]
+    echo(_metadata(done, to, dry_run), lines, to_json=to_json)
+    if done.refused:
         raise typer.Exit(1)
 
 
-def _undo(out: Path, photos: Path | None, to_json: bool) -> None:
-    from tagloom.completion.export import JOURNAL
-    from tagloom.errors import InvalidInputError
-    from tagloom.formats.metadata.sidecar_writer import undo_sidecars
+def _metadata(done: "Exported", to: str, dry_run: bool) -> dict[str, Any]:
+    metadata: dict[str, Any] = {
+        **done.counts._asdict(),
+        "would_write" if dry_run else "written": done.files,
+        "warnings": [one._asdict() for one in done.warnings],
+    }
+    if to in _IN_PLACE:
+        metadata |= {
+            "changes": [one._asdict() for one in done.changes],
+            "unchanged": done.unchanged,
+            "refused": [one._asdict() for one in done.refused],
+        }
+    return metadata
 
-    if not (out / JOURNAL).exists():
-        raise InvalidInputError(f"There is nothing to undo: no sidecar was written from {out}.")
-    done = undo_sidecars(out / JOURNAL, photos)
+
+def _count_line(counts: "Counts", suggested: float | None) -> str:
+    line = (
+        f"{counts.pictures:,} pictures: {counts.known:,} known tags, {counts.accepted:,} accepted, "
+        f"{counts.rejected:,} rejected"
+    )
+    if suggested is None:
+        return f"{line}; no suggestions (--suggested 0.9 adds those of at least 90%)"
+    return f"{line}, {counts.suggested:,} suggested with at least {suggested:.0%}, marked as such"
+
+
+def _written_lines(done: "Exported", to: str, dry_run: bool) -> list[str]:
+    if to not in _IN_PLACE:
+        head = "would write (dry run: nothing was written)" if dry_run else "wrote"
+        return [head, *(f"  {shown(path)}" for path in done.files), *warning_lines(done.warnings)]
+    what = _IN_PLACE[to]
+    if dry_run:
+        lines = [f"{len(done.files):,} {what} would be written (dry run: nothing was)"]
+    else:
+        lines = [f"{len(done.files):,} {what} written; --undo restores them"]
+    lines += listed([_change_line(*one) for one in done.changes])
+    lines += warning_lines(done.warnings)
+    if done.refused:
+        lines += [f"{len(done.refused):,} not written", *warning_lines(done.refused)]
+    return lines
+
+
+def _change_line(
+    path: str, added: tuple[str, ...], suggested: tuple[str, ...], removed: tuple[str, ...]
+) -> str:
+    parts = [f"+{tag}" for tag in added]
+    parts += [f"+{tag} (suggested)" for tag in suggested]
+    parts += [f"-{tag}" for tag in removed]
+    return f"{shown(path)}: {', '.join(map(shown, parts)) or 'fields brought into agreement'}"
+
+
+def _undo(out: Path, to: str, photos: Path | None, to_json: bool) -> None:
+    from tagloom.completion.export import undo_export
+
+    done = undo_export(out, to, photos)
     metadata = {
         "restored": done.restored,
         "deleted": done.deleted,
@@ -123,7 +138,7 @@ def _undo(out: Path, photos: Path | None, to_json: bool) -> None:
         "refused": [one._asdict() for one in done.refused],
     }
     lines = [
-        f"{len(done.restored):,} sidecars restored, {len(done.deleted):,} removed, "
+        f"{len(done.restored):,} {_IN_PLACE[to]} restored, {len(done.deleted):,} removed, "
         f"{len(done.unchanged):,} unchanged"
     ]
     if done.refused:

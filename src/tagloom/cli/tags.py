@@ -95,7 +95,7 @@ def _read(sources: Iterable[Path], photos: Path | None, tag_format: str | None) 
     builder = AnnotationBuilder()
     for source in sources:
         if (source / RECORD).is_file():
-            found = finished_tags(source, states=("known",))
+            found = finished_tags(source)
         else:
             found = read_tags(source, pictures=photos, format=tag_format).annotations
         builder.images |= dict.fromkeys(found.images)

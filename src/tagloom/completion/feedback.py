@@ -230,8 +230,8 @@ def check_feedback_kept(out: Path, known: PartialLabels, undecided: Collection[P
         raise UnwritableFileError(
             f"{out} has learned {len(lost):,} annotations by `tagloom update` that the tags of "
             f"this run do not hold ({listed}): they would be lost. Write them out with `tagloom "
-            f"export {out} --to csv --only-known --file known.csv` and add --tags known.csv, or "
-            "choose another folder for the results."
+            f"export {out} --to csv --file known.csv` and add --tags known.csv, or choose another "
+            "folder for the results."
         )
 
 

@@ -148,7 +148,7 @@ def _way_out(out: Path) -> str:
     return (
         f" If it is a copy of a run, copy {MARKER} and the other hidden files, too. If an earlier "
         "version of tagloom wrote it, it stays as it is; take along what people have answered with "
-        f"`tagloom export {out} --to csv --only-known --file known.csv` and --tags known.csv."
+        f"`tagloom export {out} --to csv --file known.csv` and --tags known.csv."
     )
 
 

@@ -19,6 +19,8 @@ from tagloom.formats import (
     match,
     read_tags,
 )
+from tagloom.formats.metadata import embedded, folders, sidecars
+from tagloom.formats.registry import FORMATS
 from tagloom.labels import PartialLabels
 from tagloom.validation import check_choice, check_integer, check_number, some_of
 from tagloom.vision import Encoder, Features, embed
@@ -157,10 +159,12 @@ def read_sources(
     tag_format: str | None,
     vocabulary: Vocabulary | None = None,
 ) -> TagsRead:
-    """Read all sources, name tags as the vocabulary does and match names with the pictures."""
-    if not sources:
-        raise InvalidInputError("There are no tags to learn from: name a file or folder.")
+    """Read all sources, name tags as the vocabulary does and match names with the pictures.
+
+    Without any source the tags are those in the folder of the pictures.
+    """
     readings = [read_tags(source, pictures=photos, format=tag_format) for source in sources]
+    readings = readings or [_own_tags(photos, tag_format)]
     if vocabulary is not None:
         readings = [
             replace(one, annotations=under_vocabulary(one.annotations, vocabulary))
@@ -174,7 +178,7 @@ def read_sources(
         builder.tags |= dict.fromkeys(reading.annotations.tags)
         for image, tag in reading.annotations.undecided:
             builder.leave_undecided(image, tag)
-    joined = builder.finish(sources[0], "several", lists_absences=True)
+    joined = builder.finish(photos, "several", lists_absences=True)
     matched = match(joined.annotations, pictures)
     # Sources may contradict each other as well as several names of one picture.
     matched = replace(matched, contradictions=joined.contradictions + matched.contradictions)
@@ -194,6 +198,24 @@ def read_sources(
         warnings + _name_warnings(matched),
         len(contradictions) + len(matched.contradictions),
     )
+
+
+def _own_tags(photos: Path, tag_format: str | None) -> Reading:
+    """Read the tags in a folder of pictures: its table, else the keywords in and beside them.
+
+    Names of folders are tags only where that is asked for.
+    """
+    keywords = (sidecars.FORMAT.key, embedded.FORMAT.key, folders.FORMAT.key)
+    detected = next((one.key for one in FORMATS if one.detect(photos)), folders.FORMAT.key)
+    found = folders.KEYWORDS_FORMAT.key if detected in keywords else detected
+    reading = read_tags(photos, pictures=photos, format=tag_format or found)
+    if not len(reading.annotations):
+        raise InvalidInputError(
+            f"There are no keywords in or beside the pictures in {photos}, so there is nothing to "
+            "learn from. Name a file with tags by --tags, or take the names of folders as tags "
+            "with --format folders."
+        )
+    return reading
 
 
 def under_vocabulary(annotations: Annotations, vocabulary: Vocabulary) -> Annotations:

@@ -101,7 +101,8 @@ def complete(
     ----------
     photos : path of a folder
     tags : paths
-        Files or folders in any format of `tagloom.formats`.
+        Files or folders in any format of `tagloom.formats`; without any, the tags in the folder of
+        the pictures: its table, else the keywords in and beside the pictures.
     out : path of a folder
         New, empty, or that of an earlier run.
     options : Options
@@ -162,6 +163,8 @@ def update(
     is encoded again. Where the run is updated in its own folder, they are first written into its
     journal: an update that is broken off loses none.
     """
+    if not more:
+        raise InvalidInputError("There are no tags to learn from: name a file or folder.")
     on_step = on_step or _ignore
     model = CompletionModel.load(model_path)
     folder = model.photos if photos is None else photos

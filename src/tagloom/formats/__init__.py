@@ -5,10 +5,11 @@ from tagloom.formats.interchange.coco import read_coco, write_coco
 from tagloom.formats.interchange.fiftyone import read_fiftyone, write_fiftyone
 from tagloom.formats.interchange.label_studio import read_label_studio, write_label_studio
 from tagloom.formats.interchange.voc import read_voc, write_voc
+from tagloom.formats.metadata.changes import apply_changes, undo_changes
 from tagloom.formats.metadata.embedded import read_embedded
 from tagloom.formats.metadata.folders import read_folders
-from tagloom.formats.metadata.sidecar_writer import apply_sidecars, undo_sidecars
 from tagloom.formats.metadata.sidecars import plan_sidecars, read_sidecars
+from tagloom.formats.metadata.xmp_merge import Keywords
 from tagloom.formats.names import Matched, match
 from tagloom.formats.registry import read_tags
 from tagloom.formats.tables.jsonl import read_jsonl
@@ -27,9 +28,10 @@ __all__ = [
     "AnnotationBuilder",
     "Annotations",
     "InputWarning",
+    "Keywords",
     "Matched",
     "Reading",
-    "apply_sidecars",
+    "apply_changes",
     "match",
     "plan_sidecars",
     "read_bare_tag_list_csv",
@@ -45,7 +47,7 @@ __all__ = [
     "read_tags",
     "read_voc",
     "read_wide_csv",
-    "undo_sidecars",
+    "undo_changes",
     "write_coco",
     "write_fiftyone",
     "write_jsonl",

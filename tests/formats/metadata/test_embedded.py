@@ -16,7 +16,7 @@ from tagloom.formats.metadata.embedded import (
     picture_blocks,
     read_embedded,
 )
-from tagloom.formats.metadata.xmp_merge import new_packet
+from tagloom.formats.metadata.xmp_merge import Keywords, new_packet
 
 Image = pytest.importorskip("PIL.Image")
 XMP = new_packet(["beach", "Zürich"])
@@ -27,6 +27,13 @@ def picture(kind, **options):
     stream = io.BytesIO()
     Image.new("RGB", (4, 4), "teal").save(stream, kind, **options)
     return stream.getvalue()
+
+
+def read(path):
+    """The keywords of a picture and what could not be read; nothing is marked as a suggestion."""
+    tags, problems = embedded_tags(path)
+    assert set(tags.values()) <= {None}
+    return list(tags), problems
 
 
 def dataset(record, number, value):
@@ -180,7 +187,7 @@ def test_iptc_is_read_from_jpeg_and_tiff_beside_xmp(tmp_path, name):
     }
     for file, data in files.items():
         (tmp_path / file).write_bytes(data)
-        assert embedded_tags(tmp_path / file) == (["beach", "Zürich", "sky"], [])
+        assert read(tmp_path / file) == (["beach", "Zürich", "sky"], [])
     assert read_embedded(tmp_path).duplicates == 0
 
 
@@ -190,13 +197,13 @@ def test_a_keyword_that_iptc_cut_short_is_not_a_second_tag(tmp_path):
     record = iptc(long.encode()[:64], b"the last")
     data = jpeg((0xE1, XMP_START + packet), (0xED, b"Photoshop 3.0\0" + photoshop(record)))
     (tmp_path / "a.jpg").write_bytes(data)
-    assert embedded_tags(tmp_path / "a.jpg")[0] == [long, "the last"]
+    assert read(tmp_path / "a.jpg")[0] == [long, "the last"]
 
 
 def test_extended_xmp_is_passed_over(tmp_path):
     extended = b"http://ns.adobe.com/xmp/extension/\0" + b"0" * 40 + XMP
     (tmp_path / "a.jpg").write_bytes(jpeg((0xE1, extended), (0xE1, XMP_START + new_packet(["x"]))))
-    assert embedded_tags(tmp_path / "a.jpg") == (["x"], [])
+    assert read(tmp_path / "a.jpg") == (["x"], [])
 
 
 @pytest.mark.parametrize(
@@ -231,7 +238,7 @@ def test_damaged_files_give_a_warning(tmp_path, name, data):
 
 def test_a_file_damaged_after_its_keywords_keeps_them(tmp_path):
     (tmp_path / "a.jpg").write_bytes(SOUND["jpeg.jpg"][: 80 + len(XMP)])
-    tags, problems = embedded_tags(tmp_path / "a.jpg")
+    tags, problems = read(tmp_path / "a.jpg")
     assert tags == ["beach", "Zürich"]
     assert len(problems) == 1
 
@@ -245,7 +252,50 @@ def test_pictures_are_not_touched(tmp_path):
     assert {name: (tmp_path / name).read_bytes() for name in SOUND} == SOUND
 
 
-CORPUS = [*SOUND.values(), jpeg((0xED, b"Photoshop 3.0\0" + photoshop(iptc(b"sea", b"sky"))))]
+def box(kind, *content):
+    body = b"".join(content)
+    return struct.pack(">I4s", len(body) + 8, kind) + body
+
+
+def heic(packet, *, version=1, in_idat=False):
+    """A HEIF file of nothing but an XMP item."""
+    infe = box(b"infe", b"\2\0\0\0\0\7\0\0mime\0application/rdf+xml\0")
+    iinf = box(b"iinf", b"\0\0\0\0\0\1", infe)
+    start = box(b"ftyp", b"heic\0\0\0\0mif1heic")
+
+    def whole(offset):
+        method = struct.pack(">H", in_idat) if version else b""
+        item = b"\0\7" + method + b"\0\0\0\1" + struct.pack(">II", offset, len(packet))
+        iloc = box(b"iloc", bytes([version, 0, 0, 0, 0x44, 0, 0, 1]), item)
+        idat = box(b"idat", packet) if in_idat else b""
+        return start + box(b"meta", b"\0\0\0\0", iinf, iloc, idat) + box(b"mdat", packet)
+
+    return whole(0 if in_idat else len(whole(0)) - len(packet))
+
+
+@pytest.mark.parametrize(("version", "in_idat"), [(0, False), (1, False), (1, True)])
+def test_the_xmp_item_of_a_heic_is_read(tmp_path, version, in_idat):
+    (tmp_path / "a.heic").write_bytes(heic(XMP, version=version, in_idat=in_idat))
+    assert read(tmp_path / "a.heic") == (["beach", "Zürich"], [])
+    cut = heic(XMP, version=version)[:-200]
+    (tmp_path / "b.heic").write_bytes(cut)
+    tags, problems = read(tmp_path / "b.heic")
+    assert (tags, len(problems)) == ([], 1)
+
+
+def test_a_marked_keyword_is_a_suggestion(tmp_path):
+    packet = new_packet(Keywords(["beach"], {"sky": 0.93}))
+    (tmp_path / "a.jpg").write_bytes(jpeg((0xE1, XMP_START + packet)))
+    (annotation,) = [one for one in read_embedded(tmp_path).annotations if one.tag == "sky"]
+    assert annotation.confidence == 0.93
+    assert embedded_tags(tmp_path / "a.jpg")[0] == {"beach": None, "sky": 0.93}
+
+
+CORPUS = [
+    *SOUND.values(),
+    heic(XMP),
+    jpeg((0xED, b"Photoshop 3.0\0" + photoshop(iptc(b"sea", b"sky")))),
+]
 
 
 @settings(max_examples=300)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats.base import normalize_name
-from tagloom.formats.metadata.xmp import FIELDS, escaped, read_packet
-from tagloom.formats.metadata.xmp_merge import merge_packet, new_packet
+from tagloom.formats.metadata.xmp import COPIES, FIELDS, SUGGESTED, escaped, read_packet
+from tagloom.formats.metadata.xmp_merge import Keywords, merge_packet, new_packet
 from tagloom.formats.text import illegal_character
 
 DC, DIGIKAM, LR = FIELDS
@@ -123,6 +123,61 @@ def test_the_order_of_merging_does_not_change_the_tags(pieces, first, second):
     assert results[0] >= results[2]
 
 
+@given(packets(), st.sets(st.sampled_from(["a", "b", "a/b", "a|b", "A", "x", "Scene/x"])))
+def test_rejecting_removes_from_all_fields_and_moves_nothing_foreign(pieces, rejected):
+    before = b"".join(pieces)
+    old = read_packet(before, "IMG.xmp")
+    after = merge_packet(before, Keywords(rejected=rejected), "IMG.xmp")
+    new = read_packet(after, "IMG.xmp")
+    assert set(new.tags()) == set(old.tags()) - rejected
+    hidden = b"[CDATA[<dc:subject>]]"
+    assert foreign(after.replace(hidden, b"")) == foreign(before.replace(hidden, b""))
+    assert merge_packet(after, Keywords(rejected=rejected), "IMG.xmp") == after
+    if not rejected & set(old.tags()):
+        assert after == before
+
+
+@given(packets(), tag_lists, tag_lists)
+def test_suggestions_are_marked_until_they_are_known_or_withdrawn(pieces, known, guessed):
+    before = b"".join(pieces)
+    by_people = {*read_packet(before, "a").tags(), *map(normalize_name, known)}
+    suggested = {tag: 0.25 for tag in map(normalize_name, guessed) if tag not in by_people}
+    written = merge_packet(before, Keywords(known, suggested), "a")
+    packet = read_packet(written, "a")
+    assert packet.suggested() == suggested
+    assert set(packet.tags()) == by_people | suggested.keys()
+    assert merge_packet(written, Keywords(known, suggested), "a") == written
+    # Without them it is as if they had never been there.
+    withdrawn = read_packet(merge_packet(written, Keywords(known), "a"), "a")
+    assert (set(withdrawn.tags()), withdrawn.suggested()) == (by_people, {})
+    accepted = read_packet(merge_packet(written, Keywords([*known, *suggested]), "a"), "a")
+    assert (set(accepted.tags()), accepted.suggested()) == (by_people | suggested.keys(), {})
+
+
+def test_a_persons_tag_is_never_marked_as_a_suggestion():
+    packet = read_packet(merge_packet(new_packet(["sea"]), Keywords((), {"sea": 0.9}), "a"), "a")
+    assert (packet.tags(), packet.suggested()) == (["sea"], {})
+
+
+def test_a_mark_without_its_keyword_means_nothing():
+    data = new_packet(Keywords(["sea"], {"sky": 0.9}))
+    gone = data.replace(b"<rdf:li>sky</rdf:li>", b"")
+    packet = read_packet(gone, "a")
+    assert (packet.tags(), packet.suggested()) == (["sea"], {})
+    rewritten = read_packet(data.replace(b"0.900 sky", b"sky"), "a")
+    assert rewritten.suggested() == {"sky": 0.5}
+
+
+def test_a_tag_is_only_one_of_known_suggested_and_rejected():
+    for twice in (
+        Keywords(["sea"], {"sea": 0.5}),
+        Keywords(["sea"], {}, ["sea "]),
+        Keywords((), {"sea": 0.5}, ["sea"]),
+    ):
+        with pytest.raises(InvalidInputError, match="only one of them"):
+            new_packet(twice)
+
+
 DIGIKAM_FILE = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="XMP Core 4.4.0-Exiv2">
  <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -171,6 +226,41 @@ def test_a_file_keeps_its_paths_its_indentation_and_its_line_ends(line_end):
     before = DIGIKAM_FILE.replace("\n", line_end).encode()
     after = merge_packet(before, ["sea", "beach"], "IMG.xmp")
     assert after.decode() == MERGED_FILE.replace("\n", line_end)
+
+
+def test_a_rejected_tag_leaves_no_trace_and_the_rest_as_it_was():
+    with_sea = merge_packet(DIGIKAM_FILE.encode(), ["sea", "beach"], "a")
+    assert merge_packet(with_sea, Keywords(rejected=["sea"]), "a").decode() == MERGED_FILE.replace(
+        "     <rdf:li>sea</rdf:li>\n", ""
+    )
+    empty = merge_packet(with_sea, Keywords(rejected=["sea", "beach"]), "a").decode()
+    assert empty == DIGIKAM_FILE.replace(
+        """   <digiKam:TagsList>
+    <rdf:Seq>
+     <rdf:li>Scene/beach</rdf:li>
+    </rdf:Seq>
+   </digiKam:TagsList>
+""",
+        "",
+    )
+
+
+def test_copies_are_kept_in_step_but_not_created():
+    microsoft, mediapro = COPIES
+    copies = "".join(
+        f'<{field.prefix}:{field.local} xmlns:{field.prefix}="{field.namespace}"><rdf:Bag><rdf:li>'
+        f"Scene{field.separator}beach</rdf:li></rdf:Bag></{field.prefix}:{field.local}>"
+        for field in COPIES
+    )
+    data = DIGIKAM_FILE.replace("  </rdf:Description>", f"{copies}</rdf:Description>").encode()
+    packet = read_packet(merge_packet(data, Keywords(["sea"], {"sky": 0.7}), "a"), "a")
+    assert packet.entries(microsoft) == ["Scene/beach", "sea", "sky"]
+    assert packet.entries(mediapro) == ["Scene|beach", "sea", "sky"]
+    gone = merge_packet(data, Keywords(rejected=["beach"]), "a")
+    assert b"beach" not in gone
+    assert read_packet(gone, "a").tags() == []
+    created = read_packet(new_packet(Keywords(["sea"])), "a")
+    assert not any(created.places[field] for field in (*COPIES, SUGGESTED))
 
 
 def test_a_step_of_a_known_path_is_written_with_the_path_that_leads_to_it():

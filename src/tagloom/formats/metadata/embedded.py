@@ -4,6 +4,7 @@ Pictures are only read, and never decoded: the blocks of a file are walked by th
 bounds on what is read, so that a damaged or hostile file costs little.
 """
 
+import io
 import os
 import struct
 import zlib
@@ -18,10 +19,11 @@ from tagloom.formats.metadata.sidecars import select_pictures
 from tagloom.formats.metadata.xmp import read_packet
 from tagloom.formats.text import illegal_character
 from tagloom.vision import find_pictures
-from tagloom.vision.pictures import SIGNATURE_LENGTH, picture_format
+from tagloom.vision.pictures import HEIC_FORMAT, SIGNATURE_LENGTH, picture_format
 
 TITLE = "keywords in pictures"
 _LARGEST_BLOCK = 16 * 2**20
+_LARGEST_INDEX = 2**20
 _JPEG_STARTS = {
     0xE1: ("xmp", b"http://ns.adobe.com/xap/1.0/\0"),
     0xED: ("photoshop", b"Photoshop 3.0\0"),
@@ -37,7 +39,7 @@ _LONGEST_KEYWORD = 64
 
 
 def read_embedded(folder: str | os.PathLike[str], pictures: Iterable[str] | None = None) -> Reading:
-    """Read the keywords in JPEG, PNG, TIFF and WebP files.
+    """Read the keywords in JPEG, PNG, TIFF, WebP and HEIC files.
 
     A damaged file gives a warning, and the keywords before the damage. The parameters are those of
     `read_sidecars`.
@@ -47,8 +49,8 @@ def read_embedded(folder: str | os.PathLike[str], pictures: Iterable[str] | None
     for image in select_pictures(find_pictures(root), pictures):
         builder.images.setdefault(image)
         tags, problems = embedded_tags(root / image)
-        for tag in tags:
-            builder.add(Annotation(image, tag), image)
+        for tag, confidence in tags.items():
+            builder.add(Annotation(image, tag, confidence=confidence), image)
         for problem in problems:
             builder.warn(image, problem)
     return builder.finish(root, TITLE, lists_absences=False)
@@ -71,30 +73,36 @@ FORMAT = Format.of_folder(
 )
 
 
-def embedded_tags(path: Path) -> tuple[list[str], list[str]]:
-    """Return the keywords of one picture, each once, and what could not be read."""
+def embedded_tags(path: Path) -> tuple[dict[str, float | None], list[str]]:
+    """Return the keywords of one picture, and what could not be read.
+
+    Each keyword comes with the probability of a suggestion that is marked as such, None for others.
+    """
     try:
         with path.open("rb") as stream:
             blocks = picture_blocks(stream)
     except OSError as problem:
-        return [], [f"keywords not read: {problem}"]
-    tags: dict[str, None] = {}
+        return {}, [f"keywords not read: {problem}"]
+    tags: dict[str, float | None] = {}
     problems = [f"keywords may be missing: {blocks.problem}"] if blocks.problem else []
-    for packet in blocks.xmp:
+    for data in blocks.xmp:
         try:
-            tags |= dict.fromkeys(read_packet(packet, "its XMP").tags())
+            packet = read_packet(data, "its XMP")
         except InvalidInputError as problem:
             problems.append(f"keywords not read: {problem}")
+            continue
+        suggested = packet.suggested()
+        tags |= {tag: suggested.get(tag) for tag in packet.tags()}
     for record in blocks.iptc:
         for keyword in iptc_keywords(record):
             if illegal_character(keyword) is not None:
                 problems.append(f"the IPTC keyword {keyword!r} holds control characters: left out")
-            elif normalize_name(keyword) and not _is_cut(keyword, tags):
+            elif normalize_name(keyword) and not is_cut(keyword, tags):
                 tags.setdefault(normalize_name(keyword))
-    return list(tags), problems
+    return tags, problems
 
 
-def _is_cut(keyword: str, tags: Iterable[str]) -> bool:
+def is_cut(keyword: str, tags: Iterable[str]) -> bool:
     """Return whether a keyword is the start of a longer tag that IPTC has no room for."""
     if len(keyword.encode("utf-8")) < _LONGEST_KEYWORD - 3:
         return False
@@ -111,7 +119,7 @@ class Blocks:
 
 
 def picture_blocks(stream: IO[bytes]) -> Blocks:
-    """Return the blocks of a JPEG, PNG, TIFF or WebP, none for other files.
+    """Return the blocks of a JPEG, PNG, TIFF, WebP or HEIC, none for other files.
 
     A truncated or malformed file gives the blocks before the damage.
     """
@@ -272,7 +280,97 @@ def _tiff_entries(
             yield tag, size, offset
 
 
-_READERS = {"JPEG": _jpeg, "PNG": _png, "TIFF": _tiff, "WEBP": _webp}
+def _heic(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the XMP items of a HEIF file (ISO 23008-12): named in `iinf`, located by `iloc`."""
+    stream.seek(0)
+    meta = next((body for kind, body in _top_boxes(stream) if kind == b"meta"), b"")
+    # The first four bytes of a full box are its version and flags.
+    parts = dict(_boxes(meta[4:]))
+    wanted = _xmp_items(parts.get(b"iinf", b""))
+    for item, in_idat, extents in _item_extents(parts.get(b"iloc", b"")):
+        if item not in wanted:
+            continue
+        data = b""
+        for offset, length in extents:
+            if in_idat:
+                data += parts.get(b"idat", b"")[offset : offset + length]
+            elif offset < 2**63:
+                stream.seek(offset)
+                data += _exactly(stream, length)
+            if len(data) > _LARGEST_BLOCK:
+                raise InvalidInputError("an XMP item is too large")
+        yield "xmp", data
+
+
+def _top_boxes(stream: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the kind of each box of a file, with the content of `meta`."""
+    while head := stream.read(8):
+        size, kind = struct.unpack(">I4s", head)
+        used = 8
+        if size == 1:
+            (size,) = struct.unpack(">Q", _exactly(stream, 8))
+            used = 16
+        if kind == b"meta":
+            yield kind, stream.read(_LARGEST_BLOCK) if not size else _exactly(stream, size - used)
+            return
+        if size < used or size >= 2**63:
+            return
+        stream.seek(size - used, os.SEEK_CUR)
+
+
+def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield kind and content of the boxes in a box."""
+    at = 0
+    while at + 8 <= len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        if size < 8:
+            return
+        yield kind, data[at + 8 : at + size]
+        at += size
+
+
+def _xmp_items(iinf: bytes) -> set[int]:
+    """Return the numbers of the items that are XMP."""
+    items = set()
+    for kind, body in _boxes(iinf[6 if iinf[:1] == b"\0" else 8 :]):
+        if kind != b"infe" or len(body) < 12 or body[0] not in (2, 3):
+            continue
+        width = 2 if body[0] == 2 else 4
+        kind, named = body[6 + width : 10 + width], body[10 + width :].split(b"\0")
+        if kind == b"mime" and named[1:2] == [b"application/rdf+xml"]:
+            items.add(int.from_bytes(body[4 : 4 + width], "big"))
+    return items
+
+
+def _item_extents(iloc: bytes) -> Iterator[tuple[int, bool, list[tuple[int, int]]]]:
+    """Yield an item's number, whether it is in `idat`, and offset and length of its parts."""
+    if not 8 <= len(iloc) <= _LARGEST_INDEX:
+        return
+    body = io.BytesIO(iloc)
+
+    def number(width: int) -> int:
+        return int.from_bytes(_exactly(body, width), "big")
+
+    version, _, sizes = number(1), number(3), number(2)
+    offset_size, length_size, base_size = sizes >> 12, sizes >> 8 & 15, sizes >> 4 & 15
+    index_size = sizes & 15 if version else 0
+    if not (offset_size and length_size):
+        return
+    for _ in range(number(2 if version < 2 else 4)):
+        item = number(2 if version < 2 else 4)
+        method = number(2) & 15 if version else 0
+        number(2)
+        base = number(base_size)
+        extents = []
+        for _ in range(number(2)):
+            number(index_size)
+            offset = base + number(offset_size)
+            extents.append((offset, number(length_size)))
+        if method in (0, 1):
+            yield item, method == 1, extents
+
+
+_READERS = {"JPEG": _jpeg, "PNG": _png, "TIFF": _tiff, "WEBP": _webp, HEIC_FORMAT: _heic}
 
 
 def photoshop_iptc(data: bytes) -> bytes:

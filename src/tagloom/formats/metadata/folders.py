@@ -53,7 +53,8 @@ def has_folders(folder: str | os.PathLike[str]) -> bool:
 def read_keywords(folder: str | os.PathLike[str]) -> Reading:
     """Read the keywords in sidecars and in pictures; a picture has those of both places.
 
-    Neither place lists absences, so they cannot contradict each other.
+    Neither place lists absences, so they cannot contradict each other. A keyword that is marked as
+    a suggestion in one place is a suggestion in both: programs copy keywords without the mark.
     """
     builder = AnnotationBuilder()
     counts = {}
@@ -66,8 +67,10 @@ def read_keywords(folder: str | os.PathLike[str]) -> Reading:
         builder.warnings += reading.warnings
         for one in reading.annotations:
             # Programs write a keyword to both places: this does not count as a duplicate.
-            if (one.image, one.tag) not in builder.entries:
-                builder.add(one, one.image)
+            earlier = builder.entries.setdefault((one.image, one.tag), one)
+            if earlier.confidence is None:
+                builder.entries[one.image, one.tag] = one
+            builder.tags.setdefault(one.tag)
     return builder.finish(Path(folder), KEYWORDS_TITLE, lists_absences=False, **counts)
 
 

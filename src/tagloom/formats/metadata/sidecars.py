@@ -7,15 +7,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats.base import Annotation, AnnotationBuilder, Format, InputWarning, Reading
-from tagloom.formats.metadata.xmp import read_packet, writable
-from tagloom.formats.metadata.xmp_merge import merge_packet, new_packet
+from tagloom.formats.metadata.xmp import SUGGESTED, read_packet
+from tagloom.formats.metadata.xmp_merge import (
+    Keywords,
+    merge_packet,
+    new_packet,
+    packet_difference,
+)
 from tagloom.vision import Found, find_pictures
+from tagloom.vision.pictures import named_format
 
 TITLE = "XMP sidecars"
+Change = TypeVar("Change")
 _LARGEST_SIDECAR = 16 * 2**20
 # A raw picture or a film has its metadata in IMG.xmp too, beside an IMG.jpg of the same moment.
 _COMPANIONS = re.compile(
@@ -68,12 +75,15 @@ FORMAT = Format.of_folder(
 def _read_one(root: Path, image: str, item: str, builder: AnnotationBuilder) -> None:
     try:
         data = sidecar_bytes(root / item)
-        tags = [] if data is None else read_packet(data, item).tags()
+        if data is None:
+            return
+        packet = read_packet(data, item)
     except (OSError, InvalidInputError) as problem:
         builder.warn(item, f"not read: {problem}")
         return
-    for tag in tags:
-        builder.add(Annotation(image, tag), item)
+    suggested = packet.suggested()
+    for tag in packet.tags():
+        builder.add(Annotation(image, tag, confidence=suggested.get(tag)), item)
 
 
 def select_pictures(found: Found, pictures: Iterable[str] | None) -> list[str]:
@@ -166,59 +176,70 @@ class SidecarChange:
     ----------
     image, path : str
         The picture and its sidecar, relative to the folder.
-    tags : tuple of str
-        All tags to add.
-    added : tuple of str
-        Those that no field has yet. May be empty: then tags of one field are copied to the
-        others.
+    keywords : Keywords
+        What the sidecar shall hold.
+    added, suggested, removed : tuple of str
+        Tags of people that no field has yet, suggestions that are not in it yet, and tags that
+        will be removed: rejected ones, and earlier suggestions. May all be empty: then tags of one
+        field are copied to the others, or a suggestion becomes a person's tag.
     before : str or None
         The SHA-256 of the sidecar now, None if it will be created.
     """
 
     image: str
     path: str
-    tags: tuple[str, ...]
+    keywords: Keywords
     added: tuple[str, ...]
+    suggested: tuple[str, ...]
+    removed: tuple[str, ...]
     before: str | None
 
     def merged(self, data: bytes | None) -> bytes:
-        """Return the sidecar with the tags added, given its bytes now."""
-        return new_packet(self.tags) if data is None else merge_packet(data, self.tags, self.path)
+        """Return the sidecar with its tags changed, given its bytes now."""
+        if data is None:
+            return new_packet(self.keywords)
+        return merge_packet(data, self.keywords, self.path)
 
 
 @dataclass(frozen=True)
-class SidecarPlan:
+class FilePlan(Generic[Change]):
     """What will be written and what not; iterates over its changes.
 
     Attributes
     ----------
     folder : Path
-    changes : list of SidecarChange
+    changes : list of changes of one file each
     refused : list of InputWarning
         Pictures whose tags will not be written, and why.
     warnings : list of InputWarning
     """
 
     folder: Path
-    changes: list[SidecarChange] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
     refused: list[InputWarning] = field(default_factory=list)
     warnings: list[InputWarning] = field(default_factory=list)
 
-    def __iter__(self) -> Iterator[SidecarChange]:
+    def __iter__(self) -> Iterator[Change]:
         return iter(self.changes)
 
     def __len__(self) -> int:
         return len(self.changes)
 
 
-def plan_sidecars(folder: str | os.PathLike[str], tags: Mapping[str, Sequence[str]]) -> SidecarPlan:
-    """Return what adding tags to pictures would change; nothing is written.
+SidecarPlan = FilePlan[SidecarChange]
+
+
+def plan_sidecars(
+    folder: str | os.PathLike[str], tags: Mapping[str, Sequence[str] | Keywords]
+) -> SidecarPlan:
+    """Return what writing the tags of pictures to their sidecars would change; nothing is written.
 
     Parameters
     ----------
     folder : path
-    tags : mapping of str to sequence of str
-        The tags to add to each picture, named relative to the folder.
+    tags : mapping from str to Keywords or sequence of str
+        The tags of each picture, named relative to the folder. A sequence holds known tags. Other
+        tags in a sidecar stay, but for suggestions that were written to it earlier.
     """
     root = Path(folder)
     finder = SidecarFinder(find_pictures(root))
@@ -226,21 +247,26 @@ def plan_sidecars(folder: str | os.PathLike[str], tags: Mapping[str, Sequence[st
     for image, wanted in tags.items():
         if isinstance(wanted, str):
             raise InvalidInputError(f"The tags of {image} are one text. Expected a list of tags.")
-        if wanted:
-            _plan_one(plan, finder, image, wanted)
+        keywords = wanted if isinstance(wanted, Keywords) else Keywords(tuple(wanted))
+        _plan_one(plan, finder, image, keywords)
     return plan
 
 
-def _plan_one(plan: SidecarPlan, finder: SidecarFinder, image: str, wanted: Sequence[str]) -> None:
+def _plan_one(plan: SidecarPlan, finder: SidecarFinder, image: str, wanted: Keywords) -> None:
+    adds = bool(wanted.known or wanted.suggested)
     if image not in finder.pictures:
-        plan.refused.append(InputWarning(image, "there is no such picture in the folder"))
+        if adds:
+            plan.refused.append(InputWarning(image, "there is no such picture in the folder"))
         return
     sidecar = finder.of(image)
+    if not (adds or sidecar.existing):
+        return
     reason = why_outside(plan.folder, sidecar.to_write)
     if sidecar.to_write in finder.pictures:
         reason = "its sidecar's name is that of a picture"
     if reason:
-        plan.refused.append(InputWarning(sidecar.to_write, f"not written: {reason}"))
+        if adds:
+            plan.refused.append(InputWarning(sidecar.to_write, f"not written: {reason}"))
         return
     if sidecar.warning:
         plan.warnings.append(InputWarning(image, sidecar.warning))
@@ -253,15 +279,19 @@ def _plan_one(plan: SidecarPlan, finder: SidecarFinder, image: str, wanted: Sequ
         plan.changes.append(change)
 
 
-def _change(root: Path, image: str, item: str, wanted: Sequence[str]) -> SidecarChange | None:
-    cleaned = tuple(dict.fromkeys(writable(tag) for tag in wanted))
+def _change(root: Path, image: str, item: str, wanted: Keywords) -> SidecarChange | None:
+    keywords = wanted.normalized()
     data = sidecar_bytes(root / item)
     if data is None:
-        return SidecarChange(image, item, cleaned, cleaned, None)
-    known = set(read_packet(data, item).tags())
-    added = tuple(tag for tag in cleaned if tag not in known)
-    change = SidecarChange(image, item, cleaned, added, sha256_of(data))
-    return None if change.merged(data) == data else change
+        added, suggested = tuple(keywords.known), tuple(keywords.suggested)
+        return SidecarChange(image, item, keywords, added, suggested, (), None)
+    if not any(keywords) and SUGGESTED.namespace.encode() not in data:
+        return None
+    after = merge_packet(data, keywords, item)
+    if after == data:
+        return None
+    difference = packet_difference(data, after, item)
+    return SidecarChange(image, item, keywords, *difference, sha256_of(data))
 
 
 def why_outside(folder: Path, item: str) -> str:
@@ -271,8 +301,8 @@ def why_outside(folder: Path, item: str) -> str:
         return "it is not a plain path inside the folder"
     if os.sep != "/" and os.sep in item:
         return "steps of a path are separated by forward slashes"
-    if not is_sidecar(item):
-        return "its name is not that of a sidecar"
+    if not (is_sidecar(item) or named_format(item)):
+        return "its name is neither that of a sidecar nor that of a picture"
     target = folder / item
     if not target.parent.resolve().is_relative_to(folder.resolve()):
         return "a link leads out of the folder"

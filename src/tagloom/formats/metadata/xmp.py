@@ -66,7 +66,18 @@ FIELDS = (
     Field("digiKam", "http://www.digikam.org/ns/1.0/", "TagsList", "Seq", "/"),
     Field("lr", "http://ns.adobe.com/lightroom/1.0/", "hierarchicalSubject", "Bag", "|"),
 )
-_FIELD_NAMES = {field.name for field in FIELDS}
+"""The fields that are read, and always written."""
+COPIES = (
+    Field("MicrosoftPhoto", "http://ns.microsoft.com/photo/1.0/", "LastKeywordXMP", "Bag", "/"),
+    Field("mediapro", "http://ns.iview-multimedia.com/mediapro/1.0/", "CatalogSets", "Bag", "|"),
+)
+"""Fields in which digiKam repeats its tags: read, and kept in step where they are."""
+SUGGESTED = Field("tagloom", "urn:tagloom:xmp:1.0/", "Suggested", "Bag", "")
+"""Which of the keywords are a machine's suggestions, each after its probability: "0.93 beach"."""
+_FIELD_NAMES = {field.name for field in (*FIELDS, *COPIES, SUGGESTED)}
+_MARK = re.compile(r"(0(?:\.\d+)?|1(?:\.0+)?) (.+)", re.DOTALL)
+# Of a mark that another program has rewritten no more is known than that it is a suggestion.
+_UNKNOWN_PROBABILITY = 0.5
 
 
 @dataclass(slots=True)
@@ -117,7 +128,7 @@ class Packet:
     """A packet that was read.
 
     `descriptions` are those of the picture, not of something inside a field; `places` is where each
-    of `FIELDS` is, by the book once at most.
+    field is, by the book once at most.
     """
 
     root: Element
@@ -130,9 +141,38 @@ class Packet:
 
     def tags(self) -> list[str]:
         """Return the tags of all fields, each once; a path gives its last step."""
-        flat = {normalize_name(entry) for entry in self.entries(FIELDS[0])}
-        read = (tag_of(entry, field, flat) for field in FIELDS for entry in self.entries(field))
+        flat = self.flat_entries()
+        fields = (*FIELDS, *COPIES)
+        read = (tag_of(entry, field, flat) for field in fields for entry in self.entries(field))
         return list(dict.fromkeys(tag for tag in read if tag))
+
+    def flat_entries(self) -> set[str]:
+        """Return the keywords that are no paths."""
+        return {normalize_name(entry) for entry in self.entries(FIELDS[0])}
+
+    def suggested(self) -> dict[str, float]:
+        """Return the tags that are marked as suggestions, with their probabilities.
+
+        A mark whose keyword somebody has removed since means nothing.
+        """
+        marks = dict(map(_read_mark, self.entries(SUGGESTED)))
+        return {tag: marks[tag] for tag in self.tags() if tag in marks}
+
+
+def mark_of(tag: str, probability: float) -> str:
+    """Return the entry of `SUGGESTED` for a tag.
+
+    >>> mark_of("beach", 0.9312)
+    '0.931 beach'
+    """
+    return f"{probability:.3f} {tag}"
+
+
+def _read_mark(entry: str) -> tuple[str, float]:
+    found = _MARK.fullmatch(entry.strip())
+    if found is None:
+        return normalize_name(entry), _UNKNOWN_PROBABILITY
+    return normalize_name(found[2]), float(found[1])
 
 
 def tag_of(entry: str, field: Field, flat: Iterable[str]) -> str:
@@ -166,7 +206,8 @@ def parsed_packet(body: bytes, where: str) -> Packet:
         for child in rdf.children
         if child.name == f"{RDF} Description"
     )
-    places = {field: tuple(_places(field, descriptions)) for field in FIELDS}
+    fields = (*FIELDS, *COPIES, SUGGESTED)
+    places = {field: tuple(_places(field, descriptions)) for field in fields}
     return Packet(root, descriptions, places)
 
 
@@ -196,16 +237,19 @@ def _places(field: Field, descriptions: tuple[Element, ...]) -> Iterable[Place]:
 
 def _values(element: Element) -> list[str]:
     """Return the items of a list, or the only value of a field without a list."""
-    containers = [child for child in element.children if child.name in CONTAINERS]
-    if not containers:
-        value = _value(element)
-        return [value] if value.strip() else []
-    return [
-        _value(item) for container in containers for item in container.children if item.name == ITEM
-    ]
+    if any(child.name in CONTAINERS for child in element.children):
+        return [value_of(item) for item in items_of(element)]
+    value = value_of(element)
+    return [value] if value.strip() else []
 
 
-def _value(element: Element) -> str:
+def items_of(element: Element) -> list[Element]:
+    """Return the items of the lists of a field."""
+    containers = (child for child in element.children if child.name in CONTAINERS)
+    return [item for one in containers for item in one.children if item.name == ITEM]
+
+
+def value_of(element: Element) -> str:
     """Return the text of an item; that of a qualified item is in `rdf:value`."""
     if f"{RDF} value" in element.attributes:
         return element.attributes[f"{RDF} value"]
@@ -213,7 +257,7 @@ def _value(element: Element) -> str:
         if child.name == f"{RDF} value":
             return child.text
         if child.name == f"{RDF} Description":
-            return _value(child)
+            return value_of(child)
     return element.text
 
 

@@ -1,28 +1,35 @@
-"""Add tags to an XMP packet; every byte that is not part of the keywords stays unchanged."""
+"""Change the tags of an XMP packet; every byte that is not part of the keywords stays unchanged."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats.base import normalize_name
 from tagloom.formats.metadata.xmp import (
     CONTAINERS,
+    COPIES,
     FIELDS,
     ITEM,
     RDF,
+    SUGGESTED,
     XMPMETA,
     Element,
     Field,
     Packet,
     Place,
     escaped,
+    items_of,
+    mark_of,
     packet_text,
     parsed_packet,
     rdf_elements,
+    read_packet,
     tag_of,
+    value_of,
     writable,
 )
+from tagloom.validation import some_of
 
 _BLANK_BEFORE = re.compile(rb">([ \t\r\n]*)\Z")
 _EMPTY = (
@@ -36,50 +43,135 @@ _EMPTY = (
 ).encode()
 
 
-def new_packet(tags: Iterable[str]) -> bytes:
+class Keywords(NamedTuple):
+    """What is known of the tags of a picture.
+
+    Attributes
+    ----------
+    known : sequence of str
+        Tags that people gave or confirmed.
+    suggested : mapping from str to float
+        Tags that a machine suggests, with their probabilities; marked as such.
+    rejected : collection of str
+        Tags that the picture does not have: removed wherever they are.
+    """
+
+    known: Sequence[str] = ()
+    suggested: Mapping[str, float] = {}
+    rejected: Collection[str] = ()
+
+    def normalized(self) -> "Keywords":
+        """Return them as they are written; refuse what XML cannot hold, and tags said twice."""
+        known = tuple(dict.fromkeys(map(writable, self.known)))
+        suggested = {writable(tag): p for tag, p in self.suggested.items()}
+        rejected = frozenset(map(normalize_name, self.rejected))
+        twice = sorted({*known} & {*suggested} | {*known, *suggested} & rejected)
+        if twice:
+            raise InvalidInputError(
+                f"A tag is known, suggested or rejected, and only one of them; got "
+                f"{some_of(twice)}."
+            )
+        return Keywords(known, suggested, rejected)
+
+
+def new_packet(tags: Iterable[str] | Keywords) -> bytes:
     """Return a packet with these tags in all three fields, and nothing else."""
     return merge_packet(_EMPTY, tags, "a new packet")
 
 
-def merge_packet(data: bytes, tags: Iterable[str], where: str) -> bytes:
-    """Add tags to a packet.
+def merge_packet(data: bytes, tags: Iterable[str] | Keywords, where: str) -> bytes:
+    """Add tags to a packet, and remove rejected ones.
 
     Afterwards each of the three fields holds all tags, those of the packet and the new ones, since
     programs read one or another of them. An existing path ("Scene/beach") is kept, stands for its
-    last step, and is copied to a field that lacks it. Without tags the bytes are the same.
+    last step, and is copied to a field that lacks it. Suggestions are marked (`SUGGESTED`), unless
+    the packet already holds the tag as a person's; those that an earlier call has added, and that
+    are not suggested any more, are removed. Where nothing is added or removed the bytes are the
+    same.
 
     Parameters
     ----------
     data : bytes
         UTF-8 or UTF-16.
-    tags : iterable of str
+    tags : Keywords, or iterable of known tags
         Compared after `normalize_name`; a character that XML cannot hold is refused.
     where : str
         What messages call the packet.
     """
-    wanted = list(dict.fromkeys(writable(tag) for tag in tags))
-    if not wanted:
-        return data
+    wanted = (tags if isinstance(tags, Keywords) else Keywords(tuple(tags))).normalized()
     text = packet_text(data, where)
     packet = parsed_packet(text.body, where)
-    edits = _edits(text.body, packet, wanted, where)
+    target = _Target.of(packet, wanted)
+    if not (wanted.known or wanted.suggested or target.gone):
+        return data
+    edits = _edits(text.body, packet, target, where)
     if not edits:
         return data
     merged = _apply_edits(text.body, edits)
-    _check(parsed_packet(merged, where), {*packet.tags(), *wanted}, where)
+    _check(parsed_packet(merged, where), target, where)
     return text.restored(merged)
 
 
-def _check(packet: Packet, expected: set[str], where: str) -> None:
-    """Check that every field holds all tags before anything is written."""
-    for field in FIELDS:
+class Difference(NamedTuple):
+    """The tags that a merge adds as people's, adds as suggestions, and removes."""
+
+    added: tuple[str, ...]
+    suggested: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+def packet_difference(before: bytes, after: bytes, where: str) -> Difference:
+    """Compare the tags of two packets."""
+    old, new = read_packet(before, where), read_packet(after, where)
+    then, now, guessed = old.tags(), new.tags(), new.suggested()
+    more = [tag for tag in now if tag not in then]
+    return Difference(
+        tuple(tag for tag in more if tag not in guessed),
+        tuple(tag for tag in more if tag in guessed),
+        tuple(tag for tag in then if tag not in now),
+    )
+
+
+class _Target(NamedTuple):
+    """What a packet shall hold."""
+
+    tags: list[str]
+    marks: dict[str, float]
+    gone: set[str]
+    """Tags of the packet that are removed."""
+
+    @classmethod
+    def of(cls, packet: Packet, wanted: Keywords) -> "_Target":
+        now, guessed = packet.tags(), packet.suggested()
+        withdrawn = guessed.keys() - {*wanted.known, *wanted.suggested}
+        gone = set(now) & (withdrawn | set(wanted.rejected))
+        kept = [tag for tag in now if tag not in gone]
+        by_people = set(kept) - guessed.keys()
+        marks = {tag: p for tag, p in wanted.suggested.items() if tag not in by_people}
+        tags = dict.fromkeys([*kept, *wanted.known, *wanted.suggested])
+        return cls(list(tags), marks, gone)
+
+
+def _check(packet: Packet, target: _Target, where: str) -> None:
+    """Check that every field holds all tags, and no other, before anything is written."""
+    expected = set(target.tags)
+    for field in _fields_of(packet):
         held = {tag_of(entry, field, expected) for entry in packet.entries(field)} - {""}
         if held != expected:
             raise InvalidInputError(
                 f"{where}: {field.prefix}:{field.local} would hold {sorted(held)} after merging, "
-                f"not {sorted(expected)}. Nothing is changed; add the tags with the program that "
-                "wrote the file."
+                f"not {sorted(expected)}. Nothing is changed; change the tags with the program "
+                "that wrote the file."
             )
+    if packet.suggested().keys() != target.marks.keys():
+        raise InvalidInputError(
+            f"{where}: the suggestions could not be marked as such. Nothing is changed."
+        )
+
+
+def _fields_of(packet: Packet) -> list[Field]:
+    """Return the fields to write: a copy only where it is already."""
+    return [*FIELDS, *(field for field in COPIES if packet.places[field])]
 
 
 class _Edit(NamedTuple):
@@ -90,44 +182,84 @@ class _Edit(NamedTuple):
     text: str
 
 
-def _edits(data: bytes, packet: Packet, wanted: Sequence[str], where: str) -> list[_Edit]:
-    missing = _missing(packet, wanted)
+def _edits(data: bytes, packet: Packet, target: _Target, where: str) -> list[_Edit]:
+    flat, gone = packet.flat_entries(), target.gone
+    kept = {
+        field: [one for one in packet.entries(field) if tag_of(one, field, flat) not in gone]
+        for field in _fields_of(packet)
+    }
+    new = _missing(kept, target.tags)
+    marks = [mark_of(*mark) for mark in target.marks.items()]
+    kept[SUGGESTED] = [entry for entry in packet.entries(SUGGESTED) if entry in marks]
+    new[SUGGESTED] = [mark for mark in marks if mark not in kept[SUGGESTED]]
     edits: list[_Edit] = []
     absent: dict[Field, list[str]] = {}
-    for field, entries in missing.items():
+    for field, entries in new.items():
+        edits += _shrink_field(data, packet, field, kept[field], bool(entries))
+        if not entries:
+            continue
         elements = [place for place in packet.places[field] if not place.is_attribute]
         if elements:
-            edits += _extend_field(data, elements[0], field, entries, where)
+            edits += _extend_field(data, elements[0], field, kept[field], entries, where)
             continue
         # A property may not be both attribute and element: the attribute becomes an element.
         attributes = packet.places[field]
         edits += [_remove_attribute(data, place.element, field) for place in attributes]
-        absent[field] = [*packet.entries(field), *entries]
+        absent[field] = [*kept[field], *entries]
     if absent:
         edits.append(_new_fields(data, packet, absent, where))
     return edits
 
 
-def _missing(packet: Packet, wanted: Sequence[str]) -> dict[Field, list[str]]:
+def _missing(kept: Mapping[Field, Sequence[str]], tags: Sequence[str]) -> dict[Field, list[str]]:
     """Return the entries that each field lacks."""
-    everything = list(dict.fromkeys([*packet.tags(), *wanted]))
-    flat = set(everything)
+    flat = set(tags)
     paths = [
         [normalize_name(step) for step in entry.split(field.separator)]
-        for field in FIELDS[1:]
-        for entry in packet.entries(field)
+        for field, entries in kept.items()
+        if field.separator
+        for entry in entries
         if normalize_name(entry) not in flat
     ]
     # Prefer a path that ends in the tag to one that passes through it.
     starts = {step: path[: at + 1] for path in paths for at, step in enumerate(path)}
     starts |= {path[-1]: path for path in paths}
     missing = {}
-    for field in FIELDS:
-        held = {tag_of(entry, field, flat) for entry in packet.entries(field)}
-        lacking = [tag for tag in everything if tag not in held]
-        if lacking:
-            missing[field] = [_entry(tag, field, starts.get(tag, []), flat) for tag in lacking]
+    for field, entries in kept.items():
+        held = {tag_of(entry, field, flat) for entry in entries}
+        lacking = [tag for tag in tags if tag not in held]
+        missing[field] = [_entry(tag, field, starts.get(tag, []), flat) for tag in lacking]
     return missing
+
+
+def _shrink_field(
+    data: bytes, packet: Packet, field: Field, kept: Sequence[str], is_extended: bool
+) -> list[_Edit]:
+    """Return the edits that remove all entries but `kept`; of an empty field nothing remains.
+
+    A place that is not a list is left to `_extend_field` where the field is extended.
+    """
+    edits = []
+    for place in packet.places[field]:
+        if all(value in kept for value in place.values):
+            continue
+        items = [item for item in items_of(place.element) if not place.is_attribute]
+        if any(value in kept for value in place.values) or (items and is_extended):
+            going = [item for item in items if value_of(item) not in kept]
+            edits += [_removal(data, item) for item in going]
+        elif not is_extended:
+            edits.append(
+                _remove_attribute(data, place.element, field)
+                if place.is_attribute
+                else _removal(data, place.element)
+            )
+    return edits
+
+
+def _removal(data: bytes, element: Element) -> _Edit:
+    """Remove an element with the white space before it."""
+    indent = _indentation_before(data, element.start)
+    return _Edit(element.start - len(indent), element.end, "")
 
 
 def _entry(tag: str, field: Field, path: list[str], flat: set[str]) -> str:
@@ -220,7 +352,12 @@ def _new_list(scope: dict[str, str], kind: str, entries: Sequence[str], indent: 
 
 
 def _extend_field(
-    data: bytes, place: Place, field: Field, entries: Sequence[str], where: str
+    data: bytes,
+    place: Place,
+    field: Field,
+    kept: Sequence[str],
+    entries: Sequence[str],
+    where: str,
 ) -> list[_Edit]:
     """Return the edits that add entries to a field that is an element."""
     element = place.element
@@ -234,7 +371,8 @@ def _extend_field(
             "wrote the file, or remove the field."
         )
     indent = _indentation_before(data, element.start)
-    whole = _new_list(element.scope, field.container, [*place.values, *entries], indent)
+    held = [value for value in place.values if value in kept]
+    whole = _new_list(element.scope, field.container, [*held, *entries], indent)
     if element.closes_itself(data):
         return [_insert(data, element, element.end, whole)]
     return [_Edit(element.inner, element.inner_end, whole)]

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tagloom.formats.metadata.sidecar_writer import apply_sidecars, read_journal, undo_sidecars
+from tagloom.formats.metadata.changes import apply_changes, read_journal, undo_changes
 from tagloom.formats.metadata.sidecars import plan_sidecars
 from tagloom.formats.metadata.xmp_merge import new_packet
 
@@ -16,11 +16,11 @@ JPEG = b"\xff\xd8\xff\xd9"
 APPLY = """
 import sys
 from tagloom.formats.metadata.sidecars import plan_sidecars
-from tagloom.formats.metadata.sidecar_writer import apply_sidecars
+from tagloom.formats.metadata.changes import apply_changes
 folder, journal = sys.argv[1:]
 plan = plan_sidecars(folder, {f"{n}.jpg": ["sea", "sky"] for n in range(120)})
 print("go", flush=True)
-apply_sidecars(plan, journal)
+apply_changes(plan, journal)
 """
 
 
@@ -63,17 +63,17 @@ def test_a_killed_run_is_finished_or_undone(tmp_path):
     for entries in (10, 40):
         assert killed(folder, journal, entries) == -signal.SIGKILL
         assert 0 < len(read_journal(journal).entries) < 120
-    undo_sidecars(journal)
+    undo_changes(journal)
     assert tree(folder) == before
 
     assert killed(folder, journal, 60) == -signal.SIGKILL
     plan = plan_sidecars(folder, {f"{n}.jpg": ["sea", "sky"] for n in range(120)})
     assert len(plan) < 120
-    assert not apply_sidecars(plan, journal).failed
+    assert not apply_changes(plan, journal).failed
     untouched = pictures(tmp_path / "q")
     whole = plan_sidecars(untouched, {f"{n}.jpg": ["sea", "sky"] for n in range(120)})
-    apply_sidecars(whole, tmp_path / "other")
+    apply_changes(whole, tmp_path / "other")
     assert tree(folder) == tree(untouched)
-    assert apply_sidecars(whole, tmp_path / "other").written == []
-    assert not undo_sidecars(journal).refused
+    assert apply_changes(whole, tmp_path / "other").written == []
+    assert not undo_changes(journal).refused
     assert tree(folder) == before

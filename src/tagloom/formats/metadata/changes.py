@@ -1,37 +1,58 @@
-"""Write planned changes to sidecars, and undo them.
+"""Write planned changes to sidecars and pictures, and undo them.
 
-The previous content of a sidecar is in a journal, on disk, before the sidecar changes.
+What a change replaces is in a journal, on disk, before the file changes.
 """
 
 import base64
-import hashlib
 import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.formats.base import InputWarning
-from tagloom.formats.metadata.sidecars import (
-    SidecarChange,
-    SidecarPlan,
-    is_sidecar,
-    sha256_of,
-    sidecar_bytes,
-    why_outside,
-)
+from tagloom.formats.metadata.sidecars import is_sidecar, sha256_of, sidecar_bytes, why_outside
 from tagloom.io import atomic_write
+from tagloom.vision.pictures import PictureError, named_format, read_picture
 
 _KIND = "tagloom sidecar journal"
 _VERSION = 1
 # The names that `atomic_write` gives to unfinished files.
 _UNFINISHED = re.compile(r"\.(.+)\.[a-z0-9_]{8}\.part")
+
+
+class FileChange(Protocol):
+    """A planned change of one file."""
+
+    @property
+    def path(self) -> str:
+        """The file, relative to the folder."""
+
+    @property
+    def before(self) -> str | None:
+        """The SHA-256 of the file now, None if it will be created."""
+
+    def merged(self, data: bytes | None) -> bytes:
+        """Return the new content, given the content now."""
+
+
+class Plan(Protocol):
+    """Changes of the files in a folder."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder."""
+
+    def __iter__(self) -> Iterator[FileChange]:
+        """Yield the changes."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +62,11 @@ class ApplyReport:
     Attributes
     ----------
     written : list of str
-        Sidecars that were created or changed, relative to the folder.
+        Files that were created or changed, relative to the folder.
     unchanged : list of str
-        Sidecars that already held all tags, as after an interrupted run.
+        Files that already held all tags, as after an interrupted run.
     failed : list of InputWarning
-        Sidecars that could not be written, and why; they are unchanged.
+        Files that could not be written, and why; they are unchanged.
     """
 
     written: list[str] = field(default_factory=list)
@@ -60,13 +81,13 @@ class UndoReport:
     Attributes
     ----------
     restored : list of str
-        Sidecars that are byte for byte as before.
+        Files that are byte for byte as before.
     deleted : list of str
-        Sidecars that did not exist before, and were deleted.
+        Files that did not exist before, and were deleted.
     unchanged : list of str
-        Sidecars that were already as before.
+        Files that were already as before.
     refused : list of InputWarning
-        Sidecars that were changed since, or that could not be written; left as they are.
+        Files that were changed since, or that could not be written; left as they are.
     """
 
     restored: list[str] = field(default_factory=list)
@@ -76,16 +97,16 @@ class UndoReport:
 
 
 class JournalError(TagloomError):
-    """The journal cannot be written; no sidecar is changed without one."""
+    """The journal cannot be written; no file is changed without one."""
 
 
 class Entry(NamedTuple):
-    """A change of one sidecar.
+    """A change of one file.
 
     Attributes
     ----------
     path : str
-        The sidecar, relative to the folder.
+        The file, relative to the folder.
     before : str or None
         The SHA-256 of its previous content, None if it did not exist.
     wrote : str
@@ -107,11 +128,19 @@ class Journal(NamedTuple):
     folder: Path
     entries: list[Entry]
 
-    def previous_content(self, entry: Entry) -> bytes | None:
-        """Return the content of a sidecar before a change."""
+    def previous_content(self, entry: Entry, after: bytes | None) -> bytes | None:
+        """Return the content of a file before a change, given that after it."""
         with self.path.open("rb") as stream:
             stream.seek(entry.offset)
-            return _content(json.loads(stream.readline()))
+            line = json.loads(stream.readline())
+        replaced = _content(line)
+        if "kept" not in line or replaced is None or after is None:
+            return replaced
+        start, end = line["kept"]
+        content = after[:start] + replaced + after[len(after) - end :]
+        if sha256_of(content) != entry.before:
+            raise InvalidInputError(f"{entry.path}: its line of {self.path} is damaged.")
+        return content
 
 
 class JournalWriter:
@@ -121,10 +150,18 @@ class JournalWriter:
         self._stream, self._path = stream, path
 
     def add(self, path: str, before: bytes | None, after: bytes) -> None:
-        """Write the content of a file before it changes, and wait for the disk."""
+        """Write what a change replaces before the file changes, and wait for the disk.
+
+        Of a sidecar that is its content. Of a picture, nearly all of which stays, it is the part
+        between what both contents begin and end with.
+        """
+        entry: dict[str, object] = {"path": path}
+        if before is not None and not is_sidecar(path):
+            start, end = _common_ends(before, after)
+            entry |= {"kept": [start, end], "was": sha256_of(before)}
+            before = before[start : len(before) - end]
         held = None if before is None else base64.b64encode(before).decode("ascii")
-        wrote = hashlib.sha256(after).hexdigest()
-        self.line(_line({"path": path, "before": held, "wrote": wrote}))
+        self.line(_line(entry | {"before": held, "wrote": sha256_of(after)}))
 
     def line(self, line: bytes) -> None:
         """Write a line completely or not at all."""
@@ -139,37 +176,56 @@ class JournalWriter:
             raise _unwritable(self._path, problem) from problem
 
 
-def apply_sidecars(plan: SidecarPlan, journal: str | os.PathLike[str]) -> ApplyReport:
-    """Write a plan, each sidecar completely or not at all.
+def _common_ends(one: bytes, other: bytes) -> tuple[int, int]:
+    """Return how many bytes two contents have in common at the start, and then at the end."""
+    length = min(len(one), len(other))
+    first, second = np.frombuffer(one, np.uint8), np.frombuffer(other, np.uint8)
+    differ = np.flatnonzero(first[:length] != second[:length])
+    start = int(differ[0]) if len(differ) else length
+    rest = length - start
+    differ = np.flatnonzero(first[len(one) - rest :] != second[len(other) - rest :])
+    return start, rest - 1 - int(differ[-1]) if len(differ) else rest
 
-    The content of a sidecar is in the journal, on disk, before it changes. An interrupted run is
-    completed by the same call, or by a new plan with the same journal.
+
+def apply_changes(
+    plan: Plan,
+    journal: str | os.PathLike[str],
+    on_file: Callable[[int], None] | None = None,
+) -> ApplyReport:
+    """Write a plan, each file completely or not at all.
+
+    What a change replaces is in the journal, on disk, before the file changes. An interrupted run
+    is completed by the same call, or by a new plan with the same journal.
 
     Parameters
     ----------
-    plan : SidecarPlan
+    plan : Plan
     journal : path
         A new file, or the journal of an earlier run on the same folder, to be continued.
+    on_file : callable, optional
+        Called with the number of files that are done.
     """
     report = ApplyReport()
     path = Path(journal)
     with open_journal(path, plan.folder) as writer:
         _remove_unfinished(plan.folder, {entry.path for entry in read_journal(path).entries})
-        for change in plan:
+        for number, change in enumerate(plan, 1):
             try:
                 _apply_one(plan.folder, change, writer, report)
-            except (OSError, InvalidInputError) as problem:
+            except (OSError, InvalidInputError, PictureError) as problem:
                 report.failed.append(InputWarning(change.path, str(problem)))
+            if on_file is not None:
+                on_file(number)
     return report
 
 
 def _apply_one(
-    folder: Path, change: SidecarChange, writer: JournalWriter, report: ApplyReport
+    folder: Path, change: FileChange, writer: JournalWriter, report: ApplyReport
 ) -> None:
     reason = why_outside(folder, change.path)
     if reason:
         raise InvalidInputError(f"{change.path} is not written: {reason}.")
-    before = sidecar_bytes(folder / change.path)
+    before = _bytes_of(folder / change.path)
     after = change.merged(before)
     if after == before:
         report.unchanged.append(change.path)
@@ -183,10 +239,20 @@ def _apply_one(
     report.written.append(change.path)
 
 
-def undo_sidecars(
+def _bytes_of(path: Path) -> bytes | None:
+    """Return the content of a sidecar or picture, None if there is none."""
+    if is_sidecar(path.name):
+        return sidecar_bytes(path)
+    try:
+        return read_picture(path)
+    except FileNotFoundError:
+        return None
+
+
+def undo_changes(
     journal: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None
 ) -> UndoReport:
-    """Restore every sidecar of a journal; may be repeated.
+    """Restore every file of a journal; may be repeated.
 
     Parameters
     ----------
@@ -208,7 +274,7 @@ def undo_sidecars(
     for item, history in histories.items():
         try:
             _undo_one(root, read, history, report)
-        except (OSError, InvalidInputError) as problem:
+        except (OSError, InvalidInputError, PictureError) as problem:
             report.refused.append(InputWarning(item, str(problem)))
     return report
 
@@ -218,14 +284,15 @@ def _undo_one(root: Path, journal: Journal, history: list[Entry], report: UndoRe
     reason = why_outside(root, item)
     if reason:
         raise InvalidInputError(f"{item} is left as it is: {reason}.")
-    now = sha256_of(sidecar_bytes(root / item))
-    then, last = now, None
+    content = _bytes_of(root / item)
+    then, last = sha256_of(content), None
     # Undo our changes one by one, as far as the file was not changed by others.
     for entry in reversed(history):
         if then == entry.wrote:
+            content = journal.previous_content(entry, content)
             then, last = entry.before, entry
     if last is not None:
-        _write(root / item, journal.previous_content(last))
+        _write(root / item, content)
         (report.deleted if then is None else report.restored).append(item)
     if then != history[0].before:
         raise InvalidInputError(
@@ -265,7 +332,7 @@ def open_journal(path: Path, folder: Path) -> Iterator[JournalWriter]:
     except OSError as problem:
         raise _unwritable(path, problem) from problem
     with stream:
-        # A truncated line led to no change of a sidecar: it is overwritten.
+        # A truncated line led to no change of a file: it is overwritten.
         stream.truncate(length)
         stream.seek(length)
         writer = JournalWriter(stream, path)
@@ -298,7 +365,7 @@ def _line(content: dict[str, object]) -> bytes:
 
 def _unwritable(path: Path, problem: OSError) -> JournalError:
     return JournalError(
-        f"The journal {path} cannot be written: {problem.strerror or problem}. No sidecar is "
+        f"The journal {path} cannot be written: {problem.strerror or problem}. No file is "
         "changed without one; name a file that can be written."
     )
 
@@ -348,11 +415,16 @@ def _folder(content: Any) -> Path:
 
 def _entry(content: Any, offset: int) -> Entry:
     path, wrote = content["path"], content["wrote"]
-    if not isinstance(path, str) or not isinstance(wrote, str) or not is_sidecar(path):
+    if not isinstance(path, str) or not isinstance(wrote, str):
         raise ValueError("path or wrote is not what it should be")
-    held = _content(content)
-    before = None if held is None else hashlib.sha256(held).hexdigest()
-    return Entry(path, before, wrote, offset)
+    if "kept" not in content:
+        if not is_sidecar(path):
+            raise ValueError("its path is not that of a sidecar")
+        return Entry(path, sha256_of(_content(content)), wrote, offset)
+    start, end = content["kept"]
+    if named_format(path) is None or _content(content) is None or min(int(start), int(end)) < 0:
+        raise ValueError("it does not say what the picture was")
+    return Entry(path, str(content["was"]), wrote, offset)
 
 
 def _content(content: Any) -> bytes | None:
