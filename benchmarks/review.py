@@ -62,6 +62,7 @@ def made_up(n: int, m: int, photos: Path) -> LoadedRun:
         to_annotate=[ToAnnotate(i, t, 0.5, 0.1) for i, t in places[:50]],
         affinities=S,
         label_frequency=0.6,
+        visual=rng.random((n, 1280), dtype=np.float32),
     )
 
 
@@ -126,6 +127,7 @@ def requests(n: int, m: int) -> dict[str, Callable[[int], tuple[str, str, bytes]
         "pictures": lambda k: f"/api/pictures?offset={60 * k}",
         "pictures, surest first": lambda k: f"/api/pictures?sort=certain&offset={60 * k}",
         "pictures, searched": lambda k: f"/api/pictures?q=tag+{k % 10}",
+        "pictures to decide": lambda k: "/api/pictures?state=open",
         "one picture": lambda k: f"/api/pictures/{k * 97 % n}",
         "why": lambda k: f"/api/why?i={k * 97 % n}&t={k % m}",
         "tags": lambda k: "/api/tags?sort=open",

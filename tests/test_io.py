@@ -1,9 +1,11 @@
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError, UnwritableFileError
-from tagloom.io import atomic_write, read_toml, user_cache
+from tagloom.io import atomic_write, natural_order, read_toml, user_cache
 
 
 def test_replaces_the_file_and_keeps_permissions(tmp_path):
@@ -90,3 +92,23 @@ def test_names_may_be_as_long_as_the_system_allows(tmp_path, name):
     with atomic_write(tmp_path / name) as part:
         part.write_text("x")
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+class TestNaturalOrder:
+    def test_numbers_count_as_numbers_and_folders_stay_together(self):
+        names = ["a/2.jpg", "a/10.jpg", "a 1/1.jpg", "A1.jpg", "a01b.jpg", "a2.jpg", "a10.jpg"]
+        for _ in range(3):
+            names = [*names[3:], *names[:3]]
+            assert sorted(names, key=natural_order) == [
+                "a/2.jpg", "a/10.jpg", "A1.jpg", "a01b.jpg", "a2.jpg", "a10.jpg", "a 1/1.jpg"
+            ]  # fmt: skip
+
+    def test_other_digits_and_very_long_numbers_are_no_problem(self):
+        long = "9" * 5000
+        names = [f"{long}.jpg", "\u00b2.jpg", "\u0663.jpg", "1.jpg"]
+        assert sorted(names, key=natural_order)[:2] == ["1.jpg", f"{long}.jpg"]
+
+    @given(st.lists(st.text(alphabet="aB01 /2\u00e9.", max_size=8), unique=True), st.randoms())
+    def test_the_order_is_total(self, names, random):
+        shuffled = random.sample(names, len(names))
+        assert sorted(shuffled, key=natural_order) == sorted(names, key=natural_order)

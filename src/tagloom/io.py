@@ -1,6 +1,7 @@
-"""Files: atomic writes, TOML configurations and the user's cache folder."""
+"""Files: atomic writes, TOML configurations, the order of names and the user's cache folder."""
 
 import os
+import re
 import tempfile
 import threading
 import tomllib
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _NAME_BYTES = 200
 _UMASK_LOCK = threading.Lock()
+_DIGITS = re.compile(r"([0-9]+)")
 
 
 @contextmanager
@@ -89,6 +91,26 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
         # Besides syntax errors: bytes that are no text, numbers of thousands of digits, and values
         # nested beyond what Python can follow.
         raise InvalidInputError(f"{source} is not valid TOML: {problem}.") from None
+
+
+def natural_order(name: str) -> tuple[Any, ...]:
+    """Return a sort key by which numbers in names count as numbers, and folders stay together.
+
+    >>> sorted(["img10.jpg", "img2.jpg", "IMG1.jpg", "b/1.jpg"], key=natural_order)
+    ['b/1.jpg', 'IMG1.jpg', 'img2.jpg', 'img10.jpg']
+    """
+    return tuple(map(_texts_and_numbers, name.casefold().split("/"))), name
+
+
+def _texts_and_numbers(text: str) -> tuple[Any, ...]:
+    """Split into texts and numbers, which alternate.
+
+    A number is given as its length and digits: there may be too many of them for an integer.
+    """
+    parts: list[Any] = _DIGITS.split(text)
+    digits = [part.lstrip("0") for part in parts[1::2]]
+    parts[1::2] = [(len(number), number) for number in digits]
+    return tuple(parts)
 
 
 def user_cache() -> Path:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
+from tagloom.io import natural_order
 
 original = st.lists(
     st.builds(
@@ -22,7 +23,9 @@ original = st.lists(
 def test_order_makes_no_difference(listed, random):
     shuffled = random.sample(listed, len(listed))
     assert Annotations.of(shuffled) == Annotations.of(listed)
-    assert list(Annotations.of(shuffled)) == sorted(listed, key=lambda one: one[:2])
+    assert list(Annotations.of(shuffled)) == sorted(
+        listed, key=lambda one: (natural_order(one.image), one.tag)
+    )
     assert len(Annotations.of(listed)) == len(listed)
 
 

@@ -7,8 +7,9 @@ const {
   GrowingList,
   lastViewed,
   listAddress,
-  PagedList,
+  nextToDecide,
   pictureAfter,
+  PictureList,
   positionOf,
   rememberList,
   setLastViewed,
@@ -20,44 +21,52 @@ const rowsFrom = (offset, limit, total) =>
     i: offset + k,
   }));
 
-test("pages are fetched once, as they are needed", async () => {
-  const offsets = [];
-  const pages = new PagedList(
-    async (offset, limit) => {
-      offsets.push(offset);
-      return { total: 100, rows: rowsFrom(offset, limit, 100) };
+const byNumbers = (numbers) => ({ rows: numbers.map((i) => ({ i })) });
+
+test("the rows of a list are fetched once, by number, as they are needed", async () => {
+  const requests = [];
+  const numbers = Array.from({ length: 100 }, (_, k) => 1000 - k);
+  const list = new PictureList(
+    async () => ({ numbers, rows: [{ i: 1000 }] }),
+    async (some) => {
+      requests.push(some);
+      return byNumbers(some);
     },
     10,
     () => {},
   );
-  pages.need(25, 41);
-  pages.need(30, 45);
+  await list.open();
+  assert.equal(list.total, 100);
+  list.need(25, 41);
+  list.need(30, 45);
   await settled();
-  assert.deepEqual(offsets, [20, 30, 40]);
-  assert.deepEqual(pages.get(33), { i: 33 });
-  assert.equal(pages.get(5), undefined);
-  assert.equal(pages.total, 100);
+  assert.deepEqual(requests, [numbers.slice(20, 30), numbers.slice(30, 40), numbers.slice(40, 50)]);
+  assert.deepEqual(list.get(33), { i: 967 });
+  assert.equal(list.get(5), undefined);
 });
 
-test("a page that failed is reported, and fetched again when it is needed again", async () => {
+test("rows that could not be fetched are reported, and fetched when they are needed again", async () => {
   let isDown = true;
   const answers = [];
-  const pages = new PagedList(
-    async (offset, limit) => {
+  const list = new PictureList(
+    async () => ({ numbers: [3, 4, 5], rows: [] }),
+    async (some) => {
       if (isDown) throw new Error("down");
-      return { total: 5, rows: rowsFrom(offset, limit, 5) };
+      return byNumbers(some);
     },
     10,
     (first, last, answer, error) => answers.push([first, last, error?.message]),
   );
-  pages.need(0, 5);
+  await list.open();
+  list.need(0, 3);
   await settled();
   isDown = false;
-  pages.need(0, 5);
+  list.need(0, 3);
   await settled();
   assert.deepEqual(answers, [
+    [0, 0, undefined],
     [0, 0, "down"],
-    [0, 5, undefined],
+    [0, 3, undefined],
   ]);
 });
 
@@ -121,7 +130,7 @@ test("calls at the same time share one request", async () => {
 test("the next picture follows the list, even if one was decided since", async () => {
   const requests = serve(() => assert.fail("the list is known"));
   const query = { q: "sea", state: "suggested", sort: "certain" };
-  rememberList(query, [{ i: 7 }, { i: 3 }, { i: 9 }], 3, "#/pictures?q=sea");
+  rememberList(query, [7, 3, 9], "#/pictures?q=sea");
   assert.equal(await pictureAfter(query, 7, 1, 100), 3);
   assert.equal(await pictureAfter(query, 7, -1, 100), null);
   assert.equal(await pictureAfter(query, 9, 1, 100), null);
@@ -131,22 +140,28 @@ test("the next picture follows the list, even if one was decided since", async (
   assert.equal(requests.length, 0);
 });
 
-test("gaps of a long list are fetched when they are reached", async () => {
-  const requests = serve((path) => {
-    const offset = Number(new URL(path, "http://x").searchParams.get("offset"));
-    return { total: 130, rows: rowsFrom(offset, 60, 130).map(({ i }) => ({ i: 1000 + i })) };
-  });
-  const rows = Array.from({ length: 60 }, (_, k) => ({ i: 1000 + k }));
-  rememberList({}, rows, 130, "#/pictures");
-  assert.equal(await pictureAfter({ state: "all", sort: "name" }, 1059, 1, 5000), 1060);
+test("a list that is not known is fetched once, without its rows", async () => {
+  const requests = serve(() => ({ total: 3, rows: [], numbers: [5, 8, 2] }));
+  assert.equal(await pictureAfter({ folder: "2019" }, 5, 1, 100), 8);
+  assert.equal(await pictureAfter({ folder: "2019" }, 8, 1, 100), 2);
   assert.equal(requests.length, 1);
-  assert.match(requests[0].path, /offset=60/);
-  assert.equal(await pictureAfter({}, 1060, 1, 5000), 1061);
-  assert.equal(requests.length, 1);
+  assert.match(requests[0].path, /folder=2019&state=open&limit=0/);
+});
+
+test("the next picture to decide is the next of the list that is still open", async () => {
+  let open = [3, 4, 7, 9];
+  serve(() => ({ total: open.length, rows: [], numbers: open }));
+  rememberList({ state: "all" }, [9, 1, 7, 2, 3], "#/pictures");
+  assert.equal(await nextToDecide({ state: "all" }, 1), 7);
+  assert.equal(await nextToDecide({ state: "all" }, 7), 3);
+  // After the end of the list its beginning.
+  assert.equal(await nextToDecide({ state: "all" }, 3), 9);
+  open = [3, 4];
+  assert.equal(await nextToDecide({ state: "all" }, 3), null);
 });
 
 test("a picture outside the list is followed by number", async () => {
-  rememberList({}, [{ i: 5 }], 1, "#/pictures");
+  rememberList({}, [5], "#/pictures");
   assert.equal(await pictureAfter({}, 50, 1, 100), 51);
   assert.equal(await pictureAfter({}, 99, 1, 100), null);
   assert.equal(positionOf({}, 50), null);

@@ -29,7 +29,7 @@ test("the slider words what is above it; pictures without a probability only cou
   histogram[10] = 7;
   histogram[30] = 4;
   threshold.show(histogram, 2);
-  assert.equal(threshold.words.textContent, "4 undecided above 50 %");
+  assert.equal(threshold.words.textContent, "4 undecided from 50% on");
   threshold.slider.value = 0;
   threshold.slider.dispatchEvent(new Event("input"));
   assert.equal(threshold.words.textContent, "13 undecided");

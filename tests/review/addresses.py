@@ -6,6 +6,8 @@ GET = [
     "/api/collection",
     "/api/pictures",
     "/api/pictures/0",
+    "/api/rows",
+    "/api/filters",
     "/api/why",
     "/api/tags",
     "/api/tags/0",

@@ -38,9 +38,9 @@ def test_running_counts_and_keys_are_those_of_the_whole_table(untouched, changes
     P = np.stack([collection.probabilities(t) for t in range(35)], axis=1)
     open_to = np.isin(states, UNDECIDED)
     uncertainty = np.nansum(np.where(open_to, P * (1 - P), 0), axis=1)
-    np.testing.assert_allclose(collection.uncertainty, uncertainty, rtol=1e-4)
+    np.testing.assert_allclose(collection.uncertainty(), uncertainty, rtol=1e-4)
     suggested = np.where((states == EntryState.SUGGESTED) & ~np.isnan(P), P, -1)
-    np.testing.assert_array_equal(collection.highest, suggested.max(axis=1))
+    np.testing.assert_array_equal(collection.highest(), suggested.max(axis=1))
 
 
 def test_only_changes_are_returned(untouched):

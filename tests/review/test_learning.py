@@ -164,7 +164,7 @@ def test_a_run_whose_learning_was_killed_is_as_it_was_before(home, lost):
     review = Review(out, home / "photos")
     assert read_record(out) == record
     assert (out / "model.tagloom").read_bytes() == model
-    assert np.isfinite(review.collection.highest).all()
+    assert np.isfinite(review.collection.highest()).all()
     review.close()
 
 

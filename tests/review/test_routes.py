@@ -36,6 +36,10 @@ def test_ten_thousand_random_requests(page, home, caplog):
         "i",
         "t",
         "token",
+        "folder",
+        "date",
+        "numbers",
+        "zoom",
     ]
     values = ["0", "1", "-1", "9" * 20, "all", "open", "name", "", "nan", "../..", "%00", "\xff"]
     fields = ["Host", "Cookie", "Origin", "X-Tagloom", "Content-Type", "Sec-Fetch-Site"]

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import read_record
 from tagloom.labels import State
+from tagloom.review.near_identical import NearIdentical
+from tagloom.review.views import PictureQuery, Pictures
 
 
 @pytest.fixture
@@ -76,11 +79,60 @@ def test_probabilities_are_those_of_the_run(page, table, names):
 
 
 @pytest.mark.parametrize("sort", ["name", "certain", "uncertain"])
-@pytest.mark.parametrize("state", ["all", "suggested", "suspected", "untagged", "decided"])
+@pytest.mark.parametrize("state", ["all", "open", "suggested", "suspected", "untagged", "decided"])
 def test_pages_hold_every_picture_once(page, sort, state):
     rows = [row["i"] for row in rows_of(page, f"/api/pictures?sort={sort}&state={state}")]
     assert len(set(rows)) == len(rows)
-    assert bool(rows) == (state in ("all", "suggested"))
+    assert bool(rows) == (state in ("all", "open", "suggested"))
+
+
+def test_a_list_is_followed_by_its_numbers_after_its_pictures_are_decided(page):
+    first = page.get("/api/pictures?state=open&limit=2").json
+    numbers = first["numbers"]
+    assert len(numbers) == first["total"]
+    assert [row["i"] for row in first["rows"]] == numbers[:2]
+    assert "numbers" not in page.get("/api/pictures?state=open&offset=2").json
+    decided = [(numbers[0], tag["t"], "reject") for tag in first["rows"][0]["tags"]]
+    page.decide(*decided)
+    assert numbers[0] not in page.get("/api/pictures?state=open").json["numbers"]
+    rows = page.get(f"/api/rows?numbers={numbers[1]},{numbers[0]}").json["rows"]
+    assert [row["i"] for row in rows] == [numbers[1], numbers[0]]
+    assert {tag["state"] for tag in rows[1]["tags"]} <= {"rejected", "removed"}
+
+
+def test_pictures_are_filtered_by_folder_and_date(page, review, home):
+    answer = page.get("/api/filters").json
+    assert answer["folders"] == []
+    while answer["dates_read"] < 1:
+        answer = page.get("/api/filters").json
+    years = [one for one in answer["dates"] if len(one["date"]) == 4]
+    assert sum(one["n"] for one in years) == 48
+    for one in answer["dates"]:
+        assert page.get(f"/api/pictures?date={one['date']}").json["total"] == one["n"]
+    assert page.get("/api/pictures?date=1850").json["total"] == 0
+    assert page.get("/api/pictures?date=2019-13").status == 400
+    assert page.get("/api/pictures?folder=scene").json["total"] == 0
+
+
+def test_folders_are_counted_with_those_below(review):
+    names = ["b/10/x.jpg", "b/9/y.jpg", "b/z.jpg", "top.jpg"]
+    collection = SimpleNamespace(images=names, per_image=np.zeros((4, 11), dtype=int))
+    pictures = Pictures(collection)
+    assert pictures.folders() == [
+        {"folder": "b", "n": 3}, {"folder": "b/9", "n": 1}, {"folder": "b/10", "n": 1}
+    ]  # fmt: skip
+    assert pictures.found(PictureQuery(folder="b")).tolist() == [1, 0, 2]
+    assert pictures.found(PictureQuery(folder="b/1")).tolist() == []
+
+
+def test_one_picture_comes_with_the_near_identical_ones(page, review):
+    visual = np.array(review.collection.loaded.visual)
+    visual[9] = 3 * visual[20]
+    review.near_identical = NearIdentical(visual)
+    assert [one["i"] for one in page.get("/api/pictures/20").json["alike"]] == [9]
+    page.decide((9, 0, "reject"))
+    tags = {one["t"]: one["state"] for one in page.get("/api/pictures/20").json["alike"][0]["tags"]}
+    assert tags[0] in ("rejected", "removed")
 
 
 def test_the_most_certain_suggestion_comes_first(page):

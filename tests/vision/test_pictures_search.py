@@ -20,7 +20,7 @@ def test_a_picture_is_known_by_its_name_or_its_first_bytes(tmp_path, picture_byt
     (tmp_path / "notes.txt").write_text("notes")
     (tmp_path / "empty").touch()
     found = find_pictures(tmp_path)
-    assert found.pictures == ["NOISE.JPG", "no_ending", "photo.dat"]
+    assert found.pictures == ["no_ending", "NOISE.JPG", "photo.dat"]
     assert found.others == ["empty", "notes.txt"]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError
+from tagloom.io import natural_order
 from tagloom.labels import PartialLabels
 from tagloom.validation import some_of
 
@@ -34,8 +35,8 @@ class Annotation(NamedTuple):
 class Annotations:
     """Annotations of pictures, each (picture, tag) at most once; all other pairs are unknown.
 
-    Pictures and tags are sorted, and entries are ordered by picture and then by tag: the same
-    annotations compare equal, whatever file they came from. Made by `of`.
+    Pictures are in natural order, tags are sorted, and entries are ordered by picture and then by
+    tag: the same annotations compare equal, whatever file they came from. Made by `of`.
 
     Attributes
     ----------
@@ -80,8 +81,8 @@ class Annotations:
         of_image, of_tag, of_present, of_confidence = (
             zip(*listed, strict=True) if listed else [()] * 4
         )
-        image_names = _sorted_names(images, of_image, left_open, 0)
-        tag_names = _sorted_names(tags, of_tag, left_open, 1)
+        image_names = tuple(sorted(_names(images, of_image, left_open, 0), key=natural_order))
+        tag_names = tuple(sorted(_names(tags, of_tag, left_open, 1)))
         rows = _positions(image_names, of_image)
         columns = _positions(tag_names, of_tag)
         confidence = _checked_confidence(of_confidence)
@@ -183,10 +184,10 @@ class Annotations:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _sorted_names(
+def _names(
     more: Iterable[str], annotated: Iterable[str], undecided: set[tuple[str, str]], at: int
-) -> tuple[str, ...]:
-    return tuple(sorted({*more, *annotated, *(pair[at] for pair in undecided)}))
+) -> set[str]:
+    return {*more, *annotated, *(pair[at] for pair in undecided)}
 
 
 def _still_undecided(

@@ -10,6 +10,7 @@ import numpy as np
 
 from tagloom.errors import InvalidInputError
 from tagloom.formats.base import Annotation, AnnotationBuilder, Annotations, InputWarning
+from tagloom.io import natural_order
 from tagloom.validation import some_of
 
 
@@ -77,7 +78,7 @@ def _relabelled(
     annotations: Annotations, picture_of: Mapping[str, str]
 ) -> tuple[Annotations, list[InputWarning]]:
     """Rename where no two names stand for one picture: the arrays are only reordered."""
-    images = tuple(sorted(picture_of.values()))
+    images = tuple(sorted(picture_of.values(), key=natural_order))
     place = {image: row for row, image in enumerate(images)}
     position = [
         place[picture_of[name]] if name in picture_of else -1 for name in annotations.images
@@ -148,7 +149,7 @@ class PictureIndex:
         # Imported only where there is a folder: most callers have none.
         from tagloom.vision import find_pictures
 
-        return cls(sorted(find_pictures(folder).pictures))
+        return cls(find_pictures(folder).pictures)
 
     def fitting(self, name: str) -> list[str]:
         r"""Return the pictures that fit a name best: one if it is clear, none if there is none.

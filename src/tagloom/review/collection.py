@@ -13,7 +13,6 @@ Array = npt.NDArray[Any]
 Entry = tuple[int, int]
 
 _SPARE_COLUMNS = 64
-_CHUNK_ROWS = 2000
 
 
 class EntryState(IntEnum):
@@ -164,9 +163,10 @@ class LoadedRun:
     affinities: Any
     """The sparse graph of the learner."""
     label_frequency: float
+    visual: npt.NDArray[Any]
+    """The visual features of the pictures."""
 
 
-_IS_UNDECIDED = membership(*UNDECIDED)
 _SUGGESTED, _UNKNOWN = int(EntryState.SUGGESTED), int(EntryState.UNKNOWN)
 
 
@@ -183,9 +183,6 @@ class Collection:
         How many entries are in which state.
     chosen_threshold : float or None
         The common probability from which tags are suggested; None for the run's own thresholds.
-    highest, uncertainty : arrays of shape (n_images,)
-        The highest probability among the suggestions of a picture, -1 where there is none; and
-        the sum of p (1 - p) over its undecided entries.
     """
 
     def __init__(self, loaded: LoadedRun) -> None:
@@ -207,10 +204,6 @@ class Collection:
         self.per_image, per_tag = _count_states(self.states)
         spare = self._now.shape[1] - len(per_tag)
         self.per_tag = np.pad(per_tag, ((0, spare), (0, 0)))
-        self.highest, self.uncertainty = np.zeros((2, len(self.images)), dtype=np.float32)
-        for start in range(0, len(self.images), _CHUNK_ROWS):
-            stop = min(start + _CHUNK_ROWS, len(self.images))
-            self._refresh_sort_keys(np.arange(start, stop))
 
     @property
     def states(self) -> npt.NDArray[np.int8]:
@@ -285,20 +278,37 @@ class Collection:
             self._base = np.array(self.loaded.states, order="F")
             self._thresholds = np.where(self._column >= 0, threshold, np.nan)
             for t in self._learned.tolist():
-                undecided = _IS_UNDECIDED[self._base[:, t]]
-                suggested = self.probabilities(t)[undecided] >= threshold
-                self._base[undecided, t] = np.where(suggested, _SUGGESTED, _UNKNOWN)
+                base = self._base[:, t]
+                suggested = np.where(self.probabilities(t) >= threshold, _SUGGESTED, _UNKNOWN)
+                np.copyto(base, suggested, where=_is_undecided(base), casting="unsafe")
         n_loaded = self._base.shape[1]
         now = self._now[:, :n_loaded]
-        np.copyto(now, self._base, where=_IS_UNDECIDED[now])
+        np.copyto(now, self._base, where=_is_undecided(now))
         self._recount()
+
+    def highest(self) -> npt.NDArray[np.float32]:
+        """Return the highest probability among the suggestions of each picture, -1 without one."""
+        found = np.full(len(self.images), -1, dtype=np.float32)
+        for t in self._learned.tolist():
+            suggested = self._now[:, t] == _SUGGESTED
+            np.fmax(found, self.probabilities(t), out=found, where=suggested)
+        return found
+
+    def uncertainty(self) -> npt.NDArray[np.float32]:
+        """Return the sum of p (1 - p) over the undecided entries of each picture."""
+        found = np.zeros(len(self.images), dtype=np.float32)
+        for t in self._learned.tolist():
+            p = self.probabilities(t)
+            counted = _is_undecided(self._now[:, t]) & ~np.isnan(p)
+            np.add(found, p * (1 - p), out=found, where=counted)
+        return found
 
     def open_entries(self) -> tuple[Array, npt.NDArray[np.bool_], Array, Array]:
         """Return what can be suggested: P, which entries are undecided, thresholds and tags.
 
         The arrays have a column for each tag that was learned.
         """
-        is_open = _IS_UNDECIDED[self._now[:, self._learned]]
+        is_open = _is_undecided(self._now[:, self._learned])
         return self.loaded.P, is_open, self._thresholds[self._learned], self._learned
 
     @property
@@ -324,15 +334,7 @@ class Collection:
                 moved.append((before, int(state)))
         if changed and self._histogram is not None:
             self._histogram.move(self._probabilities_at(changed), np.array(moved))
-        if changed:
-            self._refresh_sort_keys(np.unique([i for i, _ in changed]))
         return changed
-
-    def _refresh_sort_keys(self, images: Array) -> None:
-        p, state = self.loaded.P[images], self._now[np.ix_(images, self._learned)]
-        suggested, undecided = state == EntryState.SUGGESTED, _IS_UNDECIDED[state]
-        self.highest[images] = np.fmax.reduce(np.where(suggested, p, -1.0), axis=1, initial=-1.0)
-        self.uncertainty[images] = np.nansum(np.where(undecided, p * (1 - p), 0), axis=1)
 
 
 class OpenHistogram:
@@ -355,7 +357,7 @@ class OpenHistogram:
 
     def add(self, p: Array, states: Array, sign: int = 1) -> None:
         """Count entries; with a sign of -1 they are taken away."""
-        among = _IS_UNDECIDED[states] & ~np.isnan(p)
+        among = _is_undecided(states) & ~np.isnan(p)
         p, suggested = p[among].astype(np.float64), states[among] == _SUGGESTED
         bins = np.minimum((p * self.N_BINS).astype(np.int64), self.N_BINS - 1)
         self.counts += sign * np.bincount(bins, minlength=self.N_BINS)
@@ -369,14 +371,24 @@ class OpenHistogram:
         self.add(p, before_and_after[:, 1])
 
 
+def _is_undecided(states: Array) -> npt.NDArray[np.bool_]:
+    """Return which states are unknown or suggested: the first two."""
+    return np.asarray(states <= _SUGGESTED)
+
+
 def _count_states(states: npt.NDArray[np.int8]) -> tuple[Array, Array]:
-    per_image = np.zeros((states.shape[0], N_STATES), dtype=np.int64)
-    per_tag = np.zeros((states.shape[1], N_STATES), dtype=np.int64)
-    rows = np.arange(states.shape[0])
-    for t in range(states.shape[1]):
-        per_tag[t] = np.bincount(states[:, t], minlength=N_STATES)
-        per_image[rows, states[:, t]] += 1
-    return per_image, per_tag
+    """Count the states by picture and by tag; nearly all entries are unknown."""
+    n_images, n_tags = states.shape
+    by_tag = states.T.ravel()
+    known = np.flatnonzero(by_tag)
+    tags, images = np.divmod(known, max(n_images, 1))
+    counts = []
+    for places, n, of_each in ((images, n_images, n_tags), (tags, n_tags, n_images)):
+        found = np.bincount(places * N_STATES + by_tag[known], minlength=n * N_STATES)
+        table = found.reshape(n, N_STATES)
+        table[:, _UNKNOWN] = of_each - table.sum(axis=1)
+        counts.append(table)
+    return counts[0], counts[1]
 
 
 def _finite_or_none(values: Array, t: int) -> float | None:

@@ -91,6 +91,7 @@ def load(
         to_annotate=_to_annotate(tables),
         affinities=affinities_of(model.tagger),
         label_frequency=model.label_frequency,
+        visual=model.tagger.training_set_.features.visual,
     )
 
 

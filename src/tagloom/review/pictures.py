@@ -8,9 +8,10 @@ import io
 import os
 import stat
 import threading
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from tagloom.errors import UnwritableFileError
 from tagloom.io import atomic_write
@@ -23,17 +24,26 @@ from tagloom.vision.pictures import (
     read_opened,
 )
 
-__all__ = ["PLACEHOLDER", "SIZES", "VIEW_SIZE", "OutsideError", "PictureError", "Thumbnails"]
+__all__ = [
+    "PLACEHOLDER",
+    "SIZES",
+    "VIEW_SIZE",
+    "ZOOM_SIZE",
+    "OutsideError",
+    "PictureError",
+    "Thumbnails",
+]
 
 SIZES = (160, 320)
 VIEW_SIZE = 1600
+ZOOM_SIZE = 4096
 PLACEHOLDER = (
     b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 3" role="img">'
     b"<title>This picture cannot be read</title>"
     b'<path fill="#8888" d="M0 0h4v3H0z"/><path fill="none" stroke="#888" stroke-width=".1" '
     b'd="M1 .8h2v1.4H1zM1 2.2l2-1.4"/></svg>'
 )
-_QUALITY = {160: 80, 320: 80, VIEW_SIZE: 88}
+_QUALITY = {160: 80, 320: 80, VIEW_SIZE: 88, ZOOM_SIZE: 90}
 _ORIENTATION_TAG = 0x0112
 _MAX_BYTES = 1 << 29
 _MARK_LENGTH = 12
@@ -113,14 +123,8 @@ class Thumbnails:
 
     def size_of(self, name: str) -> tuple[int, int] | None:
         """Return the width and height of the upright picture; None if it cannot be read."""
-        from PIL import Image
-
         try:
-            with os.fdopen(open_inside(self._photos, name), "rb") as stream:
-                kind = picture_format(stream.read(SIGNATURE_LENGTH))
-                stream.seek(0)
-                # Pillow may only use the decoder that the signature calls for.
-                picture = Image.open(stream, formats=["HEIF" if kind == HEIC_FORMAT else str(kind)])
+            with opened_picture(self._photos, name) as picture:
                 width, height = picture.size
                 turned = int(picture.getexif().get(_ORIENTATION_TAG, 1)) in (5, 6, 7, 8)
                 return (height, width) if turned else (width, height)
@@ -171,6 +175,18 @@ def open_inside(photos: Path, name: str) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+@contextmanager
+def opened_picture(photos: Path, name: str) -> Iterator[Any]:
+    """Yield a picture of the collection as Pillow opens it: its header is read, no pixel yet."""
+    from PIL import Image
+
+    with os.fdopen(open_inside(photos, name), "rb") as stream:
+        kind = picture_format(stream.read(SIGNATURE_LENGTH))
+        stream.seek(0)
+        # Pillow may only use the decoder that the signature calls for.
+        yield Image.open(stream, formats=["HEIF" if kind == HEIC_FORMAT else str(kind)])
 
 
 def read_inside(photos: Path, name: str) -> bytes:

@@ -126,6 +126,20 @@ def text_of(name: str, query: Mapping[str, str]) -> str:
     return given
 
 
+def pattern_of(name: str, query: Mapping[str, str], pattern: re.Pattern[str], expected: str) -> str:
+    """Read a text that matches a pattern; empty by default."""
+    given = query.get(name, "")
+    if given and not pattern.fullmatch(given):
+        raise RefusedError(400, f"{name} must be {expected}.")
+    return given
+
+
+def numbers_of(name: str, query: Mapping[str, str], n: int) -> list[int]:
+    """Read the numbers of existing pictures, separated by commas."""
+    given = query.get(name, "").split(",", _MAX_ROWS)
+    return [number_of("picture", text, n) for text in given]
+
+
 def body_of(content: bytes) -> dict[str, Any]:
     """Read the JSON object in the body of a request."""
     try:

@@ -17,8 +17,16 @@ from starlette.routing import Route
 from tagloom.errors import TagloomError
 from tagloom.review import requests, views
 from tagloom.review.checking import SampleCheck
+from tagloom.review.dates import PATTERN, PictureDates
 from tagloom.review.learning import Learning
-from tagloom.review.pictures import PLACEHOLDER, SIZES, VIEW_SIZE, OutsideError, Thumbnails
+from tagloom.review.pictures import (
+    PLACEHOLDER,
+    SIZES,
+    VIEW_SIZE,
+    ZOOM_SIZE,
+    OutsideError,
+    Thumbnails,
+)
 from tagloom.review.requests import BODY, Gate, RefusedError, as_json, number_of, refusal
 from tagloom.review.session import Review
 from tagloom.vision.pictures import PictureError
@@ -38,10 +46,15 @@ class Api:
     """The JSON API of one review; answers come from memory, but for what pictures look like now."""
 
     def __init__(
-        self, review: Review, learning: Learning, thumbnails: Thumbnails, start: str
+        self,
+        review: Review,
+        learning: Learning,
+        thumbnails: Thumbnails,
+        dates: PictureDates,
+        start: str,
     ) -> None:
         self._review, self._learning, self._thumbnails = review, learning, thumbnails
-        self._start = start
+        self._dates, self._start = dates, start
 
     def collection(self, request: Request) -> Response:
         """Return the names, thresholds and counts of the collection."""
@@ -67,23 +80,47 @@ class Api:
         """Return a page of pictures."""
         query = request.query_params
         offset, limit = requests.page_of(query, 60)
-        q = requests.text_of("q", query)
-        state = requests.choice("state", query, views.PICTURE_FILTERS)
-        sort = requests.choice("sort", query, views.PICTURE_SORTS)
+        date = requests.pattern_of("date", query, PATTERN, "a year or a month, such as 2019-05")
+        wanted = views.PictureQuery(
+            q=requests.text_of("q", query),
+            state=requests.choice("state", query, views.PICTURE_FILTERS),
+            sort=requests.choice("sort", query, views.PICTURE_SORTS),
+            folder=requests.text_of("folder", query),
+            taken=self._dates.taken(date) if date else None,
+        )
         with self._review.lock:
             tag = self._tag(query["tag"]) if query.get("tag") else None
-            answer = self._review.pictures.page(
-                q=q, state=state, sort=sort, tag=tag, offset=offset, limit=limit
-            )
+            answer = self._review.pictures.page(wanted._replace(tag=tag), offset, limit)
             answer["version"] = self._review.version
+        return _answer(request, answer)
+
+    def rows(self, request: Request) -> Response:
+        """Return pictures by their numbers, for a list that is followed as it was."""
+        with self._review.lock:
+            n = len(self._review.collection.images)
+            numbers = requests.numbers_of("numbers", request.query_params, n)
+            rows = [self._review.pictures.picture(i) for i in numbers]
+            return _answer(request, {"rows": rows, "version": self._review.version})
+
+    def filters(self, request: Request) -> Response:
+        """Return the folders and dates to filter by, and how many of the dates have been read."""
+        images = self._review.collection.images
+        self._dates.start(self._thumbnails.marks(images))
+        answer = {
+            "folders": self._review.pictures.folders(),
+            "dates": self._dates.counts(),
+            "dates_read": round(self._dates.share_read, 3),
+        }
         return _answer(request, answer)
 
     def picture(self, request: Request) -> Response:
         """Return one picture with less likely tags."""
         with self._review.lock:
             i = self._image(request.path_params["i"])
+            alike = self._review.near_identical.of(i)
             answer = self._review.pictures.picture(i)
             answer |= {
+                "alike": [self._review.pictures.picture(j, with_absent=True) for j in alike],
                 "name": self._review.collection.images[i],
                 "candidates": self._review.pictures.candidates(i),
                 "version": self._review.version,
@@ -278,8 +315,9 @@ class Files:
         return self._image(request, int(size))
 
     def picture(self, request: Request) -> Response:
-        """Return a picture at the size of a screen."""
-        return self._image(request, VIEW_SIZE)
+        """Return a picture at the size of a screen, or larger to zoom in."""
+        zoom = requests.choice("zoom", request.query_params, ("0", "1"))
+        return self._image(request, ZOOM_SIZE if zoom == "1" else VIEW_SIZE)
 
     def _image(self, request: Request, size: int) -> Response:
         images = self._review.collection.images
@@ -335,11 +373,14 @@ def make_app(review: Review, *, token: str, port: int, start: str = "pictures") 
     """
     learning = Learning(review)
     thumbnails = Thumbnails(review.photos, review.out / CACHE)
-    api, files = Api(review, learning, thumbnails, start), Files(review, thumbnails)
+    dates = PictureDates(review.photos, review.collection.images, review.out / CACHE)
+    api = Api(review, learning, thumbnails, dates, start)
+    files = Files(review, thumbnails)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
+        dates.close()
         learning.close()
         review.close()
 
@@ -363,6 +404,8 @@ def _api_routes(api: Api) -> list[Route]:
         "/api/collection": api.collection,
         "/api/pictures": api.pictures,
         "/api/pictures/{i}": api.picture,
+        "/api/rows": api.rows,
+        "/api/filters": api.filters,
         "/api/why": api.why,
         "/api/tags": api.tags,
         "/api/tags/{t}": api.tag,

@@ -20,6 +20,7 @@ from tagloom.review.collection import (
     from_journal,
 )
 from tagloom.review.loading import check_is_run, load
+from tagloom.review.near_identical import NearIdentical
 from tagloom.review.views import Pictures
 
 Json = dict[str, Any]
@@ -44,6 +45,7 @@ class Review:
     out, photos : Path
     collection : Collection
     pictures : Pictures
+    near_identical : NearIdentical
     version : int
         How many changes there have been.
     boot : str
@@ -67,6 +69,8 @@ class Review:
             self.journal.close()
             raise
         self.photos = self.collection.loaded.photos
+        # Learning again computes no new features.
+        self.near_identical = NearIdentical(self.collection.loaded.visual)
         self._changes: list[Entry] = []
         self.boot = secrets.token_hex(8)
         self.history = self._history()

@@ -4,11 +4,13 @@ Pictures, tags, the wall of a tag, suspected label errors, what to annotate next
 that explain a suggestion.
 """
 
-from typing import Any
+from collections import Counter
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tagloom.io import natural_order
 from tagloom.review.collection import (
     DECIDED,
     HAS_TAG,
@@ -26,7 +28,7 @@ from tagloom.review.collection import (
 Json = dict[str, Any]
 Mask = npt.NDArray[np.bool_]
 
-PICTURE_FILTERS = ("all", "suggested", "suspected", "untagged", "decided")
+PICTURE_FILTERS = ("all", "open", "suggested", "suspected", "untagged", "decided")
 PICTURE_SORTS = ("name", "certain", "uncertain")
 TAG_SORTS = ("name", "open", "known")
 WALL_FILTERS = ("open", "all")
@@ -46,31 +48,61 @@ _COUNTED = {
 }
 
 
+class PictureQuery(NamedTuple):
+    """Which pictures are wanted, and in which order.
+
+    `q` holds words of names and tags, `taken` which pictures are of the wanted year or month. In
+    the state "open" a picture has a suggestion or a suspected error to decide on.
+    """
+
+    q: str = ""
+    state: str = "all"
+    sort: str = "name"
+    tag: int | None = None
+    folder: str = ""
+    taken: Mask | None = None
+
+
 class Pictures:
     """The pictures of a collection: searched, filtered and sorted."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        folded = [name.casefold() for name in collection.images]
-        self._folded = folded
-        self._by_name = np.array(sorted(range(len(folded)), key=folded.__getitem__), dtype=np.int64)
+        self._folded = [name.casefold() for name in collection.images]
+        order = sorted(range(len(self._folded)), key=lambda i: natural_order(collection.images[i]))
+        self._by_name = np.array(order, dtype=np.int64)
 
-    def page(
-        self, *, q: str, state: str, sort: str, tag: int | None, offset: int, limit: int
-    ) -> Json:
-        """Return a page of pictures, with the total number found."""
-        found = self._by_name[self._matching(q, state, tag)[self._by_name]]
-        if sort != "name":
+    def found(self, query: PictureQuery) -> npt.NDArray[np.int64]:
+        """Return the numbers of the pictures that match, in order."""
+        found = self._by_name[self._matching(query)[self._by_name]]
+        if query.sort != "name":
             collection = self._collection
-            key = collection.highest if sort == "certain" else collection.uncertainty
-            found = found[np.argsort(-key[found], kind="stable")]
-        rows = [self.picture(int(i)) for i in found[offset : offset + limit]]
-        return {"total": len(found), "rows": rows}
+            by = collection.highest if query.sort == "certain" else collection.uncertainty
+            found = found[np.argsort(-by()[found], kind="stable")]
+        return found
 
-    def picture(self, i: int) -> Json:
+    def page(self, query: PictureQuery, offset: int, limit: int) -> Json:
+        """Return a page of pictures; the first one comes with the numbers of all that match.
+
+        Decided pictures may no longer match: whoever goes through a list follows these numbers.
+        """
+        found = self.found(query)
+        rows = [self.picture(int(i)) for i in found[offset : offset + limit]]
+        numbers = {} if offset else {"numbers": found.tolist()}
+        return {"total": len(found), "rows": rows, **numbers}
+
+    def folders(self) -> list[Json]:
+        """Return every folder with the number of pictures in it and in the folders below."""
+        counts: Counter[str] = Counter()
+        for name in self._collection.images:
+            parts = name.split("/")[:-1]
+            counts.update("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+        return [{"folder": one, "n": counts[one]} for one in sorted(counts, key=natural_order)]
+
+    def picture(self, i: int, *, with_absent: bool = False) -> Json:
         """Return a picture and its tags, likeliest first, those without a probability last."""
         state = self._collection.states[i]
-        tags = np.flatnonzero(_IS_LISTED[state])
+        tags = np.flatnonzero(state if with_absent else _IS_LISTED[state])
         p = self._collection.probabilities_of(i, tags)
         order = np.lexsort((tags, -np.nan_to_num(p, nan=-1.0)))
         rows = [
@@ -87,11 +119,17 @@ class Pictures:
         order = np.lexsort((tags, -p))[:_N_CANDIDATES]
         return [{"t": int(tags[k]), "p": _rounded(p[k])} for k in order]
 
-    def _matching(self, q: str, state: str, tag: int | None) -> Mask:
-        found = self._in_state(state)
-        if tag is not None:
-            found &= _IS_FOUND[self._collection.states[:, tag]]
-        for word in q.casefold().split():
+    def _matching(self, query: PictureQuery) -> Mask:
+        found = self._in_state(query.state)
+        if query.tag is not None:
+            found &= _IS_FOUND[self._collection.states[:, query.tag]]
+        if query.folder:
+            inside = f"{query.folder}/"
+            names = self._collection.images
+            found &= np.fromiter((name.startswith(inside) for name in names), bool, len(names))
+        if query.taken is not None:
+            found &= query.taken
+        for word in query.q.casefold().split():
             found &= self._contains(word)
         return found
 
@@ -101,7 +139,12 @@ class Pictures:
             return np.ones(len(counts), dtype=bool)
         if state == "untagged":
             return np.asarray(counts[:, list(HAS_TAG)].sum(axis=1) == 0)
-        wanted = {"suggested": (EntryState.SUGGESTED,), "suspected": SUSPECTED, "decided": DECIDED}
+        wanted = {
+            "open": (EntryState.SUGGESTED, *SUSPECTED),
+            "suggested": (EntryState.SUGGESTED,),
+            "suspected": SUSPECTED,
+            "decided": DECIDED,
+        }
         return np.asarray(counts[:, list(wanted[state])].sum(axis=1) > 0)
 
     def _contains(self, word: str) -> Mask:
@@ -124,7 +167,7 @@ def tag_rows(collection: Collection, q: str, sort: str) -> list[Json]:
             counts = _counts(collection.per_tag[t].tolist())
             learned = {"threshold": collection.threshold(t), "roc_auc": collection.roc_auc(t)}
             rows.append({"t": t, **counts, **learned})
-    rows.sort(key=lambda row: names[row["t"]])
+    rows.sort(key=lambda row: natural_order(names[row["t"]]))
     if sort != "name":
         key = "suggested" if sort == "open" else "known"
         rows.sort(key=lambda row: -row[key])

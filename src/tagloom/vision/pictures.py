@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError, TagloomError, import_extra
+from tagloom.io import natural_order
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -322,8 +323,8 @@ class Found:
 def find_pictures(folder: str | os.PathLike[str]) -> Found:
     """Search a folder and all folders in it.
 
-    Items are paths relative to the folder, with forward slashes, in the order of their characters.
-    Links to files are followed, links to folders are not: they may form cycles.
+    Items are paths relative to the folder, with forward slashes, in natural order: 2.jpg is before
+    10.jpg. Links to files are followed, links to folders are not: they may form cycles.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -332,9 +333,9 @@ def find_pictures(folder: str | os.PathLike[str]) -> Found:
     found = Found()
     for item, entry in _walk(str(root), "", found.skipped):
         _sort_in(found, item, entry)
-    found.pictures.sort()
-    found.others.sort()
-    found.skipped.sort(key=lambda skipped: skipped.item)
+    found.pictures.sort(key=natural_order)
+    found.others.sort(key=natural_order)
+    found.skipped.sort(key=lambda skipped: natural_order(skipped.item))
     return found
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError
+from tagloom.io import natural_order
 from tagloom.progress import progress_bar
 from tagloom.vision.cache import Entry, FeatureCache
 from tagloom.vision.encoders.base import Encoder
@@ -366,7 +367,7 @@ def summarize(found: Found, outcomes: Iterable[Outcome], *, seconds: float) -> E
             continue
         first[outcome.content] = outcome.item
         (summary.embedded if outcome.content in fresh else summary.cached).append(outcome.item)
-    summary.skipped.sort(key=lambda skipped: skipped.item)
+    summary.skipped.sort(key=lambda skipped: natural_order(skipped.item))
     return summary
 
 

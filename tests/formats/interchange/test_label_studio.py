@@ -193,7 +193,7 @@ def test_names_are_made_relative_to_the_folder(tmp_path, saved):
     folder = tmp_path / "photos"
     folder.mkdir()
     (folder / "IMG 1.jpg").touch()
-    assert read_label_studio(saved(SMALL), folder).annotations.images == ("IMG 1.jpg", "b.jpg")
+    assert read_label_studio(saved(SMALL), folder).annotations.images == ("b.jpg", "IMG 1.jpg")
 
 
 @pytest.mark.parametrize("scores", [[0.5], [0.5, 0.5, 0.5], "x", None])

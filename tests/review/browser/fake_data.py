@@ -69,6 +69,9 @@ class FakeCollection:
         open_ones = [t for t in self._order(i) if self.state(i, t) == "open"][:12]
         candidates = [{"t": t, "p": self.p[i, t]} for t in open_ones]
         more = {"name": self.images[i], "candidates": candidates, "width": 1200, "height": 900}
+        # Every scene is there several times: two of the others are shown.
+        near = [j for j in (i + self.n_scenes, i + 2 * self.n_scenes) if j < len(self.images)]
+        more |= {"alike": [self.picture(j) for j in near], "version": self.version}
         return {**self.picture(i), **more}
 
     def _order(self, i: int) -> list[int]:
@@ -87,6 +90,8 @@ class FakeCollection:
 
     def _is(self, i: int, state: str) -> bool:
         states = {self.state(i, t) for t in range(len(self.tags))}
+        if state == "open":
+            return bool(states & {"suggested", "suspected"})
         if state == "untagged":
             return not states & YES
         if state == "decided":
@@ -285,4 +290,6 @@ def _summary(steps: list[tuple[int, str, dict]]) -> dict | None:
     batch, verdict, entries = steps[-1]
     tags = {t for _, t in entries}
     one = tags.pop() if len(tags) == 1 else None
-    return {"batch": batch, "n": len(entries), "verdict": verdict, "t": one, "i": None}
+    images = {i for i, _ in entries}
+    image = images.pop() if len(images) == 1 else None
+    return {"batch": batch, "n": len(entries), "verdict": verdict, "t": one, "i": image}

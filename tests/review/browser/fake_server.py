@@ -38,7 +38,8 @@ class Learning:
         done = int((time.monotonic() - self.since) * 8)
         if done < 8:
             step = "learning from the confirmed tags"
-            return {"state": "running", "step": step, "done": done, "of": 8, "error": None}
+            more = {"done": done, "of": 8, "seconds_left": (8 - done) / 8, "error": None}
+            return {"state": "running", "step": step, **more}
         data.run += not self.counted
         self.counted = True
         examples = [{"i": i, "t": i % 5, "p": 0.9 - i / 50} for i in range(8)]
@@ -109,7 +110,13 @@ class Handler(BaseHTTPRequestHandler):
             case ["pictures"]:
                 wanted = [query.get(key, "") for key in ("q", "state", "sort", "tag")]
                 found = data.pictures(wanted[0], wanted[1] or "all", wanted[2] or "name", wanted[3])
-                return self._page(found, query, 60, data.picture)
+                return {**self._page(found, query, 60, data.picture), "numbers": found}
+            case ["rows"]:
+                rows = [data.picture(int(i)) for i in query["numbers"].split(",")]
+                return {"rows": rows, "version": data.version}
+            case ["filters"]:
+                folders = [{"folder": "holidays", "n": len(data.images) - 1}]
+                return {"folders": folders, "dates": [], "dates_read": 1}
             case ["pictures", i]:
                 return data.one_picture(int(i))
             case ["tags"]:

@@ -11,7 +11,7 @@ def is_real():
     return all(find_spec(name) is not None for name in parts)
 
 
-def picture_with_suggestions(page, least=2):
+def picture_with_suggestions(page, least=3):
     rows = page.fetch("/api/pictures?state=suggested&limit=60")["rows"]
     for row in rows:
         n = sum(tag["state"] == "suggested" for tag in row["tags"])

@@ -33,8 +33,9 @@ class TestLooks:
         # Cards find their new places in the frame after the window has changed.
         page.until(lambda: page.run("return document.documentElement.scrollWidth") <= 390)
         script = """
-            return [...document.querySelectorAll('button, select, input, nav a')]
-              .filter((e) => e.checkVisibility() && !e.matches('.link, .in-chip, [type=range]'))
+            return [...document.querySelectorAll('button, select, input, nav a, .tick-box')]
+              .filter((e) => !e.matches('.link, .in-chip, [type=range], [type=checkbox]'))
+              .filter((e) => e.checkVisibility())
               .filter((e) => e.offsetHeight < 44 || e.offsetWidth < 44)
               .map((e) => e.outerHTML.slice(0, 120))
         """
@@ -50,7 +51,8 @@ class TestLooks:
         script = """
             return [...document.querySelectorAll('button, a, input, select, [role=option]')]
               .filter((e) => e.checkVisibility() && !e.closest('[aria-hidden=true]'))
-              .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim()))
+              .filter((e) => !(e.getAttribute('aria-label') || e.labels?.length))
+              .filter((e) => !e.textContent.trim())
               .map((e) => e.outerHTML.slice(0, 120))
         """
         for view in VIEWS:
@@ -63,6 +65,7 @@ class TestLarge:
         with processes.fake_server(pictures=3000, scenes=4) as server:
             page = Page(driver, server)
             page.enter()
+            page.go("#/pictures?state=all")
             page.until(lambda: page.all(".picture-card:not(.bare)"))
             page.press(Keys.END)
             index = "return document.activeElement.closest('.card')?.dataset.index"

@@ -40,7 +40,7 @@ class TestCheck:
         page = restored
         page.go("#/pictures")
         page.press("g", "c")
-        page.says(".question", "fit?")
+        page.says(".question", "Add tag")
         n = len(answers(page))
         page.press("y", "n", " ")
         page.saved()

@@ -5,7 +5,6 @@ import { button, fill, h } from "./dom.js";
 import { stateText, stepText } from "./format.js";
 import { store } from "./store.js";
 
-const name = (t) => store.tagName(t);
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** Decide, and confirm once it is stored: announced for one entry, a toast with undo for many. */
@@ -17,12 +16,14 @@ export async function decide(entries, verdict) {
   if (!stored.length) return null;
   const rows = stored.flatMap((answer) => answer.applied);
   const tags = new Set(rows.map(({ t }) => t));
-  const step = { verdict, n: rows.length, t: tags.size === 1 ? rows[0].t : null };
+  const images = new Set(rows.map(({ i }) => i));
+  const only = (some, value) => (some.size === 1 ? value : null);
+  const step = { verdict, n: rows.length, t: only(tags, rows[0].t), i: only(images, rows[0].i) };
   if (rows.length > 1) {
     const run = () => undo(stored.length);
-    toast(`${capital(stepText(step, name))}.`, { label: "Undo", key: "u", run });
+    toast(`${capital(stepText(step, store))}.`, { label: "Undo", key: "u", run });
   } else {
-    announce(`${name(rows[0].t)}: ${stateText(rows[0].state)}`);
+    announce(`${store.tagName(rows[0].t)}: ${stateText(rows[0].state)}`);
   }
   return rows;
 }
@@ -31,7 +32,7 @@ export async function decide(entries, verdict) {
 export async function undo(times = 1) {
   let step = null;
   for (let k = 0; k < times; k += 1) step = await store.undo();
-  if (step) toast(`Undone: ${stepText(step, name)}.`, { label: "Redo", run: () => redo() });
+  if (step) toast(`Undone: ${stepText(step, store)}.`, { label: "Redo", run: () => redo() });
   else if (!store.writes.trouble) toast("Nothing to undo.");
   return true;
 }
@@ -39,7 +40,7 @@ export async function undo(times = 1) {
 export async function redo() {
   const step = await store.redo();
   if (step)
-    toast(`Redone: ${stepText(step, name)}.`, { label: "Undo", key: "u", run: () => undo() });
+    toast(`Redone: ${stepText(step, store)}.`, { label: "Undo", key: "u", run: () => undo() });
   else if (!store.writes.trouble) toast("Nothing to redo.");
   return true;
 }

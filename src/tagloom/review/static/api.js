@@ -65,3 +65,4 @@ const mark = (i) => `v=${marks[i] ?? ""}`;
 export const thumb = (i, width) =>
   `/thumb/${i}?size=${width * devicePixelRatio > 176 ? 320 : 160}&${mark(i)}`;
 export const large = (i) => `/picture/${i}?${mark(i)}`;
+export const zoomed = (i) => `/picture/${i}?zoom=1&${mark(i)}`;

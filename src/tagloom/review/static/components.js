@@ -104,8 +104,10 @@ export function choice(label, options, value, changed) {
 }
 
 /** What to show in place of a list that is empty or could not be loaded. */
-export function emptyPage(text, error = null, again = null) {
+export function emptyPage(text, error = null, again = null, actions = []) {
   const parts = [h("p", {}, error ? `This could not be loaded: ${error.message}.` : text)];
   if (error && again) parts.push(button({ text: "Try again", click: again }));
+  const offered = actions.filter(Boolean);
+  if (offered.length) parts.push(h("div", { class: "walk" }, ...offered));
   return h("div", { class: "empty" }, ...parts);
 }

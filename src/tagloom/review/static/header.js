@@ -95,14 +95,21 @@ function countsText(counts) {
 
 function drawHistory() {
   const { undo: back, redo: forth } = store.history;
-  at("undo").disabled = !back;
-  at("redo").disabled = !forth;
-  const name = (t) => store.tagName(t);
+  nameButton(at("undo"), "Undo", "u", back);
+  nameButton(at("redo"), "Redo", "Shift+u", forth);
   const line = at("history");
   if (!back) {
     fill(line, countsText(store.collection?.counts));
     return;
   }
   const link = button({ text: "undo", style: "link", click: () => undo() });
-  fill(line, h("span", { class: "step" }, stepText(back, name)), link);
+  fill(line, h("span", { class: "step" }, stepText(back, store)), link);
+}
+
+/** A button that says what it would undo or redo. */
+function nameButton(element, word, key, step) {
+  const text = step ? `${word}: ${stepText(step, store)}` : `Nothing to ${word.toLowerCase()}`;
+  element.disabled = !step;
+  element.setAttribute("aria-label", text);
+  element.title = `${text} (${key})`;
 }

@@ -3,7 +3,7 @@
 import { announce, toast } from "./actions.js";
 import { get, post, thumb } from "./api.js";
 import { addDialog, button, fill, h } from "./dom.js";
-import { many, number, percent, sentence } from "./format.js";
+import { duration, many, number, percent, sentence } from "./format.js";
 import { address } from "./router.js";
 import { store } from "./store.js";
 
@@ -87,21 +87,22 @@ async function watch() {
   learnButton().classList.remove("running");
 }
 
-function drawProgress({ step, done, of }) {
+function drawProgress({ step, done, of, seconds_left: left }) {
   const share = of ? done / of : null;
   document.querySelector("#learn span").textContent =
-    share === null ? "Learning" : `Learning ${Math.round(100 * share)} %`;
+    share === null ? "Learning" : `Learning ${Math.round(100 * share)}%`;
   if (!body) return;
   const bar = h("progress", {
     max: 1,
     "aria-label": "Progress of learning",
     ...(share === null ? {} : { value: share }),
   });
-  const words = of ? `${step} (${number(done)} of ${number(of)})` : step;
+  const isKnown = left !== null && left !== undefined;
   fill(
     body,
-    h("p", {}, words || "starting"),
+    h("p", {}, step || "starting"),
     bar,
+    h("p", { role: "status" }, isKnown ? `${duration(left)} left` : "estimating the time left"),
     h("p", { class: "quiet-text" }, "You can close this and continue."),
   );
 }

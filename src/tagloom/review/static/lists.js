@@ -3,17 +3,36 @@
 
 import { get } from "./api.js";
 
-/** A list with random access, fetched by pages. */
-export class PagedList {
-  constructor(fetchPage, size, loaded) {
-    Object.assign(this, { fetchPage, size, loaded });
+/**
+ * Pictures in the order of their list when it was opened, however many are decided since; their rows
+ * are fetched by number as they come into view.
+ */
+export class PictureList {
+  /** `open()` fetches the numbers of all pictures with the first rows, `fetchRows(numbers)` others. */
+  constructor(open, fetchRows, size, loaded) {
+    Object.assign(this, { fetchOpening: open, fetchRows, size, loaded });
+    this.numbers = [];
     this.rows = [];
     this.wanted = new Set();
-    this.total = 0;
+  }
+
+  get total() {
+    return this.numbers.length;
   }
 
   get(index) {
     return this.rows[index];
+  }
+
+  async open() {
+    try {
+      const answer = await this.fetchOpening();
+      this.numbers = answer.numbers;
+      for (let page = 0; page * this.size < answer.rows.length; page += 1) this.wanted.add(page);
+      this.take(0, answer);
+    } catch (error) {
+      this.loaded(0, 0, null, error);
+    }
   }
 
   /** Fetch the rows from first to last, unless they are there or on their way. */
@@ -27,16 +46,18 @@ export class PagedList {
     this.wanted.add(page);
     const offset = page * this.size;
     try {
-      const answer = await this.fetchPage(offset, this.size);
-      this.total = answer.total;
-      answer.rows.forEach((row, k) => {
-        this.rows[offset + k] = row;
-      });
-      this.loaded(offset, offset + answer.rows.length, answer);
+      this.take(offset, await this.fetchRows(this.numbers.slice(offset, offset + this.size)));
     } catch (error) {
       this.wanted.delete(page);
       this.loaded(offset, offset, null, error);
     }
+  }
+
+  take(offset, answer) {
+    answer.rows.forEach((row, k) => {
+      this.rows[offset + k] = row;
+    });
+    this.loaded(offset, offset + answer.rows.length, answer);
   }
 }
 
@@ -87,17 +108,25 @@ export class GrowingList {
   }
 }
 
-const PAGE_SIZE = 60;
 let viewed = null;
-let order = { key: null, numbers: [], total: 0, address: null };
+let order = { key: null, numbers: [], address: null };
 
 // Addresses leave out default values; the list is the same.
-const keyOf = ({ q, state, sort, tag, wall }) =>
-  JSON.stringify([q || "", state || "all", sort || "name", tag || "", String(wall ?? "")]);
+export const DEFAULT_STATE = "open";
+const keyOf = ({ q, state, sort, tag, folder, date, wall }) =>
+  JSON.stringify([
+    q || "",
+    state || DEFAULT_STATE,
+    sort || "name",
+    tag || "",
+    folder || "",
+    date || "",
+    String(wall ?? ""),
+  ]);
 
-/** Remember the list that a picture is opened from; gaps are filled when they are reached. */
-export function rememberList(query, rows, total, address) {
-  order = { key: keyOf(query), numbers: rows.map((row) => row?.i), total, address };
+/** Remember the numbers of the list that a picture is opened from. */
+export function rememberList(query, numbers, address) {
+  order = { key: keyOf(query), numbers, address };
 }
 
 /** The address of the list remembered for this query; null if another one is remembered. */
@@ -109,34 +138,40 @@ export const setLastViewed = (i) => {
 };
 export const lastViewed = () => viewed;
 
-async function fetchAround(query, index) {
-  // The wall of a tag shrinks as its pictures are decided: it is followed as it was.
-  if (query.wall) return;
-  const offset = Math.floor(index / PAGE_SIZE) * PAGE_SIZE;
-  const answer = await get("/api/pictures", { ...query, offset, limit: PAGE_SIZE });
-  order.total = Math.max(order.total, answer.total);
-  answer.rows.forEach((row, k) => {
-    order.numbers[offset + k] ??= row.i;
-  });
+async function numbersOf(query) {
+  if (order.key !== keyOf(query)) {
+    order = { key: keyOf(query), numbers: [], address: null };
+    // The wall of a tag shrinks as its pictures are decided: it is followed as it was, or not at all.
+    if (query.wall === undefined) order.numbers = await matching(query);
+  }
+  return order.numbers;
+}
+
+async function matching({ state = DEFAULT_STATE, ...query }) {
+  return (await get("/api/pictures", { ...query, state, limit: 0 })).numbers;
 }
 
 /** The picture `step` places after picture i; null at the end of the list. */
 export async function pictureAfter(query, i, step, count) {
-  if (order.key !== keyOf(query)) {
-    order = { key: keyOf(query), numbers: [], total: 0, address: null };
-    await fetchAround(query, 0);
-  }
-  const at = order.numbers.indexOf(i);
+  const numbers = await numbersOf(query);
+  const at = numbers.indexOf(i);
   // Opened by address or from another list: then by number.
   if (at < 0) return i + step >= 0 && i + step < count ? i + step : null;
-  const index = at + step;
-  if (index < 0 || index >= order.total) return null;
-  if (order.numbers[index] === undefined) await fetchAround(query, index);
-  return order.numbers[index] ?? null;
+  return numbers[at + step] ?? null;
+}
+
+/** The next picture of the list that has something to decide, from its start after its end. */
+export async function nextToDecide(query, i) {
+  const numbers = await numbersOf(query);
+  const open = new Set(await matching({}));
+  open.delete(i);
+  const at = numbers.indexOf(i);
+  const later = [...numbers.slice(at + 1), ...numbers.slice(0, Math.max(0, at))];
+  return (at < 0 ? [...open] : later).find((other) => open.has(other)) ?? null;
 }
 
 /** The position of a picture as [position, total]; null if the list is not known. */
 export function positionOf(query, i) {
   const at = order.key === keyOf(query) ? order.numbers.indexOf(i) : -1;
-  return at < 0 ? null : [at + 1, order.total];
+  return at < 0 ? null : [at + 1, order.numbers.length];
 }

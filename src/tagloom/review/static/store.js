@@ -158,6 +158,7 @@ class Store extends EventTarget {
         const isKnown = taken && known?.batch === taken.batch;
         step = isKnown ? known : taken && { n: taken.applied.length, verdict: "mixed", t: null };
         this.applied(answer, taken?.applied ?? []);
+        if (step) this.dispatchEvent(new CustomEvent("stepped", { detail: step }));
       },
       failed: () => {},
     });

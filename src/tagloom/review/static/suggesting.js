@@ -9,7 +9,7 @@ import { store } from "./store.js";
 
 export const N_CHECKED = 30;
 
-/** "612 suggestions, about 78 % right, about 41 % of what is missing" */
+/** "612 suggestions, about 78% right, about 41% of what is missing" */
 export function expectation({ n, precision, recall }) {
   if (!n) return "no suggestions";
   return `${many(n, "suggestion")}, about ${percent(precision)} right, about ${percent(recall)} of what is missing`;

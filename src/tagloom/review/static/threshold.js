@@ -47,7 +47,7 @@ export class Threshold {
       min: 0,
       max: BINS - 1,
       step: 1,
-      "aria-label": "Minimum probability",
+      "aria-label": "Minimum confidence",
       on: {
         input: () => {
           this.bin = Number(this.slider.value);
@@ -83,7 +83,7 @@ export class Threshold {
     );
     const from = percent(this.bin / BINS);
     const count = `${number(this.open)} undecided`;
-    const text = this.bin ? `${count} above ${from}` : count;
+    const text = this.bin ? `${count} from ${from} on` : count;
     this.words.textContent = text;
     this.slider.setAttribute("aria-valuetext", text);
   }

@@ -112,7 +112,7 @@ class AnnotateNextView {
     fill(this.question, "Add tag ", h("em", {}, store.tagName(t)), "?");
     fill(
       this.details,
-      p === null ? "" : `${percent(p)} likely · `,
+      p === null ? "" : `confidence ${percent(p)} · `,
       h("a", { href: address(`picture/${i}`), title: name }, shortName(name)),
     );
     // The next picture is fetched in advance.

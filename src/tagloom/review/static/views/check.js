@@ -5,7 +5,7 @@ import { announce } from "../actions.js";
 import { get, large, post } from "../api.js";
 import { emptyPage, showLarge } from "../components.js";
 import { button, fill, h, show } from "../dom.js";
-import { number, spaced } from "../format.js";
+import { number } from "../format.js";
 import { learnNow } from "../learn.js";
 import { go } from "../router.js";
 import { store } from "../store.js";
@@ -121,7 +121,7 @@ class CheckView {
     if (!this.body.isConnected) fill(this.root, this.body);
     const { i, t } = this.questions[this.at];
     showLarge(this.image, i);
-    fill(this.question, "Does the tag ", h("em", {}, store.tagName(t)), " fit?");
+    fill(this.question, "Add tag ", h("em", {}, store.tagName(t)), "?");
     const done = this.questions.filter(({ answer }) => answer !== null).length;
     this.bar.max = this.questions.length;
     this.bar.value = done;
@@ -202,7 +202,7 @@ class CheckView {
         { class: "check-result" },
         h("h1", { tabindex: "-1" }, isLeft ? "The result so far" : "The result of the check"),
         ...estimates(this.check.estimate),
-        ...sentences.map((text) => h("p", {}, spaced(text))),
+        ...sentences.map((text) => h("p", {}, text)),
         isMoved
           ? h("p", { class: "badge" }, "The slider was moved since: this is about the suggestions of then.")
           : null,
@@ -210,7 +210,7 @@ class CheckView {
       ),
     );
     this.root.querySelector("h1").focus();
-    announce(spaced(sentences.join(" ")));
+    announce(sentences.join(" "));
   }
 
   async again() {
@@ -267,7 +267,7 @@ function intervalBar(label, [value, low, high]) {
     { class: "interval" },
     h("span", {}, label),
     h("span", { class: "interval-bar", "aria-hidden": "true" }, range, point),
-    h("strong", {}, `${whole(low)}–${whole(high)} %`),
+    h("strong", {}, `${whole(low)}–${whole(high)}%`),
   );
 }
 

@@ -1,16 +1,22 @@
 // One picture, large, with its known tags and its suggestions.
 
-import { announce, decide, toggled } from "../actions.js";
+import { announce, decide, toast, toggled } from "../actions.js";
+import { Alike } from "../alike.js";
 import { get, large } from "../api.js";
 import { Combobox } from "../combobox.js";
 import { chip, emptyPage, likelihood, mark, showLarge } from "../components.js";
-import { button, fill, h } from "../dom.js";
-import { isNo, isYes } from "../entries.js";
+import { button, fill, h, show } from "../dom.js";
+import { isNo, isOpen, isYes } from "../entries.js";
 import { number, percent, shortName, stateText } from "../format.js";
-import { listAddress, pictureAfter, positionOf, setLastViewed } from "../lists.js";
+import { listAddress, nextToDecide, pictureAfter, positionOf, setLastViewed } from "../lists.js";
 import { address, go } from "../router.js";
 import { store } from "../store.js";
 import { Why } from "../why.js";
+import { Zoom } from "../zoom.js";
+
+// So long the last decision is seen before the next picture comes.
+const NEXT_AFTER_MS = 350;
+const NEXT_KEY = "tagloom-next";
 
 class PictureView {
   constructor(root, { number: i, query }) {
@@ -20,10 +26,14 @@ class PictureView {
     this.rows = [];
     this.current = 0;
     this.why = new Why();
+    this.alike = new Alike();
+    this.zoom = new Zoom();
     this.add = new Combobox((tag) => this.added(tag));
     this.build(root);
     this.onEntries = (event) => this.entriesChanged(event.detail);
     store.addEventListener("entries", this.onEntries);
+    this.onStep = (event) => this.stepped(event.detail);
+    store.addEventListener("stepped", this.onStep);
     this.ready = this.load();
   }
 
@@ -35,8 +45,13 @@ class PictureView {
     this.more = h("details", { class: "more" }, h("summary", {}, "Less likely"), this.unlikely);
     this.position = h("span", { class: "count" });
     this.status = h("p", { class: "quiet-text", role: "status" });
-    const image = h("img", { class: "large" });
+    const image = h("img", { class: "large zoomable", on: { click: () => this.zoom.open(this.i) } });
     showLarge(image, this.i);
+    this.goesOn = h("input", {
+      type: "checkbox",
+      on: { change: () => localStorage.setItem(NEXT_KEY, this.goesOn.checked ? "on" : "off") },
+    });
+    this.goesOn.checked = localStorage.getItem(NEXT_KEY) !== "off";
     const frame = h(
       "div",
       { class: "frame" },
@@ -59,6 +74,14 @@ class PictureView {
           style: "quiet",
           click: () => this.turn(1),
         }),
+        button({
+          label: "Zoom in",
+          picture: "zoom",
+          key: "z",
+          style: "quiet",
+          click: () => this.zoom.open(this.i),
+        }),
+        h("label", { class: "tick-box" }, this.goesOn, h("span", {}, "Go on after the last decision")),
       ),
     );
     fill(
@@ -95,6 +118,7 @@ class PictureView {
             this.suggested,
             this.more,
           ),
+          this.alike.element,
           this.why.element,
         ),
       ),
@@ -116,6 +140,7 @@ class PictureView {
         picture.version,
       );
       this.tags = picture.tags;
+      this.alike.show(picture.alike ?? [], picture.version);
       this.sort(picture.candidates ?? []);
     } catch (error) {
       fill(
@@ -132,25 +157,46 @@ class PictureView {
     this.prefetch();
   }
 
-  /** Split into known tags and suggestions; rows keep their places while the picture is shown. */
+  /**
+   * Split into known tags and suggestions. A suggestion keeps its digit while the picture is shown;
+   * once it is accepted, and that is stored, it is shown among the tags.
+   */
   sort(candidates) {
     const isKnown = ({ state, p }) =>
       ["known", "added"].includes(state) || (state === "accepted" && p === null);
     this.known = this.tags.filter(isKnown);
     const listed = this.tags.filter((tag) => !isKnown(tag));
     const below = candidates.map((tag) => ({ ...tag, state: "open" }));
-    this.rows = [...listed, ...below].map((tag, k) => ({ tag, element: this.row(tag, k) }));
-    fill(this.suggested, ...this.rows.slice(0, listed.length).map(({ element }) => element));
-    if (!listed.length)
-      fill(
-        this.suggested,
-        h("li", { class: "quiet-text" }, "No suggestions for this picture."),
-      );
+    this.rows = [...listed, ...below].map((tag, k) => ({
+      tag,
+      element: this.row(tag, k),
+      isListed: k < listed.length,
+    }));
+    this.remark = h("li", { class: "quiet-text" });
+    const elements = this.rows.slice(0, listed.length).map(({ element }) => element);
+    fill(this.suggested, ...elements, this.remark);
     fill(this.unlikely, ...this.rows.slice(listed.length).map(({ element }) => element));
     this.more.hidden = !below.length;
     this.more.open = !listed.length;
     this.draw();
-    if (this.rows.length) this.select(0, false);
+    const first = this.rows.findIndex((row) => this.isToDecide(row));
+    if (this.rows.length) this.select(Math.max(0, first), false);
+  }
+
+  look({ tag }) {
+    return store.entries.look(this.i, tag.t, tag.state);
+  }
+
+  /** Whether a suggestion or a suspected error awaits a decision. */
+  isToDecide(row) {
+    const { state } = this.look(row);
+    return row.isListed && (isOpen(state) || state.startsWith("suspected"));
+  }
+
+  /** Whether a row is shown among the tags: it was accepted, and that is stored. */
+  isMoved(row) {
+    const { state, pending } = this.look(row);
+    return !pending && isYes(state) && state !== "suspected";
   }
 
   row(tag, k) {
@@ -161,26 +207,73 @@ class PictureView {
   }
 
   draw() {
-    for (const { tag, element } of this.rows) paintRow(element, this.i, tag);
-    fill(this.knownChips, ...this.known.map((tag) => this.knownChip(tag)));
-    if (!this.known.length) this.knownChips.append(h("span", { class: "quiet-text" }, "none yet"));
+    const hadFocus = this.suggested.contains(document.activeElement);
+    for (const row of this.rows) {
+      paintRow(row.element, this.i, row.tag);
+      show(row.element, !this.isMoved(row));
+    }
+    const moved = this.rows.filter((row) => this.isMoved(row)).map(({ tag }) => tag);
+    const shown = [...this.known, ...moved];
+    fill(this.knownChips, ...shown.map((tag) => this.knownChip(tag)));
+    if (!shown.length) this.knownChips.append(h("span", { class: "quiet-text" }, "none yet"));
+    const listed = this.rows.filter(({ isListed }) => isListed);
+    const isDone = !listed.some((row) => this.isToDecide(row));
+    this.remark.textContent = listed.length
+      ? "Every suggestion is decided."
+      : "No suggestions for this picture.";
+    show(this.remark, isDone);
+    // The focus does not stay on a row that has moved.
+    if (hadFocus && this.rows[this.current]?.element.hidden) this.selectNext();
+  }
+
+  selectNext() {
+    const later = [...this.rows.keys()].map((k) => (this.current + 1 + k) % this.rows.length);
+    const next = later.find((k) => this.isToDecide(this.rows[k]));
+    if (next !== undefined) this.select(next);
   }
 
   knownChip(tag) {
     const { state } = store.entries.look(this.i, tag.t, tag.state);
     const isRemoved = state === "removed" || state === "rejected" || state === "open";
-    const click = () => decide([{ i: this.i, t: tag.t, state }], isRemoved ? "accept" : "reject");
+    const click = () => this.send({ t: tag.t, state }, isRemoved ? "accept" : "reject");
     const label = `${isRemoved ? "Put back" : "Remove"} ${store.tagName(tag.t)}`;
     const word = chip(this.i, tag);
     word.append(button({ label, picture: isRemoved ? "undo" : "no", style: "in-chip", click }));
     return word;
   }
 
-  decide(k, verdict) {
-    const { tag } = this.rows[k];
-    const { state } = store.entries.look(this.i, tag.t, tag.state);
+  async decide(k, verdict) {
+    const { tag, isListed } = this.rows[k];
+    const { state } = this.look(this.rows[k]);
     this.select(k, false);
-    decide([{ i: this.i, t: tag.t, state }], toggled(state, verdict));
+    const stored = await this.send({ t: tag.t, state }, toggled(state, verdict));
+    if (stored && isListed) this.goOnSoon();
+  }
+
+  /** Decide for this picture, and with it for the near-identical ones if that is chosen. */
+  send(entry, verdict) {
+    return decide([{ ...entry, i: this.i }, ...this.alike.others(entry, verdict)], verdict);
+  }
+
+  /** Go to the next picture with something to decide once nothing is left here. */
+  goOnSoon() {
+    clearTimeout(this.goingOn);
+    this.goingOn = setTimeout(() => this.goOn(), NEXT_AFTER_MS);
+  }
+
+  async goOn() {
+    const isBusy = () => this.isGone || this.rows.some((row) => this.isToDecide(row));
+    if (!this.goesOn.checked || isBusy()) return;
+    const next = await nextToDecide(this.query, this.i).catch(() => null);
+    if (isBusy()) return;
+    if (next === null) toast("Nothing is left to decide in this list.");
+    else go(address(`picture/${next}`, this.query));
+  }
+
+  /** Undo and redo show the picture that they are about. */
+  stepped({ i }) {
+    clearTimeout(this.goingOn);
+    if (i !== null && i !== undefined && i !== this.i) go(address(`picture/${i}`, this.query));
   }
 
   select(k, withFocus = true) {
@@ -201,7 +294,7 @@ class PictureView {
   async added({ tag, t }) {
     const isNew = t === undefined;
     this.status.textContent = `${tag}: saving`;
-    const rows = await decide([{ i: this.i, t, tag, state: "open" }], "accept");
+    const rows = await this.send({ t, tag, state: "open" }, "accept");
     this.status.textContent = rows ? "" : `${tag} was not saved`;
     if (rows && isNew) announce(`Added the new tag ${tag}`);
   }
@@ -247,6 +340,8 @@ class PictureView {
     else if ((name === "a" || name === "r") && this.rows.length)
       this.decide(this.current, name === "a" ? "accept" : "reject");
     else if (name === "t" || name === "/") this.add.input.focus();
+    else if (name === "z") this.zoom.open(this.i);
+    else if (name === "s") return this.alike.toggle();
     else if (name === "Escape") go(this.back());
     else return false;
     return true;
@@ -254,17 +349,24 @@ class PictureView {
 
   /** Decide by digit, but never on a row that is folded away. */
   pick(k, verdict) {
-    if (this.rows[k]?.element.checkVisibility()) this.decide(k, verdict);
+    const row = this.rows[k];
+    if (row?.element.checkVisibility() || (row && this.isMoved(row))) this.decide(k, verdict);
     else announce(`There is no suggestion ${k + 1}`);
   }
 
   step(step) {
     const hasFocus = this.rows[this.current]?.element.contains(document.activeElement);
-    this.select(hasFocus ? this.current + step : this.current);
+    let next = hasFocus ? this.current + step : this.current;
+    while (this.rows[next]?.element.hidden) next += step;
+    this.select(next);
   }
 
   destroy() {
+    this.isGone = true;
+    clearTimeout(this.goingOn);
     this.why.soon.cancel();
+    this.zoom.destroy();
+    store.removeEventListener("stepped", this.onStep);
     store.removeEventListener("entries", this.onEntries);
   }
 }

@@ -3,16 +3,19 @@
 import { announce, decide } from "../actions.js";
 import { get, thumb } from "../api.js";
 import { chip, choice, emptyPage, listPage, searchBox } from "../components.js";
-import { fill, h } from "../dom.js";
-import { many, shortName } from "../format.js";
+import { button, fill, h } from "../dom.js";
+import { Filters } from "../filters.js";
+import { many, number, shortName } from "../format.js";
 import { VirtualGrid } from "../grid.js";
 import { moveTarget } from "../keyboard.js";
-import { lastViewed, PagedList, positionOf, rememberList } from "../lists.js";
+import { openLearn } from "../learn.js";
+import { DEFAULT_STATE, lastViewed, PictureList, positionOf, rememberList } from "../lists.js";
 import { address, go, replaceAddress } from "../router.js";
 import { store } from "../store.js";
 import { Suggesting } from "../suggesting.js";
 
 const STATES = [
+  ["open", "to decide"],
   ["all", "all pictures"],
   ["suggested", "with suggestions"],
   ["suspected", "with suspected errors"],
@@ -25,20 +28,35 @@ const SORTS = [
   ["uncertain", "least certain first"],
 ];
 const CAPTION = 74;
+const PAGE_SIZE = 60;
+const NO_FILTERS = { q: "", folder: "", date: "", tag: "" };
+// Why there is nothing in a list without filters.
+const NOTHING = {
+  open: "Nothing is left to decide: every suggestion and every suspected error is decided.",
+  all: "There are no pictures in this run.",
+  suggested: "No picture has an undecided suggestion.",
+  suspected: "No picture has a suspected error that is undecided.",
+  untagged: "Every picture has a tag.",
+  decided: "Nothing is decided yet.",
+};
 
 class PicturesView {
   constructor(root, { query }) {
     this.query = {
       q: query.get("q") ?? "",
-      state: query.get("state") ?? "all",
+      state: query.get("state") ?? DEFAULT_STATE,
       sort: query.get("sort") ?? "name",
       tag: query.get("tag") ?? "",
+      folder: query.get("folder") ?? "",
+      date: query.get("date") ?? "",
     };
     const change = (name) => (value) => this.change({ [name]: value });
+    this.filters = new Filters(this.query, (some) => this.change(some));
     const tools = [
       searchBox("Search names and tags", this.query.q, change("q")),
       choice("Show", STATES, this.query.state, change("state")),
       choice("Sort by", SORTS, this.query.sort, change("sort")),
+      this.filters.element,
     ];
     this.suggesting = new Suggesting();
     Object.assign(this, listPage(root, "Pictures", tools, this.suggesting.element));
@@ -65,12 +83,11 @@ class PicturesView {
   }
 
   address(path = "pictures") {
-    const { q, state, sort, tag } = this.query;
+    const { state, sort, ...others } = this.query;
     return address(path, {
-      q,
-      state: state === "all" ? "" : state,
+      ...others,
+      state: state === DEFAULT_STATE ? "" : state,
       sort: sort === "name" ? "" : sort,
-      tag,
     });
   }
 
@@ -78,9 +95,10 @@ class PicturesView {
     this.grid.setCount(0);
     this.range = null;
     await new Promise((resolve) => {
-      const pages = new PagedList(
-        (offset, limit) => get("/api/pictures", { ...this.query, offset, limit }),
-        60,
+      const pages = new PictureList(
+        () => get("/api/pictures", { ...this.query, limit: PAGE_SIZE }),
+        (numbers) => get("/api/rows", { numbers: numbers.join(",") }),
+        PAGE_SIZE,
         (first, last, answer, error) => {
           // The answer to an outdated search is dropped.
           if (this.pages === pages) this.loaded(first, last, answer, error);
@@ -88,7 +106,7 @@ class PicturesView {
         },
       );
       this.pages = pages;
-      pages.fetch(0);
+      pages.open();
     });
   }
 
@@ -106,11 +124,39 @@ class PicturesView {
         answer.version,
       );
     }
-    fill(this.notice, answer.total ? null : emptyPage("No matching pictures."));
-    this.count.textContent = many(answer.total, "picture");
-    if (this.grid.count !== answer.total) this.grid.setCount(answer.total);
+    const { total } = this.pages;
+    fill(this.notice, total ? null : this.whyEmpty());
+    this.count.textContent = many(total, "picture");
+    if (this.grid.count !== total) this.grid.setCount(total);
     const fresh = Array.from({ length: last - first }, (_, k) => first + k);
     this.grid.rebuild(fresh.filter((index) => this.grid.cards.get(index)?.dataset.bare));
+  }
+
+  /** Say why no picture is listed, and offer what helps. */
+  whyEmpty() {
+    const { state } = this.query;
+    const isFiltered = Object.keys(NO_FILTERS).some((name) => this.query[name]);
+    const kind = state === "all" ? "" : ` ${STATES.find(([name]) => name === state)?.[1] ?? ""}`;
+    const all = number(store.collection.images.length);
+    const text = isFiltered
+      ? `No picture${kind} matches the search and the filters.`
+      : (NOTHING[state] ?? NOTHING.open);
+    const clear = () => {
+      this.filters.clear();
+      document.querySelector("input[type=search]").value = "";
+      this.change(NO_FILTERS);
+      this.filters.drawSummary();
+    };
+    const showAll = () => {
+      document.querySelector("select[aria-label=Show]").value = "all";
+      this.change({ state: "all" });
+    };
+    const isDone = state === "open" && !isFiltered;
+    return emptyPage(text, null, null, [
+      isFiltered ? button({ text: "Clear filters", click: clear }) : null,
+      state === "all" ? null : button({ text: `Show all ${all} pictures`, click: showAll }),
+      isDone ? button({ text: "Learn again", style: "main", click: openLearn }) : null,
+    ]);
   }
 
   card(index) {
@@ -128,7 +174,7 @@ class PicturesView {
         event.preventDefault();
         this.extend(index);
       } else {
-        rememberList(this.query, this.pages.rows, this.pages.total, this.address());
+        this.remember();
       }
     };
     return h(
@@ -221,9 +267,14 @@ class PicturesView {
   open() {
     const row = this.pages.get(this.grid.current);
     if (!row) return false;
-    rememberList(this.query, this.pages.rows, this.pages.total, this.address());
+    this.remember();
     go(this.address(`picture/${row.i}`));
     return true;
+  }
+
+  /** Let "next picture" follow this list. */
+  remember() {
+    rememberList(this.query, this.pages.numbers, this.address());
   }
 
   decide(verdict) {
@@ -263,6 +314,7 @@ class PicturesView {
 
   destroy() {
     this.grid.destroy();
+    this.filters.destroy();
     this.suggesting.destroy();
     store.removeEventListener("suggested", this.onSuggested);
     store.removeEventListener("entries", this.onEntries);

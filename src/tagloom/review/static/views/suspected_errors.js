@@ -18,13 +18,13 @@ const ANNOTATIONS = {
     accept: "Keep",
     reject: "Remove",
     text: "tagged",
-    reason: (p) => `tagged, but only ${p} likely`,
+    reason: (p) => `tagged, but confidence only ${p}`,
   },
   absent: {
     accept: "Add",
     reject: "Keep absent",
     text: "marked as absent",
-    reason: (p) => `marked as absent, but ${p} likely`,
+    reason: (p) => `marked as absent, but confidence ${p}`,
   },
 };
 
@@ -102,7 +102,7 @@ class SuspectedErrorsView {
         "div",
         { class: "suspect-text" },
         h("span", { class: "tag-name" }, store.tagName(t)),
-        h("span", { class: "quiet-text" }, `error probability ${percent(errorP)}`),
+        h("span", { class: "quiet-text" }, `wrong with a probability of ${percent(errorP)}`),
         h("span", { class: "quiet-text" }, words.reason(percent(p))),
         h("span", { class: "name", title: store.imageName(i) }, shortName(store.imageName(i))),
         h(

@@ -20,6 +20,10 @@ const SHOWN = [
   ["all", "all"],
 ];
 
+const NOT_LEARNED =
+  "This tag is on too few pictures to be learned: there is no confidence to sort them by.";
+const ALL_DECIDED = "Every picture has been annotated or decided for this tag.";
+
 class WallView {
   constructor(root, { number: t, query }) {
     this.t = t;
@@ -129,7 +133,6 @@ class WallView {
       answer.version,
     );
     this.first ??= this.opened(answer);
-    fill(this.notice, this.first.total ? null : emptyPage("No undecided pictures for this tag."));
     this.recount();
     this.grid.rebuild(
       [...this.grid.cards.keys()].filter((index) => this.grid.cards.get(index).dataset.bare),
@@ -170,13 +173,47 @@ class WallView {
     const here = decided ? `, ${number(decided)} just decided` : "";
     this.details.textContent = `${many(atLeast(left, 0) + unscored, "picture")} undecided${here}`;
     if (this.grid.count !== this.length) this.grid.setCount(this.length);
+    this.drawNotice();
     this.drawBar();
+  }
+
+  /** Say why the wall is empty, and offer what fills it. */
+  drawNotice() {
+    const { histogram, total } = this.first;
+    const { bin } = this.threshold;
+    const highest = histogram.findLastIndex((n) => n > 0);
+    if (this.length) {
+      const isLearned = this.state === "all" || highest >= 0;
+      fill(this.notice, isLearned ? null : h("p", { class: "quiet-text" }, NOT_LEARNED));
+    } else if (!total) {
+      const all = button({ text: "Show all pictures", click: () => this.showAll() });
+      fill(this.notice, emptyPage(ALL_DECIDED, null, null, this.state === "all" ? [] : [all]));
+    } else {
+      const to = percent(highest / BINS);
+      const text =
+        `No undecided picture has a confidence of ${percent(bin / BINS)} or more: the highest is ` +
+        `below ${percent((highest + 1) / BINS)}.`;
+      const lower = button({ text: `Lower to ${to}`, click: () => this.lower(highest) });
+      fill(this.notice, emptyPage(text, null, null, [lower]));
+    }
+  }
+
+  lower(bin) {
+    this.threshold.set(bin);
+    this.thresholdChanged();
+    this.recount();
+  }
+
+  showAll() {
+    this.host.ownerDocument.querySelector("select[aria-label=Show]").value = "all";
+    this.change("all");
   }
 
   thresholdChanged() {
     for (const index of [...this.selection.selected])
       if (index >= this.length) this.selection.selected.delete(index);
     this.grid.setCount(this.length);
+    this.drawNotice();
     this.drawBar();
     this.replaceAddressSoon();
   }
@@ -266,7 +303,11 @@ class WallView {
   /** Let "next picture" follow this wall. */
   remember() {
     const rows = this.source.rows.slice(0, this.length);
-    rememberList({ wall: this.t }, rows, rows.length, this.address());
+    rememberList(
+      { wall: this.t },
+      rows.map(({ i }) => i),
+      this.address(),
+    );
   }
 
   /** Back from a picture: the focus returns to its card. */
@@ -332,7 +373,7 @@ class WallBar {
       h("strong", { role: "status" }, `${n} selected`),
       verdict("accept", "Accept", "yes", "a"),
       verdict("reject", "Reject", "no", "r"),
-      button({ text: "None", label: "Clear selection", style: "plain", click: this.acts.none }),
+      button({ text: "Clear selection", key: "Esc", style: "plain", click: this.acts.none }),
     ];
   }
 }
