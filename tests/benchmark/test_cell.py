@@ -4,14 +4,16 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from toy_sets import make_dataset, small
+from toy_sets import RATES, RIDGE, make_dataset, small
 
 from tagloom.benchmark.cell import PeakMemory, evaluate, evaluate_labels, examples
 from tagloom.benchmark.methods import Method
 from tagloom.benchmark.plan import plan_benchmark
 from tagloom.benchmark.run import run_plan
 from tagloom.benchmark.summary import write_tables
+from tagloom.datasets.base import Dataset
 from tagloom.labels import PartialLabels
+from tagloom.vision import Features
 
 TRUTH = PartialLabels.from_array(
     [[1, 0, 0], [0, 1, 0], [1, 1, 0]], labels=["a", "b", "never"], items=["x", "y", "z"]
@@ -80,3 +82,52 @@ def test_warnings_of_a_learner_are_stored_with_its_cell(tmp_path):
     assert run_plan(plan) == {}
     (path,) = (tmp_path / "cells").iterdir()
     assert json.loads(path.read_text())["warnings"] == ["this took long"]
+
+
+def rows_of_different_length():
+    """A set in which only the direction of a row decides, and lengths differ a thousandfold."""
+    rng = np.random.default_rng(0)
+    dataset = make_dataset(n_concepts=0)
+    directions = rng.normal(size=(60, 2))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    visual = directions * 10 ** rng.uniform(-1.5, 1.5, size=(60, 1))
+    truth = PartialLabels.from_array(directions > 0.6, labels=["up", "right"], items=dataset.items)
+    features = Features(list(dataset.items), visual, np.empty((60, 0)), [])
+    return Dataset("rays", truth, dataset.training, dataset.test, features=features)
+
+
+def cell_of(folder, dataset, method, **changes):
+    settings = {"rates": (0.6,), "repeats": 1, **changes}
+    plan = plan_benchmark(small(folder, **settings), dataset, [method])
+    assert run_plan(plan) == {}
+    row = write_tables(plan).results.iloc[0]
+    return row, json.loads(row["parameters"])
+
+
+@pytest.mark.parametrize("method", [RIDGE, RATES], ids=["search", "nothing to search"])
+def test_normalised_rows_are_a_candidate_of_the_search(tmp_path, method):
+    dataset = rows_of_different_length()
+    found, params = cell_of(tmp_path / "search", dataset, method, normalize_rows="search")
+    always, _ = cell_of(tmp_path / "always", dataset, method, normalize_rows="always")
+    never, plain = cell_of(tmp_path / "never", dataset, method, normalize_rows="never")
+    assert found["n_trials"] == 2 * max(1, never["n_trials"])
+    assert "normalize_rows" not in plain
+    chosen = always if params.pop("normalize_rows") else never
+    assert found["map"] == chosen["map"]
+    assert params == json.loads(chosen["parameters"])
+
+
+def test_rows_are_normalised_where_that_is_better(tmp_path):
+    _, rays = cell_of(tmp_path / "a", rows_of_different_length(), RIDGE, normalize_rows="search")
+    assert rays["normalize_rows"] is True
+    _, tie = cell_of(tmp_path / "b", make_dataset(), RATES, normalize_rows="search")
+    assert tie["normalize_rows"] is False
+
+
+def test_a_learner_that_normalises_rows_by_itself_has_no_such_candidate(tmp_path):
+    method = Method("diffusion", "", "tagloom.models:SemanticDiffusion")
+    search, params = cell_of(tmp_path / "a", make_dataset(), method, normalize_rows="search")
+    never, _ = cell_of(tmp_path / "b", make_dataset(), method, normalize_rows="never")
+    assert "normalize_rows" not in params
+    assert search["n_trials"] == never["n_trials"]
+    assert search["map"] == never["map"]

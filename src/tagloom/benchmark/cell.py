@@ -31,7 +31,7 @@ from tagloom.benchmark.inputs import (
     read_pattern,
     shuffle_prior,
 )
-from tagloom.benchmark.methods import Method, build_learner, learner_class
+from tagloom.benchmark.methods import Method, build_learner
 from tagloom.datasets.base import Dataset
 from tagloom.io import atomic_write
 from tagloom.labels import PartialLabels
@@ -186,8 +186,8 @@ class Task:
     """Number of folds of the search."""
     transductive: bool = False
     """Whether the learner is given the unlabelled test items, too."""
-    normalize_rows: bool = False
-    """Whether the rows of the shared features are normalised."""
+    normalize_rows: str = "never"
+    """Whether the rows of the shared features are normalised, or the search decides."""
 
 
 def run_cell(task: Task, truth: PartialLabels, store: CellStore) -> tuple[Cell, str | None]:
@@ -210,23 +210,19 @@ def run_cell(task: Task, truth: PartialLabels, store: CellStore) -> tuple[Cell, 
 
 
 def _record(task: Task, truth: PartialLabels) -> dict[str, Any]:
-    known = read_pattern(task.pattern)
-    inputs = task.method.inputs
-    X = read_features(task.features if inputs == "features" else task.semantics, inputs)
-    if task.normalize_rows and inputs == "features":
-        X = normalize_rows(X)
+    tables, known, prior = _feature_tables(task), read_pattern(task.pattern), _prior(task)
     needs_graph = task.method.needs_graph
     graph = read_graph(task.semantics, transductive=task.transductive) if needs_graph else None
-    rows, prior = X.training, _prior(task)
     own = None if prior is None else prior.training
     if task.transductive:
-        rows, known = np.concatenate(X), add_unlabelled(known, len(X.test))
+        known = add_unlabelled(known, len(tables[0].test))
         own = None if prior is None else np.concatenate(prior)
     with PeakMemory() as memory:
-        fitted = tune_and_fit(_method(task), rows, known, graph, task.cv, task.cell.seed, own)
+        X, fitted = tune_rows_and_fit(task, tables, known, graph, own)
         start = time.perf_counter()
         if task.transductive:
-            scores = fitted.model.training_scores(rows, **_given(prior=own))[len(X.training) :]
+            scores = fitted.model.training_scores(np.concatenate(X), **_given(prior=own))
+            scores = scores[len(X.training) :]
         else:
             test = None if prior is None else prior.test
             scores = fitted.model.scores(X.test, **_given(prior=test))
@@ -245,6 +241,20 @@ def _record(task: Task, truth: PartialLabels) -> dict[str, Any]:
         "labels": evaluate_labels(truth, scores),
         "examples": examples(truth, scores, task.cell.seed),
     }
+
+
+def _feature_tables(task: Task) -> list[TrainTest]:
+    """Return the features of a learner; where the search decides about them, all candidates.
+
+    A learner that normalises rows by itself needs no candidate for it.
+    """
+    inputs = task.method.inputs
+    X = read_features(task.features if inputs == "features" else task.semantics, inputs)
+    if inputs != "features" or task.normalize_rows == "never":
+        return [X]
+    if task.normalize_rows == "always":
+        return [normalize_rows(X)]
+    return [X] if _normalizes_rows(task.method) else [X, normalize_rows(X)]
 
 
 def _prior(task: Task) -> TrainTest | None:
@@ -291,9 +301,14 @@ class PriorScores(PartialLabelLearner):
 def _method(task: Task) -> Method:
     """Return the method; a learner that normalises rows by itself must not do so twice."""
     method = task.method
-    if not (task.normalize_rows and "normalize_rows" in learner_class(method)().get_params()):
+    if not (task.normalize_rows == "always" and _normalizes_rows(method)):
         return method
     return replace(method, parameters={**method.parameters, "normalize_rows": False})
+
+
+def _normalizes_rows(method: Method) -> bool:
+    """Return whether the learner of a method normalises rows by itself."""
+    return "normalize_rows" in build_learner(method, 0).get_params()
 
 
 class Fitted(NamedTuple):
@@ -301,9 +316,35 @@ class Fitted(NamedTuple):
 
     model: PartialLabelLearner
     params: dict[str, Any]
+    held_out: float
+    """Score of the chosen parameters on held-out labels; NaN where nothing was searched."""
     n_trials: int
     search_seconds: float
     fit_seconds: float
+
+
+def tune_rows_and_fit(
+    task: Task, tables: list[TrainTest], known: PartialLabels, graph: Any, prior: Any
+) -> tuple[TrainTest, Fitted]:
+    """Tune and fit the learner on each table of features; keep the one that held-out labels favour.
+
+    Every table has a search of its own over the same folds, because a grid may depend on the
+    features. Of several tables the second has normalised rows.
+    """
+    method, is_choice = _method(task), len(tables) > 1
+    fits = []
+    for X in tables:
+        rows = np.concatenate(X) if task.transductive else X.training
+        search = (rows, known, graph, task.cv, task.cell.seed, prior)
+        fits.append(tune_and_fit(method, *search, always_search=is_choice))
+    if not is_choice:
+        return tables[0], fits[0]
+    best = max(range(len(fits)), key=lambda number: fits[number].held_out)
+    return tables[best], fits[best]._replace(
+        params=fits[best].params | {"normalize_rows": best == 1},
+        n_trials=sum(fit.n_trials for fit in fits),
+        search_seconds=sum(fit.search_seconds for fit in fits),
+    )
 
 
 def tune_and_fit(
@@ -314,18 +355,21 @@ def tune_and_fit(
     cv: int,
     seed: int,
     prior: npt.NDArray[Any] | None = None,
+    *,
+    always_search: bool = False,
 ) -> Fitted:
     """Tune the learner of a method over its own parameter grid, then fit it on all known labels.
 
     The folds depend on the labels and the seed alone, so they are the same for every learner.
     Where unlisted labels count as absent, folds hold out whole items, because the test items are
     new. Otherwise they hold out entries, which keeps more of the rare labels; the two then agree.
+    With `always_search` a learner without a grid is scored on the folds, too.
     """
     learner = build_learner(method, seed)
     start = time.perf_counter()
     own = _given(prior=prior)
     grid = _without(learner.default_param_grid(X, known, graph, **own), method.fixed)
-    if not grid:
+    if not grid and not always_search:
         return _fit(learner, X, known, **_given(graph=graph, prior=prior))
     scoring = _TimedScoring()
     found = tune(
@@ -334,7 +378,7 @@ def tune_and_fit(
         known,
         graph,
         prior=prior,
-        param_grid=grid,
+        param_grid=grid or [{}],
         cv=cv,
         hold_out="items" if known.unlisted_weight else "entries",
         scoring=scoring,
@@ -344,6 +388,7 @@ def tune_and_fit(
     return Fitted(
         found.model,
         found.best.params,
+        found.best.mean,
         len(found.trials),
         scoring.last - start,
         end - scoring.last,
@@ -377,7 +422,7 @@ def _fit(learner: Any, X: npt.NDArray[Any], known: PartialLabels, **inputs: Any)
     """Fit a learner that has nothing to search."""
     start = time.perf_counter()
     model = learner.fit(np.asarray(X), known, **inputs)
-    return Fitted(model, {}, 0, 0.0, time.perf_counter() - start)
+    return Fitted(model, {}, math.nan, 0, 0.0, time.perf_counter() - start)
 
 
 def evaluate(truth: PartialLabels, scores: Scores) -> dict[str, Any]:

@@ -23,6 +23,7 @@ PROTOCOLS = ("per-class", "presences", "uniform", "salience", "listed")
 # Those that leave lists of tags: presences only, and what an unlisted tag means is a setting.
 LISTS = ("presences", "salience", "listed")
 FEATURES = ("visual", "semantic")
+ROW_NORMALIZATION = ("search", "always", "never")
 RATES = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 
@@ -51,10 +52,12 @@ class Benchmark:
     standardize : bool
         Whether to divide each column of the visual descriptor by its standard deviation over the
         training items first, for tables whose columns have different units.
-    normalize_rows : bool
-        Whether to normalise the rows of the features of all learners. `SemanticDiffusion` does so
-        by itself (and then not twice): this shows how much of its lead is due to it. Descriptors
-        that are validated on their own stay as they are.
+    normalize_rows : {"search", "always", "never"}
+        Whether to normalise the rows of the features. `SemanticDiffusion` does so by itself. By
+        "search" every other learner chooses between rows as they are and normalised ones, as it
+        chooses its parameters, so that no lead is due to the length of rows. By "always" the rows
+        of all learners are normalised (and never twice). Descriptors that are validated on their
+        own stay as they are.
     unlisted : "absent", "unknown" or float
         Meaning of an unlisted tag in the protocols "presences", "salience" and "listed"; a number
         is the weight with which it counts as absent.
@@ -81,7 +84,7 @@ class Benchmark:
     features: str = "visual"
     n_components: float = 0.9
     standardize: bool = False
-    normalize_rows: bool = False
+    normalize_rows: str = "search"
     unlisted: str | float = "absent"
     transductive: bool = True
     validate_descriptors: bool = False
@@ -159,13 +162,13 @@ def _check_choices(config: Benchmark) -> None:
     for protocol in config.protocols:
         check_choice("protocol", protocol, PROTOCOLS)
     check_choice("features", config.features, FEATURES)
+    check_choice(key_of("normalize_rows"), config.normalize_rows, ROW_NORMALIZATION)
     check_methods(config.methods)
     for name in (
         "validate_descriptors",
         "transductive",
         "figures",
         "standardize",
-        "normalize_rows",
     ):
         check_flag(key_of(name), getattr(config, name))
     if isinstance(config.unlisted, str):

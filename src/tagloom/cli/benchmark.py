@@ -57,9 +57,11 @@ _Standardize = Annotated[
     ),
 ]
 _NormalizeRows = Annotated[
-    bool | None,
+    str | None,
     typer.Option(
-        "--normalize-rows/--no-normalize-rows", help="Normalise the rows of the features."
+        help="Normalise the rows of the features: always, never, or as each learner's search "
+        "finds better.",
+        show_default="search",
     ),
 ]
 _Unlisted = Annotated[

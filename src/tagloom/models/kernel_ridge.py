@@ -49,9 +49,9 @@ _NO_RIDGE = 1e-10
 # The default grid. A kernel of about 1 makes the ridge the ratio of noise to signal, whatever the
 # number of items.
 _BANDWIDTHS = (0.25, 1.0, 4.0)
-_RIDGES = (0.1, 0.3, 1.0, 3.0)
+_RIDGES = (0.3, 1.0, 3.0, 10.0)
 # With these the kernel and its bandwidth are chosen.
-_RIDGES_OF_BANDWIDTHS = (0.3, 1.0)
+_RIDGES_OF_BANDWIDTHS = (0.3, 3.0)
 
 
 class KernelRidge(KernelLearner):

@@ -28,9 +28,9 @@ Floats = npt.NDArray[np.float64]
 
 # The default grid.
 _BANDWIDTHS = (0.25, 1.0, 4.0)
-_C = (0.3, 1.0, 3.0, 10.0, 30.0)
+_C = (0.1, 0.3, 1.0, 3.0, 10.0)
 # With this C the bandwidth is chosen.
-_C_OF_BANDWIDTHS = 3.0
+_C_OF_BANDWIDTHS = 1.0
 
 
 class KernelSVM(KernelLearner):
@@ -46,7 +46,7 @@ class KernelSVM(KernelLearner):
 
     Parameters
     ----------
-    C : float, default=3.0
+    C : float, default=1.0
         Weight of the loss.
     bandwidth : float, default=1.0
         Squared width of the kernel, in units of the median squared distance between items.
@@ -84,7 +84,7 @@ class KernelSVM(KernelLearner):
 
     def __init__(
         self,
-        C: float = 3.0,
+        C: float = 1.0,
         *,
         bandwidth: float = 1.0,
         gamma: float | None = None,
