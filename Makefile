@@ -39,7 +39,7 @@ fuzz: $(VENV)/.test-ready
 $(VENV)/.run-ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[vision,pandas]"
+	$(BIN)/python -m pip install --quiet --editable ".[vision,pandas,review]"
 	touch $@
 
 $(VENV)/.test-ready: $(VENV)/.run-ready

@@ -1,7 +1,9 @@
 import csv
+import io
 import json
 import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from typer.testing import CliRunner
 
 from tagloom import errors as extras
 from tagloom.cli import app as cli
+from tagloom.cli import demo
 from tagloom.datasets.scenes import LABELS
 from tagloom.datasets.scenes.dataset import read_tags
 
@@ -32,6 +35,25 @@ def test_learners_are_compared_and_the_named_files_exist(shown):
     for name in ("report.html", "suggestions.csv"):
         assert str(out / "result" / name) in text
         assert (out / "result" / name).is_file()
+    assert f"tagloom review {out / 'result'}" in text
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("answer", "opened"), [("y\n", ["result"]), ("\n", [])])
+def test_the_review_page_is_offered_to_somebody_at_a_terminal(monkeypatch, answer, opened):
+    folders = []
+    monkeypatch.setattr("tagloom.cli.review.serve_page", lambda out, photos: folders.append(out))
+    monkeypatch.setattr("sys.stdin", _Terminal(answer))
+    monkeypatch.setattr("sys.stdout", _Terminal())
+    demo._offer_review(Path("result"))
+    assert folders == list(map(Path, opened))
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    demo._offer_review(Path("result"))
+    assert folders == list(map(Path, opened))
 
 
 def test_known_tags_are_a_share_of_the_true_tags(shown):

@@ -150,6 +150,21 @@ def test_a_rejected_tag_inside_a_picture_gives_a_warning(run):
     assert (warning.where, "--to pictures" in warning.what) == (image, True)
 
 
+def test_no_sidecar_is_made_for_a_picture_that_holds_all_its_tags(run):
+    from PIL import Image
+
+    from tagloom.formats.metadata.xmp_merge import new_packet
+
+    out, photos = run
+    wanted = read_finished(out).keywords()
+    image, other = [name for name, one in wanted.items() if one.known][:2]
+    for name, tags in ((image, wanted[image].known), (other, ["another"])):
+        Image.open(photos / name).save(photos / name, xmp=new_packet(Keywords(tags)))
+    planned = export(out, "xmp", photos=photos, dry_run=True).files
+    assert f"{image}.xmp" not in planned
+    assert f"{other}.xmp" in planned
+
+
 def test_a_folder_that_is_no_result_has_no_finished_tags(tmp_path):
     with pytest.raises(InvalidInputError, match="not the result of a finished run"):
         finished_tags(tmp_path)

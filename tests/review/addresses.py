@@ -17,6 +17,7 @@ GET = [
     "/api/check",
     "/api/changes",
     "/api/learn",
+    "/api/export",
     "/thumb/0",
     "/picture/0",
 ]
@@ -28,4 +29,7 @@ POST = [
     "/api/undo",
     "/api/redo",
     "/api/learn",
+    "/api/export",
+    "/api/export/preview",
+    "/api/export/undo",
 ]

@@ -1,6 +1,8 @@
 """`tagloom demo`: complete the tags of generated pictures and compare with the truth."""
 
+import shlex
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,6 +57,7 @@ def demo(
         typer.echo(as_json(_summary(done)))
     else:
         _print_demo(done, seed)
+        _offer_review(done.folder)
 
 
 def _summary(done: "DemoResult") -> dict[str, Any]:
@@ -107,6 +110,19 @@ def _print_demo(done: "DemoResult", seed: int) -> None:
     console.print("\nFiles to look at:")
     for name in ("report.html", "suggestions.csv"):
         console.print(f"  {escape(str(done.folder / name))}", soft_wrap=True)
+    console.print("To accept and reject suggestions on a page in the browser:")
+    console.print(f"  tagloom review {escape(shlex.quote(str(done.folder)))}", soft_wrap=True)
+
+
+def _offer_review(folder: Path) -> None:
+    """Ask whether to open the review page, if there is somebody to ask and it is installed."""
+    installed = all(find_spec(name) for name in ("starlette", "uvicorn"))
+    if not (installed and sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    if typer.confirm("Open it now?", default=False):
+        from tagloom.cli.review import serve_page
+
+        serve_page(folder, None)
 
 
 def _print_tags(done: "DemoResult", console: "Console") -> None:

@@ -40,10 +40,11 @@ from tagloom.formats import (
 from tagloom.formats.metadata.changes import UndoReport, apply_changes, undo_changes
 from tagloom.formats.metadata.embedded import embedded_tags
 from tagloom.formats.metadata.exiftool import ExifTool, PicturePlan, plan_pictures
-from tagloom.formats.metadata.sidecars import SidecarPlan, plan_sidecars
+from tagloom.formats.metadata.sidecars import SidecarFinder, SidecarPlan, plan_sidecars
 from tagloom.formats.metadata.xmp_merge import Keywords
 from tagloom.labels import State
 from tagloom.validation import check_choice, check_number
+from tagloom.vision import find_pictures
 
 FORMS = {
     "csv": "tags.csv",
@@ -329,9 +330,22 @@ def _planned(
         with ExifTool() as tool:
             yield plan_pictures(folder, keywords, tool)
         return
-    plan = plan_sidecars(folder, keywords)
+    plan = plan_sidecars(folder, _without_complete(folder, keywords))
     plan.warnings.extend(_rejected_in_pictures(folder, keywords))
     yield plan
+
+
+def _without_complete(folder: Path, keywords: dict[str, Keywords]) -> dict[str, Keywords]:
+    """Leave out pictures without a sidecar that hold all their tags themselves."""
+    finder = SidecarFinder(find_pictures(folder))
+
+    def is_complete(image: str, wanted: Keywords) -> bool:
+        if wanted.suggested or image not in finder.pictures or finder.of(image).existing:
+            return False
+        held = embedded_tags(folder / image)[0]
+        return all(held.get(tag, 1.0) is None for tag in wanted.known)
+
+    return {image: one for image, one in keywords.items() if not is_complete(image, one)}
 
 
 def _rejected_in_pictures(folder: Path, keywords: dict[str, Keywords]) -> Iterator[InputWarning]:

@@ -16,6 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tagloom.completion.check import N_ENTRIES
+from tagloom.completion.export import FORMS, JOURNALS
 from tagloom.review.checking import ANSWERS
 from tagloom.review.collection import VERDICTS, Collection
 from tagloom.review.session import Decision
@@ -171,6 +172,18 @@ def threshold_of(body: Mapping[str, Any]) -> float | None:
     if type(given) not in (int, float) or not 0 < given < 1:
         raise RefusedError(400, "threshold must be a number between 0 and 1, or null.")
     return float(given)
+
+
+def export_of(body: Mapping[str, Any]) -> tuple[str, float | None]:
+    """Read what to export to, and the least probability of suggestions; null is none of them."""
+    to, suggested = body.get("to"), body.get("suggested")
+    if not isinstance(to, str) or to not in (*FORMS, *JOURNALS):
+        raise RefusedError(400, f"to must be one of {', '.join((*FORMS, *JOURNALS))}.")
+    if suggested is None:
+        return to, None
+    if type(suggested) not in (int, float) or not 0 <= suggested <= 1:
+        raise RefusedError(400, "suggested must be a number from 0 to 1, or null.")
+    return to, float(suggested)
 
 
 def sample_size_of(body: Mapping[str, Any]) -> int:

@@ -14,10 +14,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tagloom.completion.export import JOURNALS
 from tagloom.errors import TagloomError
 from tagloom.review import requests, views
 from tagloom.review.checking import SampleCheck
 from tagloom.review.dates import PATTERN, PictureDates
+from tagloom.review.exporting import Exporting
 from tagloom.review.learning import Learning
 from tagloom.review.pictures import (
     PLACEHOLDER,
@@ -49,12 +51,13 @@ class Api:
         self,
         review: Review,
         learning: Learning,
+        exporting: Exporting,
         thumbnails: Thumbnails,
         dates: PictureDates,
         start: str,
     ) -> None:
         self._review, self._learning, self._thumbnails = review, learning, thumbnails
-        self._dates, self._start = dates, start
+        self._exporting, self._dates, self._start = exporting, dates, start
 
     def collection(self, request: Request) -> Response:
         """Return the names, thresholds and counts of the collection."""
@@ -273,6 +276,30 @@ class Api:
         self._learning.start()
         return _answer(request, {"started": True})
 
+    def export_status(self, request: Request) -> Response:
+        """Return what can be exported, and how far the last export has come."""
+        return _answer(request, self._exporting.status())
+
+    def preview_export(self, request: Request) -> Response:
+        """Start to find out what an export would change."""
+        to, suggested = requests.export_of(requests.body_of(request.scope[BODY]))
+        self._exporting.start(to, suggested, preview=True)
+        return _answer(request, {"started": True})
+
+    def export(self, request: Request) -> Response:
+        """Start an export."""
+        to, suggested = requests.export_of(requests.body_of(request.scope[BODY]))
+        self._exporting.start(to, suggested, preview=False)
+        return _answer(request, {"started": True})
+
+    def undo_export(self, request: Request) -> Response:
+        """Start to restore the files that exports have changed."""
+        to, _ = requests.export_of(requests.body_of(request.scope[BODY]))
+        if to not in JOURNALS:
+            raise RefusedError(400, f"to must be one of {', '.join(JOURNALS)}.")
+        self._exporting.undo(to)
+        return _answer(request, {"started": True})
+
     def _counts(self) -> dict[str, Any]:
         return views.totals(self._review.collection)
 
@@ -371,10 +398,10 @@ def make_app(review: Review, *, token: str, port: int, start: str = "pictures") 
     start : str
         The view that the page opens on.
     """
-    learning = Learning(review)
+    learning, exporting = Learning(review), Exporting(review)
     thumbnails = Thumbnails(review.photos, review.out / CACHE)
     dates = PictureDates(review.photos, review.collection.images, review.out / CACHE)
-    api = Api(review, learning, thumbnails, dates, start)
+    api = Api(review, learning, exporting, thumbnails, dates, start)
     files = Files(review, thumbnails)
 
     @asynccontextmanager
@@ -395,7 +422,7 @@ def make_app(review: Review, *, token: str, port: int, start: str = "pictures") 
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    app.state.learning = learning
+    app.state.learning, app.state.exporting = learning, exporting
     return app
 
 
@@ -415,6 +442,7 @@ def _api_routes(api: Api) -> list[Route]:
         "/api/check": api.check,
         "/api/changes": api.changes,
         "/api/learn": api.learning,
+        "/api/export": api.export_status,
     }
     post = {
         "/api/decide": api.decide,
@@ -424,6 +452,9 @@ def _api_routes(api: Api) -> list[Route]:
         "/api/undo": api.undo,
         "/api/redo": api.redo,
         "/api/learn": api.learn,
+        "/api/export": api.export,
+        "/api/export/preview": api.preview_export,
+        "/api/export/undo": api.undo_export,
     }
     routes = [Route(path, answer, methods=["GET"]) for path, answer in get.items()]
     return routes + [Route(path, answer, methods=["POST"]) for path, answer in post.items()]

@@ -73,6 +73,7 @@ const KEYS = [
       ["u or Ctrl+Z", "undo, any number of times"],
       ["Shift+u or Ctrl+Y", "redo"],
       ["/", "search"],
+      ["e", "export"],
       ["?", "this help"],
       ["g then p t s n c", "go to pictures, tags, suspected errors, annotate next, check"],
     ],

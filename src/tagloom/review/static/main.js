@@ -4,6 +4,7 @@ import { redo, undo } from "./actions.js";
 import { Refused } from "./api.js";
 import { fill, h } from "./dom.js";
 import { sentence } from "./format.js";
+import { openExport, startExport } from "./export.js";
 import { startHeader } from "./header.js";
 import { listen, openHelp } from "./keyboard.js";
 import { startLearn } from "./learn.js";
@@ -62,6 +63,10 @@ const keys = {
   u: (event) => (event.shiftKey ? redo() : undo()),
   undo: () => undo(),
   redo: () => redo(),
+  e: () => {
+    openExport();
+    return true;
+  },
   "?": () => openHelp(),
   "/": () => document.querySelector("input[type=search]")?.focus() ?? true,
   g: () => {
@@ -107,6 +112,7 @@ async function begin() {
   document.getElementById("title").textContent = store.collection.title || "tagloom";
   startHeader();
   startLearn();
+  startExport();
   listen(keyTarget, keys);
   store.addEventListener("reloaded", () => show(currentPlace()));
   store.follow();
