@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tagloom.labels import PartialLabels as PartialLabels
     from tagloom.models import APGGraph as APGGraph
     from tagloom.models import BinaryRelevance as BinaryRelevance
+    from tagloom.models import ClassifierPerLabel as ClassifierPerLabel
     from tagloom.models import FastTag as FastTag
     from tagloom.models import KernelRidge as KernelRidge
     from tagloom.models import KernelSVM as KernelSVM
@@ -27,6 +28,7 @@ _HOME = {
     "SemanticDiffusion": "tagloom.models",
     "APGGraph": "tagloom.models",
     "BinaryRelevance": "tagloom.models",
+    "ClassifierPerLabel": "tagloom.models",
     "FastTag": "tagloom.models",
     "KernelRidge": "tagloom.models",
     "KernelSVM": "tagloom.models",

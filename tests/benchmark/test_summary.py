@@ -30,6 +30,14 @@ def test_summary_gives_mean_spread_and_number_of_seeds():
     assert row["n"] == 3
 
 
+def test_seconds_are_printed_below_the_map():
+    results = results_table(methods=["maxide"], rates=[0.1])
+    results["search_seconds"], results["fit_seconds"] = 12.34, 0.5
+    text = printed(results)
+    line = next(line for line in text.splitlines() if "12.3" in line)
+    assert line.split() == ["Maxide", "12.3", "0.500"]
+
+
 def test_methods_are_sorted_for_tables():
     shuffled = results_table().sample(frac=1.0, random_state=0)
     methods = list(dict.fromkeys(summarise(shuffled)["method"]))

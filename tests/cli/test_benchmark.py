@@ -96,6 +96,18 @@ def test_flags_win_over_the_file(tmp_path):
     assert json.loads((out / "config.json").read_text())["rates"] == [0.5, 0.7]
 
 
+def test_a_classifier_of_ones_own_joins_from_the_command_line(tmp_path):
+    own = "sklearn.linear_model:LogisticRegression(C=2.0, tol=0.001)"
+    for flags in (["--method", own], ["--methods", f"{own},apg-graph"]):
+        command = ["benchmark", *QUICK, *flags, "--out", str(tmp_path / "out"), "--no-figures"]
+        answer = runner.invoke(app, [*command, "--json"])
+        assert answer.exit_code == 0, answer.output
+        rows = json.loads(answer.stdout)["map"]
+        names = ["LogisticRegression(C=2.0,tol=0.001)", "apg-graph"]
+        assert [row["method"] for row in rows] == names
+        assert all(row["fit_seconds"] > 0 for row in rows)
+
+
 def test_rates_that_are_not_numbers_are_wrong_usage():
     answer = runner.invoke(app, ["benchmark", "--rates", "0.1,many"])
     assert answer.exit_code == 2

@@ -3,13 +3,18 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
 from toys import low_rank_toy
 
+from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, keep_presences
-from tagloom.models import BinaryRelevance
+from tagloom.models import BinaryRelevance, ClassifierPerLabel
 
 TOY = low_rank_toy()
 LISTED = keep_presences(
@@ -94,3 +99,45 @@ def test_one_warning_says_for_how_many_labels_it_stopped_short(loss):
     with pytest.warns(ConvergenceWarning, match="for 8 of 8 labels: raise max_iter") as caught:
         BinaryRelevance(C=100.0, loss=loss, tol=1e-6, max_iter=1).fit(TOY.X, TOY.known)
     assert len(caught) == 1
+
+
+@parametrize_with_checks([ClassifierPerLabel(LogisticRegression())])
+def test_scikit_learn_contract_of_own_classifiers(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("known", [TOY.known, LISTED], ids=["entries", "tag lists"])
+@pytest.mark.parametrize("classifier", [LogisticRegression(C=0.3), GaussianNB()])
+def test_own_classifiers_see_the_known_entries_of_each_label_with_their_weights(classifier, known):
+    scores = ClassifierPerLabel(classifier).fit(TOY.X, known).scores(TOY.X)
+    states, weights = known.states(), known.weights()
+    for j in range(known.n_labels):
+        rows = states[:, j] != -1
+        alone = clone(classifier).fit(TOY.X[rows], states[rows, j], weights[rows, j])
+        p = alone.predict_proba(TOY.X)[:, 1]
+        np.testing.assert_array_equal(np.argsort(scores[:, j]), np.argsort(p))
+        np.testing.assert_array_equal(scores[:, j] > 0.5, p > 0.5)
+    assert 0 < scores.min() < scores.max() < 1
+
+
+def test_own_classifiers_score_labels_that_cannot_be_learned_as_constants():
+    Y = TOY.known.to_array()
+    Y[:, 1], Y[:, 2] = np.where(Y[:, 1] == 1, 1, np.nan), np.nan
+    model = ClassifierPerLabel(LogisticRegression(), on_unlearnable="ignore").fit(TOY.X, Y)
+    np.testing.assert_array_equal(model.scores(TOY.X)[:, 1:3], np.tile([1.0, 0.0], (120, 1)))
+
+
+def test_own_classifiers_without_weights_are_refused_only_where_weights_differ():
+    model = ClassifierPerLabel(KNeighborsClassifier())
+    model.fit(TOY.X, TOY.known)
+    with pytest.raises(InvalidInputError, match="KNeighborsClassifier takes no sample_weight"):
+        model.fit(TOY.X, LISTED)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [(Ridge(), "Ridge has neither decision_function nor predict_proba"), (3, "got 3")],
+)
+def test_what_cannot_rank_items_is_refused(estimator, message):
+    with pytest.raises(InvalidInputError, match=message):
+        ClassifierPerLabel(estimator).fit(TOY.X, TOY.known)

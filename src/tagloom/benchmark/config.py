@@ -40,7 +40,9 @@ class Benchmark:
     rates : tuple of float
         Shares of the labels that stay known, each in (0, 1]. The protocol "listed" has its own.
     methods : tuple of str
-        Names of the learners to compare.
+        Names of the learners to compare, or classes "package.module:Class" of your own.
+    more_methods : tuple of str
+        Further ones, beside those of `methods`.
     repeats, random_state : int
         The seeds are random_state, random_state + 1, ..., random_state + repeats - 1.
     cv : int
@@ -78,6 +80,7 @@ class Benchmark:
     protocols: tuple[str, ...] = field(default=("per-class",), metadata={"key": "protocol"})
     rates: tuple[float, ...] = RATES
     methods: tuple[str, ...] = tuple(method.name for method in METHODS)
+    more_methods: tuple[str, ...] = field(default=(), metadata={"key": "method"})
     repeats: int = 5
     random_state: int = field(default=0, metadata={"key": "seed"})
     cv: int = field(default=2, metadata={"key": "folds"})
@@ -95,6 +98,8 @@ class Benchmark:
     def __post_init__(self) -> None:
         for name in ("protocols", "rates", "methods"):
             object.__setattr__(self, name, _unique(key_of(name), getattr(self, name)))
+        more = _unique(key_of("more_methods"), self.more_methods) if self.more_methods else ()
+        object.__setattr__(self, "more_methods", more)
         if not isinstance(self.dataset, str) or not self.dataset:
             raise InvalidInputError(f"dataset must be the name of a set; got {self.dataset!r}.")
         if not isinstance(self.out, str | os.PathLike):
@@ -163,7 +168,7 @@ def _check_choices(config: Benchmark) -> None:
         check_choice("protocol", protocol, PROTOCOLS)
     check_choice("features", config.features, FEATURES)
     check_choice(key_of("normalize_rows"), config.normalize_rows, ROW_NORMALIZATION)
-    check_methods(config.methods)
+    check_methods((*config.methods, *config.more_methods))
     for name in (
         "validate_descriptors",
         "transductive",

@@ -1,5 +1,8 @@
 """The methods that a benchmark compares, and how each makes its learner."""
 
+import ast
+import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -21,7 +24,8 @@ class Method:
     name, title : str
         For flags and files, and for display.
     learner : str
-        The class of the learner as "module:Class"; it is imported when it is used.
+        The class of the learner as "module:Class"; it is imported when it is used. A classifier of
+        scikit-learn that is no `PartialLabelLearner` is wrapped in `ClassifierPerLabel`.
     parameters : mapping
         Arguments of its constructor.
     fixed : tuple of str
@@ -129,22 +133,66 @@ DESCRIPTORS = tuple(
 
 
 def check_methods(names: Iterable[str]) -> None:
-    """Require names of known methods."""
+    """Require names of known methods, or classes of one's own."""
     known = [method.name for method in (*METHODS, *WORDS)]
     for name in names:
-        if name not in known:
+        if ":" in str(name):
+            own_method(name)
+        elif name not in known:
             near = get_close_matches(str(name), known, n=1, cutoff=0.4)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise InvalidInputError(
-                f"methods: there is no method {name!r}.{hint} Known: {', '.join(known)}."
+                f"methods: there is no method {name!r}.{hint} Known: {', '.join(known)}; or a "
+                "classifier of your own, as package.module:Class."
             )
 
 
 def select_methods(names: Iterable[str]) -> tuple[Method, ...]:
-    """Return the methods of these names in the order of the tables."""
-    wanted = set(names)
+    """Return the methods of these names: those of one's own, then in the order of the tables."""
+    wanted = list(names)
     check_methods(wanted)
-    return tuple(method for method in (*METHODS, *WORDS) if method.name in wanted)
+    own = tuple(own_method(name) for name in wanted if ":" in name)
+    return own + tuple(method for method in (*METHODS, *WORDS) if method.name in wanted)
+
+
+def own_method(text: str) -> Method:
+    """Return the method of a class "module:Class", with parameters "module:Class(name=value)".
+
+    Values are literals: nothing is evaluated. The name is the class with its parameters, in
+    characters that any file system takes.
+
+    >>> own_method("sklearn.svm:SVC(C=0.5, kernel='rbf')").name
+    'SVC(C=0.5,kernel=rbf)'
+    """
+    found = re.fullmatch(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)(\(.*\))?", text.strip(), re.DOTALL)
+    if found is None:
+        raise InvalidInputError(
+            f"methods: {text!r} is no class; write package.module:Class, or with parameters "
+            "package.module:Class(name=value)."
+        )
+    module, kind, arguments = found.groups()
+    parameters = {} if arguments is None else _literals(text, arguments)
+    listed = ",".join(f"{name}={value}" for name, value in parameters.items())
+    name = re.sub(r"[^\w.,=+()-]", "", f"{kind}({listed})" if listed else kind)[:80]
+    return Method(name, name, f"{module}:{kind}", parameters)
+
+
+def _literals(text: str, arguments: str) -> dict[str, Any]:
+    """Read "(name=value, ...)"."""
+    try:
+        call = ast.parse(f"f{arguments}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+            raise ValueError
+        given = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords if one.arg}
+        if len(given) < len(call.keywords):
+            raise ValueError
+        json.dumps(given, allow_nan=False)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise InvalidInputError(
+            f"methods: the parameters of {text!r} must be name=value, separated by commas, with "
+            "numbers, strings, True, False, None or lists of them as values."
+        ) from None
+    return given
 
 
 def build_learner(method: Method, seed: int) -> "PartialLabelLearner":
@@ -153,10 +201,36 @@ def build_learner(method: Method, seed: int) -> "PartialLabelLearner":
     Labels without a known presence must not stop the comparison: a learner that would refuse them
     ignores them instead. They count in the result all the same.
     """
-    learner: PartialLabelLearner = learner_class(method)(**method.parameters)
     common = {"random_state": seed, "on_unlearnable": "ignore"}
+    common = {name: v for name, v in common.items() if name not in method.parameters}
+    learner = _with_accepted(_constructed(method), common)
+    from tagloom.models import ClassifierPerLabel, PartialLabelLearner
+
+    if isinstance(learner, PartialLabelLearner):
+        return learner
+    return ClassifierPerLabel(learner, on_unlearnable="ignore")
+
+
+def _with_accepted(learner: Any, params: Mapping[str, Any]) -> Any:
+    """Set the parameters that a learner has; those that a method sets itself stay."""
     accepted = learner.get_params()
-    learner.set_params(**{name: value for name, value in common.items() if name in accepted})
+    return learner.set_params(**{name: v for name, v in params.items() if name in accepted})
+
+
+def _constructed(method: Method) -> Any:
+    kind = learner_class(method)
+    try:
+        learner = kind(**method.parameters)
+    except Exception as error:
+        raise InvalidInputError(
+            f"The learner of method {method.name!r} cannot be made: {kind.__name__} with the "
+            f"parameters {dict(method.parameters)} says: {error}."
+        ) from None
+    from tagloom.models import PartialLabelLearner
+    from tagloom.models.binary_relevance import check_scores
+
+    if not isinstance(learner, PartialLabelLearner):
+        check_scores(learner)
     return learner
 
 
@@ -164,9 +238,13 @@ def learner_class(method: Method) -> Any:
     """Import the class of a method's learner."""
     module, _, name = method.learner.partition(":")
     try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
+        found = getattr(import_module(module), name)
+    except Exception as error:  # a module of one's own may raise anything
         raise InvalidInputError(
             f"The learner of method {method.name!r} cannot be loaded: {method.learner} ({error}). "
-            "Leave it out of methods, or install what it needs."
+            "Leave it out of methods, install what it needs, or name the folder of your own module "
+            "in PYTHONPATH."
         ) from None
+    if not isinstance(found, type):
+        raise InvalidInputError(f"The learner {method.learner} is no class, but {found!r}.")
+    return found

@@ -17,7 +17,7 @@ from tagloom.benchmark.cell import (
 )
 from tagloom.benchmark.config import LISTS, Benchmark
 from tagloom.benchmark.inputs import listed_share, split_features
-from tagloom.benchmark.methods import DESCRIPTORS, Method, learner_class, select_methods
+from tagloom.benchmark.methods import DESCRIPTORS, Method, build_learner, select_methods
 from tagloom.datasets.base import Dataset
 from tagloom.errors import InvalidInputError
 
@@ -65,7 +65,8 @@ def plan_benchmark(
         Methods to compare instead of those that `config` names, such as your own.
     """
     split_features(dataset)
-    chosen = tuple(select_methods(config.methods) if methods is None else methods)
+    named = dict.fromkeys((*config.methods, *config.more_methods))
+    chosen = tuple(select_methods(named) if methods is None else methods)
     notes = list(dataset.notes)
     if config.validate_descriptors:
         if dataset.features is not None and dataset.features.concepts:
@@ -76,7 +77,7 @@ def plan_benchmark(
             )
     _check_words(dataset, chosen)
     for method in chosen:
-        learner_class(method)
+        build_learner(method, config.random_state)
     if len({method.name for method in chosen}) < len(chosen):
         raise InvalidInputError("Two methods have the same name.")
     identity = fingerprint(dataset)

@@ -30,6 +30,7 @@ from tagloom.benchmark.summary import (
     descriptors_only,
     format_points,
     format_rate,
+    format_seconds,
     grid_of_means,
     learners_only,
     paired_differences,
@@ -443,7 +444,7 @@ def _table_of_costs(results: "pd.DataFrame") -> Table:
     for method in sort_methods(results["method"]):
         part = results[results["method"] == method]
         row: list[object] = [title_of(method), len(part)]
-        row += [_seconds(float(part[name].median())) for name in costs]
+        row += [format_seconds(float(part[name].median())) for name in costs]
         if "n_trials" in part:
             row.append(f"{part['n_trials'].median():.0f}")
         if "peak_memory_mib" in part:
@@ -459,19 +460,6 @@ def _table_of_costs(results: "pd.DataFrame") -> Table:
         "highest of any cell."
     )
     return Table.of(columns, rows, caption=caption)
-
-
-def _seconds(value: float) -> str:
-    """Format seconds with about three digits.
-
-    >>> _seconds(0.0001), _seconds(0.01234), _seconds(2.345), _seconds(123.4)
-    ('< 0.001', '0.012', '2.3', '123')
-    """
-    if not np.isfinite(value):
-        return MISSING
-    if value < 0.001:
-        return "< 0.001"
-    return f"{value:.3f}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
 
 
 def _configuration(

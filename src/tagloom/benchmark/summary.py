@@ -43,11 +43,15 @@ RESULT_COLUMNS = _CELL | {
 }
 LABEL_COLUMNS = _CELL | {"label": "str", "ap": "float64", "n_test_presences": "int64"}
 
+SECONDS = {"search_seconds": "search (s)", "fit_seconds": "fit (s)"}
+"""Columns of seconds, and their titles."""
+
 CAPTION_OF_MEANS = "mAP in points: mean ± standard deviation over seeds; highest mean in bold"
 CAPTION_OF_DIFFERENCES = (
     "points of mAP above the best baseline at that rate, paired by seed: "
     "mean [95% t interval], n seeds"
 )
+CAPTION_OF_SECONDS = "seconds to choose parameters and to fit: medians over rates and seeds"
 MISSING = "–"
 
 _PANEL = ["dataset", "protocol"]
@@ -303,6 +307,21 @@ def grid_of_means(summary: "pd.DataFrame") -> Grid:
     return Grid(("labels known", *map(format_rate, rates)), tuple(rows))
 
 
+def grid_of_seconds(results: "pd.DataFrame") -> Grid:
+    """Lay out the median seconds of search and fit by method; no rows if they are not known."""
+    if not set(SECONDS) <= set(results.columns):
+        return Grid(("method", *SECONDS.values()), ())
+    rows = []
+    for method in sort_methods(results["method"]):
+        part = results[results["method"] == method]
+        texts = (
+            title_of(method),
+            *(format_seconds(float(part[name].median())) for name in SECONDS),
+        )
+        rows.append(tuple(map(Entry, texts)))
+    return Grid(("method", *SECONDS.values()), tuple(rows))
+
+
 def grid_of_differences(differences: "pd.DataFrame") -> Grid:
     """Lay out the paired differences of one data set and protocol: rates by methods."""
     methods = list(dict.fromkeys(differences["method"]))
@@ -345,8 +364,21 @@ def format_interval(mean: float, low: float, high: float, n: int) -> str:
     return f"{format_points(mean)}{interval}, n={n}"
 
 
+def format_seconds(value: float) -> str:
+    """Format seconds with about three digits.
+
+    >>> [format_seconds(value) for value in (0.0001, 0.01234, 2.345, 123.4)]
+    ['< 0.001', '0.012', '2.3', '123']
+    """
+    if not np.isfinite(value):
+        return MISSING
+    if value < 0.001:
+        return "< 0.001"
+    return f"{value:.3f}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
 def print_summary(results: "pd.DataFrame", console: "Console | None" = None) -> None:
-    """Print the mean mAP by method and rate, then our differences to the best baseline.
+    """Print the mean mAP by method and rate, the seconds, and our differences to the best baseline.
 
     Parameters
     ----------
@@ -364,6 +396,10 @@ def print_summary(results: "pd.DataFrame", console: "Console | None" = None) -> 
         learners, descriptors = learners_only(part), descriptors_only(part)
         if len(learners):
             console.print(_table(title, CAPTION_OF_MEANS, grid_of_means(learners)))
+            same = (results["dataset"] == dataset) & (results["protocol"] == protocol)
+            seconds = grid_of_seconds(learners_only(results[same]))
+            if seconds.rows:
+                console.print(_table(None, CAPTION_OF_SECONDS, seconds))
         same = (differences["dataset"] == dataset) & (differences["protocol"] == protocol)
         if same.any():
             grid = grid_of_differences(differences[same])

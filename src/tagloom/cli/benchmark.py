@@ -1,6 +1,7 @@
 """`tagloom benchmark`: compare learners on hidden labels."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +28,14 @@ _Rates = Annotated[
 _Methods = Annotated[
     list[str] | None,
     typer.Option(help="Methods to compare; repeat the flag or separate with commas; else all."),
+]
+_MoreMethods = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--method",
+        help="One more method: a classifier of your own, package.module:Class or "
+        "package.module:Class(name=value).",
+    ),
 ]
 _Repeats = Annotated[
     int | None, typer.Option(help="Repetitions, each with its own seed.", show_default="5")
@@ -108,6 +117,7 @@ def benchmark(
     dataset: _Dataset = None,
     rates: _Rates = None,
     methods: _Methods = None,
+    method: _MoreMethods = None,
     repeats: _Repeats = None,
     protocol: _Protocol = None,
     features: _Features = None,
@@ -138,6 +148,7 @@ def benchmark(
         "dataset": dataset,
         "rates": _numbers("--rates", _split(rates)),
         "methods": _split(methods),
+        "more_methods": method or None,
         "repeats": repeats,
         "protocols": _split(protocol),
         "features": features,
@@ -164,10 +175,11 @@ def _number_or_share(n_components: float | None) -> float | None:
 
 
 def _split(given: list[str] | None) -> list[str] | None:
-    """Split values at commas."""
+    """Split values at commas, except within parentheses."""
     if given is None:
         return None
-    return [part.strip() for one in given for part in one.split(",") if part.strip()]
+    parts = (part.strip() for one in given for part in re.split(r",(?![^(]*\))", one))
+    return [part for part in parts if part]
 
 
 def _numbers(flag: str, given: list[str] | None) -> list[float] | None:
@@ -287,8 +299,9 @@ def _summary(
     plan: "Plan", tables: "Tables", failures: "Failures", n_before: int, files: list[Path]
 ) -> dict[str, Any]:
     """Return the summary of the run for programs."""
-    grouped = tables.results.groupby(["protocol", "method", "rate"], sort=False)["map"]
-    means = grouped.agg(["mean", "std", "count"]).reset_index()
+    grouped = tables.results.groupby(["protocol", "method", "rate"], sort=False)
+    means = grouped["map"].agg(["mean", "std", "count"])
+    means = means.join(grouped[["search_seconds", "fit_seconds"]].median()).reset_index()
     return {
         "dataset": plan.dataset.name,
         "out": str(plan.config.out),

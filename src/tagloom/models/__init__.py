@@ -2,7 +2,7 @@
 
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner
-from tagloom.models.binary_relevance import BinaryRelevance
+from tagloom.models.binary_relevance import BinaryRelevance, ClassifierPerLabel
 from tagloom.models.fasttag import FastTag
 from tagloom.models.k_neighbors import KNeighborsTagger
 from tagloom.models.kernel_ridge import KernelRidge
@@ -16,6 +16,7 @@ from tagloom.models.semantic_diffusion import SemanticDiffusion
 __all__ = [
     "APGGraph",
     "BinaryRelevance",
+    "ClassifierPerLabel",
     "FastTag",
     "KNeighborsTagger",
     "KernelRidge",

@@ -1,4 +1,4 @@
-"""Binary relevance: one linear classifier of LIBLINEAR (Fan et al. 2008) for each label."""
+"""Binary relevance: one classifier for each label, by LIBLINEAR (Fan et al. 2008) or your own."""
 
 import math
 import warnings
@@ -9,16 +9,20 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
+from sklearn.utils.validation import has_fit_parameter
 
+from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels
 from tagloom.models.base import (
     BOUNDARY,
     Array,
     LinearLearner,
     ParamGrids,
+    PartialLabelLearner,
     parameter,
     squared_norm,
 )
@@ -219,3 +223,96 @@ def _machine(settings: Settings, s: float) -> Any:
     if settings.loss == "logistic":
         return LogisticRegression(solver="liblinear", **common)
     return LinearSVC(loss=settings.loss, dual=settings.loss == "hinge", **common)
+
+
+class ClassifierPerLabel(PartialLabelLearner):
+    """Any classifier of scikit-learn, a copy of it for each label, trained on its known entries.
+
+    Labels are learned independently. Unknown entries take no part. Observation weights are passed
+    as `sample_weight`; a classifier that takes none is refused where weights differ. The score is
+
+        1/2 + d / (2 (1 + |d|))    of the decision d of `decision_function`,
+
+    which rises with d, however large; or else the probability of `predict_proba`.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With `decision_function` or `predict_proba`. It is not changed.
+    on_unlearnable : {"raise", "warn", "ignore"}, default="raise"
+        What to do about labels with no known entry, or known only to be absent. A label whose known
+        entries all agree scores 1 or 0 everywhere; one without known entries scores 0.
+
+    Attributes
+    ----------
+    estimators_ : list of classifier or float
+        The fitted classifiers; for labels that cannot be learned the score of every item.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, None], [None, 0], [1, 0]]
+    >>> ClassifierPerLabel(LogisticRegression()).fit(X, Y).predict([[0.0], [3.0]]).tolist()
+    [[0, 1], [1, 0]]
+    """
+
+    estimators_: list[Any]
+
+    def __init__(self, estimator: Any, *, on_unlearnable: str = "raise") -> None:
+        self.estimator = estimator
+        self.on_unlearnable = on_unlearnable
+
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
+        """Return nothing to search: the parameters are those of the given classifier."""
+        return []
+
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
+        self.estimators_ = [
+            self._classifier(rows, column) if learnable else float(column.present.any())
+            for column, learnable in zip(columns_of(known), self.learnable_, strict=True)
+        ]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_scores(self.estimator)
+
+    def _classifier(self, X: Array, column: Column) -> Any:
+        rows, present, weights = column.known()
+        given = {"sample_weight": weights}
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            if np.any(weights != weights[0]):
+                raise InvalidInputError(
+                    f"Labels have entries of different weights, and {type(self.estimator).__name__}"
+                    " takes no sample_weight. Use a classifier that does, or equal weights."
+                )
+            given = {}
+        return clone(self.estimator).fit(X[rows], present.astype(int), **given)
+
+    def _scores(self, X: Array) -> Array:
+        table = np.empty((len(X), len(self.estimators_)), dtype=X.dtype)
+        for j, one in enumerate(self.estimators_):
+            table[:, j] = one if isinstance(one, float) else _scores_of(one, X)
+        return table
+
+
+def check_scores(estimator: Any) -> None:
+    """Require a classifier that says how sure it is."""
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        raise InvalidInputError(
+            "The 'estimator' parameter of ClassifierPerLabel must be a classifier of "
+            f"scikit-learn, with fit and get_params; got {estimator!r}."
+        )
+    if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
+        raise InvalidInputError(
+            f"{type(estimator).__name__} has neither decision_function nor predict_proba: it "
+            "cannot rank items. Use a classifier that has one of them."
+        )
+
+
+def _scores_of(classifier: Any, X: Array) -> Array:
+    """Return scores in [0, 1], above 1/2 where the classifier says present."""
+    if not hasattr(classifier, "decision_function"):
+        return np.asarray(classifier.predict_proba(X))[:, 1]
+    d = np.asarray(classifier.decision_function(X), dtype=np.float64)
+    d = d[:, -1] if d.ndim == 2 else d
+    return np.asarray(BOUNDARY + d / (2 * (1 + np.abs(d))))
