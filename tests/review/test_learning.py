@@ -2,6 +2,7 @@ import shutil
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from tagloom.completion.outputs import read_record, take_snapshot
 from tagloom.completion.pipeline import update
 from tagloom.formats import Annotation, Annotations, write_long_csv
 from tagloom.labels import State
-from tagloom.review.learning import Learning, changed_suggestions, suggested_entries
+from tagloom.review import learning as module
+from tagloom.review.learning import Learning, Progress, changed_suggestions, suggested_entries
 from tagloom.review.session import Review
 
 
@@ -22,10 +24,41 @@ def learn(page):
         progress = page.get("/api/learn").json
         if progress["state"] != "running":
             return progress
-        assert 0 <= progress["done"] < progress["of"]
+        assert progress["done"] == 0 or 0 < progress["done"] < progress["of"]
         assert progress["step"]
         time.sleep(0.05)
     raise AssertionError("learning does not end")
+
+
+def test_progress_is_counted_in_fits_and_says_how_long_it_takes(monkeypatch):
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock.now)
+    running = Progress("running", "x", done=2, of=10, fit_seconds=5.0, since=100.0)
+    assert running.to_json()["seconds_left"] == 40
+    clock.now = 102.0
+    moved = running.to_json()
+    assert (moved["done"], moved["seconds_left"]) == (2.4, 38)
+    # A fit that is late holds the bar before its end.
+    clock.now = 200.0
+    assert running.to_json()["done"] == 2.9
+    assert Progress("running", "x").to_json()["seconds_left"] is None
+
+
+def test_every_fit_of_an_update_is_reported(home):
+    steps = []
+    write_long_csv(Annotations.of([Annotation("scene-00001.jpg", "tree")]), home / "new.csv")
+    out = home / "out"
+    update(
+        out / "model.tagloom",
+        [home / "new.csv"],
+        home / "next",
+        photos=home / "photos",
+        on_step=lambda step, findings: steps.append((step, findings)),
+    )
+    fits = [findings for step, findings in steps if step == "fitted"]
+    # One of all tags, four folds of entries and four of pictures, and the rest as another.
+    assert [one["done"] for one in fits] == list(range(1, 10))
+    assert {one["of"] for one in fits} == {10}
 
 
 def known_state(out, image, tag):

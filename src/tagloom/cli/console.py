@@ -81,8 +81,9 @@ class StepPrinter:
 
     def __call__(self, step: str, findings: dict[str, Any]) -> None:
         """Print the findings of a step."""
-        if not self._quiet:
-            typer.echo("\n".join(getattr(self, f"_{step}")(**findings)))
+        lines = [] if self._quiet else getattr(self, f"_{step}")(**findings)
+        if lines:
+            typer.echo("\n".join(lines))
 
     def _read(self, readings: "list[Reading]", matched: "Matched") -> list[str]:
         lines = [line for reading in readings for line in _reading_lines(reading)]
@@ -102,6 +103,10 @@ class StepPrinter:
                 [f"{shown(name)}: {first_few(names)}" for name, names in matched.merged.items()]
             )
         return lines + warning_lines(matched.contradictions)
+
+    def _fitted(self, done: int, of: int) -> list[str]:
+        """Nothing: progress bars show this."""
+        return []
 
     def _found(self, **summary: Any) -> list[str]:
         width = max(len(name) for name in summary)

@@ -22,11 +22,13 @@ from tagloom.completion.inputs import Options
 from tagloom.completion.outputs import Checkpoint, digest_of
 from tagloom.completion.training_labels import TrainingLabels
 from tagloom.labels import PartialLabels, State, split_items, split_known
-from tagloom.progress import progress_bar
+from tagloom.progress import followed_by, progress_bar
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Encoder, Features
 
 Array = npt.NDArray[Any]
+N_FITS_AFTER = 1
+"""Calibration, suggestions and the report take about as long as this number of fits."""
 FoldScores = Callable[[int, PartialLabels], Array]
 """From the number of a fold and its training labels to scores of all entries."""
 
@@ -51,12 +53,13 @@ def fit_tagger(
         random_state=options.random_state,
         verbose=verbose,
     )
-    return tagger.fit(
-        features,
-        training.labels,
-        max_seconds=60 * options.max_minutes,
-        checkpoint=checkpoint.results("trials"),
-    )
+    with followed_by(n_held_out_fits(training, options) + N_FITS_AFTER):
+        return tagger.fit(
+            features,
+            training.labels,
+            max_seconds=60 * options.max_minutes,
+            checkpoint=checkpoint.results("trials"),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,19 +89,25 @@ def score_held_out(
     checkpoint: Checkpoint,
     *,
     verbose: bool,
+    on_fit: Callable[[], None] | None = None,
 ) -> HeldOut:
-    """Score by cross-validation what is known, as if it were not."""
+    """Score by cross-validation what is known, as if it were not; `on_fit` is called each time."""
     final = np.asarray(tagger.scores(), dtype=np.float32)
     by_picture = training.positive_unlabelled
     split: _Split = {"n_splits": options.cv, "random_state": options.random_state}
     # A search that continues after an interruption may find other parameters, with other folds.
     parameters = digest_of(clone(tagger.learner_).get_params())[:12]
-    with progress_bar(options.cv * (1 + by_picture), "measuring", show=verbose) as advance:
+    with (
+        followed_by(N_FITS_AFTER),
+        progress_bar(n_held_out_fits(training, options), "measuring", show=verbose) as advance,
+    ):
 
         def score(kind: str, fold: int, labels: PartialLabels) -> Array:
             name = f"{kind}{fold}-{parameters}"
             scores = checkpoint.array(name, lambda: _scores_of_fold(tagger, features, labels))
             advance()
+            if on_fit is not None:
+                on_fit()
             return scores
 
         entries = held_out_scores(training.labels, final, partial(score, "fold"), **split)
@@ -108,6 +117,11 @@ def score_held_out(
             else None
         )
     return HeldOut(final, entries, pictures)
+
+
+def n_held_out_fits(training: TrainingLabels, options: Options) -> int:
+    """Return how often `score_held_out` fits."""
+    return options.cv * (1 + training.positive_unlabelled)
 
 
 class _Split(TypedDict):

@@ -9,6 +9,7 @@ and the other files, and finally the record.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ import tagloom
 from tagloom.calibration import CollectionCalibration, Forgetting, choose_threshold
 from tagloom.completion.feedback import Place, as_mapping, check_feedback_kept, checked_entries
 from tagloom.completion.fit import (
+    N_FITS_AFTER,
     HeldOut,
     affinities_of,
     calibrate_collection,
     fit_tagger,
+    n_held_out_fits,
     score_held_out,
 )
 from tagloom.completion.folder import CHECKPOINT, one_writer
@@ -65,7 +68,8 @@ Array = npt.NDArray[Any]
 EVEN = 0.5
 """From this probability on a suggestion is more likely right than wrong."""
 OnStep = Callable[[str, dict[str, Any]], None]
-"""Called with the name of a step ("read", "found", "training_labels") and what it found."""
+"""Called with the name of a step ("read", "found", "training_labels") and what it found, and after
+each fit ("fitted") with how many of the fits of the run are done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +147,7 @@ def complete(
         encoder=pictures.encoder,
         verbose=verbose,
     )
-    return _finish(run, training, tagger, checkpoint, digest)
+    return _finish(run, training, tagger, checkpoint, digest, on_step)
 
 
 @one_writer
@@ -231,6 +235,7 @@ def _learn(
         tagger,
         Checkpoint(out / CHECKPOINT, digest),
         digest,
+        on_step,
         answers=answers,
         forgetting=forgetting if training.positive_unlabelled else None,
         summary={"new annotations": new.n_known},
@@ -282,6 +287,7 @@ def _finish(
     tagger: SemanticTagger,
     checkpoint: Checkpoint,
     digest: str,
+    on_step: OnStep,
     *,
     answers: PartialLabels | None = None,
     forgetting: Forgetting | None = None,
@@ -289,7 +295,11 @@ def _finish(
 ) -> Finished:
     """Measure, calibrate, suggest and write everything; `summary` is added to that of the input."""
     features, options = run.pictures.features, run.options
-    held_out = score_held_out(tagger, features, training, options, checkpoint, verbose=run.verbose)
+    fitted = _fit_counter(on_step, n_held_out_fits(training, options))
+    fitted()
+    held_out = score_held_out(
+        tagger, features, training, options, checkpoint, verbose=run.verbose, on_fit=fitted
+    )
     calibrations = calibrate_collection(
         held_out, training, options, answers=answers, forgetting=forgetting
     )
@@ -393,6 +403,12 @@ def assemble_result(
             "suspected label errors": len(errors),
         },
     )
+
+
+def _fit_counter(on_step: OnStep, n_held_out: int) -> Callable[[], None]:
+    """Return a function that reports one more fit; the first is that of the tagger itself."""
+    done = count(1)
+    return lambda: on_step("fitted", {"done": next(done), "of": 1 + n_held_out + N_FITS_AFTER})
 
 
 def _label_of(known: PartialLabels) -> Callable[[Place], bool | None]:

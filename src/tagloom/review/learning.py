@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,12 +42,14 @@ from tagloom.review.session import Json, Review
 FILE = "reviewed.jsonl"
 _MAX_EXAMPLES = 12
 _STEPS = {
-    "begun": "reading the decisions",
-    "read": "preparing the training labels",
-    "training_labels": "learning, and measuring on held-out labels",
-    "written": "comparing the suggestions",
+    "begun": "Reading the decisions",
+    "read": "Preparing the training labels",
+    "training_labels": "Learning from all tags",
+    "fitted": "Measuring on held-out tags",
+    "written": "Comparing the suggestions",
 }
-_N_STEPS = len(_STEPS)
+# Within this share of a step the bar moves by the clock; the rest is left for a step that is late.
+_BY_CLOCK = 0.9
 
 
 class ReviewedLabel(NamedTuple):
@@ -61,17 +64,31 @@ ReviewedLabels = dict[Place, ReviewedLabel]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far learning has come."""
+    """How far learning has come.
+
+    The work is counted in fits: one to all tags, one for each fold, and what comes after them as
+    another. A fit takes as long as those before it took on average; until the first is done, as
+    long as one did the last time.
+    """
 
     state: str = "idle"
     step: str = ""
     done: int = 0
+    of: int = 0
     error: str | None = None
     changed: Json | None = None
+    fit_seconds: float | None = None
+    since: float = field(default_factory=time.monotonic)
+    """When the current step began."""
 
     def to_json(self) -> Json:
         """Return it as the page expects it."""
-        shown: Json = {"state": self.state, "step": self.step, "done": self.done, "of": _N_STEPS}
+        passed, left = 0.0, None
+        if self.state == "running" and self.of and self.fit_seconds:
+            passed = min(_BY_CLOCK, (time.monotonic() - self.since) / self.fit_seconds)
+            left = round(max(self.of - self.done - passed, 0) * self.fit_seconds, 1)
+        shown: Json = {"state": self.state, "step": self.step, "of": self.of, "seconds_left": left}
+        shown["done"] = round(self.done + passed, 3)
         return shown | {"error": self.error, "changed": self.changed}
 
 
@@ -85,6 +102,8 @@ class Learning:
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[str] | None = None
         self._closed = False
+        self._began = 0.0
+        self._fit_seconds: float | None = None
 
     @property
     def progress(self) -> Progress:
@@ -122,8 +141,21 @@ class Learning:
         if self._thread is not None:
             self._thread.join(30)
 
-    def _step(self, step: str) -> None:
-        self._progress = Progress("running", _STEPS[step], list(_STEPS).index(step))
+    def _step(self, step: str, done: int = 0, of: int = 0) -> None:
+        """Begin a step; `done` of all fits are done."""
+        now = time.monotonic()
+        if step == "training_labels":
+            self._began = now
+        elif done:
+            self._fit_seconds = (now - self._began) / done
+        before = self._progress
+        self._progress = Progress(
+            "running",
+            _STEPS[step],
+            done or (before.done if before.state == "running" else 0),
+            of or before.of,
+            fit_seconds=self._fit_seconds,
+        )
 
     def _run(self, labels: ReviewedLabels, has_learned: bool) -> None:
         try:
@@ -132,7 +164,8 @@ class Learning:
             self._step("written")
             self._review.replace(self._review.reload())
             changed = changed_suggestions(self._review.collection, before)
-            self._progress = Progress("done", "done", _N_STEPS, changed=changed)
+            of = self._progress.of
+            self._progress = Progress("done", "done", of, of, changed=changed)
         except Exception as problem:  # whatever it was, the page has to show it
             expected = isinstance(problem, TagloomError)
             reason = str(problem) if expected else f"{type(problem).__name__}: {problem}"
@@ -191,7 +224,7 @@ class Learning:
             if "error" in message:
                 return str(message["error"])
             if message.get("step") in _STEPS:
-                self._step(message["step"])
+                self._step(message["step"], message.get("done", 0), message.get("of", 0))
         return None
 
 
@@ -254,13 +287,17 @@ def main(model: str, decisions: str, out: str, photos: str) -> int:
             Path(out),
             photos=Path(photos),
             tag_format="jsonl",
-            on_step=lambda step, findings: _report(step=step),
+            on_step=_report_step,
         )
     except TagloomError as problem:
         _report(error=str(problem))
         return 1
     _report(step="written")
     return 0
+
+
+def _report_step(step: str, findings: dict[str, Any]) -> None:
+    _report(step=step, **(findings if step == "fitted" else {}))
 
 
 def _report(**message: Any) -> None:

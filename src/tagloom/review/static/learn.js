@@ -14,6 +14,12 @@ let following = false;
 
 const learnButton = () => document.getElementById("learn");
 
+function nameButton(text) {
+  learnButton().querySelector("span").textContent = text;
+  // A narrow screen shows the icon alone.
+  learnButton().setAttribute("aria-label", text);
+}
+
 export function startLearn() {
   learnButton().addEventListener("click", openLearn);
   // Another tab, or this one before a reload, may have started it.
@@ -89,8 +95,7 @@ async function watch() {
 
 function drawProgress({ step, done, of, seconds_left: left }) {
   const share = of ? done / of : null;
-  document.querySelector("#learn span").textContent =
-    share === null ? "Learning" : `Learning ${Math.round(100 * share)}%`;
+  nameButton(share === null ? "Learning" : `Learning ${Math.round(100 * share)}%`);
   if (!body) return;
   const bar = h("progress", {
     max: 1,
@@ -108,7 +113,7 @@ function drawProgress({ step, done, of, seconds_left: left }) {
 }
 
 async function end(progress) {
-  document.querySelector("#learn span").textContent = "Learn again";
+  nameButton("Learn again");
   if (progress.state !== "done") {
     drawFailure(progress.error ?? "it ended without a result");
     return;
@@ -150,7 +155,7 @@ function drawChanged(changed) {
 }
 
 function drawFailure(text) {
-  document.querySelector("#learn span").textContent = "Learn again";
+  nameButton("Learn again");
   if (!dialog) build();
   fill(
     body,

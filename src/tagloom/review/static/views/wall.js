@@ -40,7 +40,7 @@ class WallView {
       gap: 8,
       height: (width) => width,
       make: (index) =>
-        wallCard(this.source.get(index), this.grid?.width ?? 160, this.t, () => this.remember()),
+        wallCard(this.source.get(index), this.grid?.width ?? 160, () => this.open(index)),
       paint: (card, index) =>
         paintWallCard(card, this.source.get(index), this.t, this.selection.has(index)),
       near: (_, last) => this.source.need(last).catch((error) => this.failed(error)),
@@ -378,8 +378,8 @@ class WallBar {
   }
 }
 
-/** A picture on the wall; `opening` is called before it is opened by its link. */
-function wallCard(row, width, t, opening) {
+/** A picture on the wall. */
+function wallCard(row, width, open) {
   if (!row)
     return h("div", {
       class: "wall-card bare",
@@ -387,14 +387,13 @@ function wallCard(row, width, t, opening) {
       "data-bare": "1",
       "aria-label": "loading",
     });
-  // A link of its own, because a click on the card selects it; Enter opens it by keyboard.
-  const open = h(
-    "a",
+  // For the pointer, because a click on the card selects it; Enter opens it by keyboard. It is no
+  // link: an option of a list box may hold nothing that acts.
+  const opener = h(
+    "span",
     {
       class: "open-link",
-      href: address(`picture/${row.i}`, { wall: t }),
-      on: { click: opening },
-      tabindex: "-1",
+      on: { click: open },
       "aria-hidden": "true",
       "data-own-click": true,
       title: "Open",
@@ -414,7 +413,7 @@ function wallCard(row, width, t, opening) {
     h("span", { class: "percent" }, percent(row.p)),
     h("span", { class: "sign" }),
     h("span", { class: "tick", "aria-hidden": "true" }, icon("yes")),
-    open,
+    opener,
   );
 }
 
