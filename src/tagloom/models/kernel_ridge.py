@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,6 @@ from tagloom.linalg import limited_blas
 from tagloom.models.base import (
     Array,
     ParamGrids,
-    PartialLabelLearner,
-    differ_only_in,
     labelled_part,
     parameter,
     squared_norm,
@@ -104,6 +102,8 @@ class KernelRidge(KernelLearner):
     [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
+    _share_kernel: ClassVar[tuple[str, ...]] = ("ridge",)
+
     def __init__(
         self,
         kernel: str = "rbf",
@@ -146,11 +146,6 @@ class KernelRidge(KernelLearner):
         }
         return [first, last]
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
-        problem = self._problem(rows, known)
-        ((self.dual_coef_, self.intercept_),) = problem.solutions([self.ridge])
-        self.landmarks_, self._kernel = problem.landmarks, problem.kernel
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number(*parameter(self, "ridge"), low=0, inclusive=False)
@@ -184,30 +179,16 @@ class KernelRidge(KernelLearner):
         return NystroemProblem(kernel, rows, known, self.fit_intercept, self.n_jobs, landmarks)
 
     def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-        return ("ridge",)
+        return self._share_kernel
 
-    def _fit_path(
-        self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, inputs: Mapping[str, Any]
-    ) -> Iterator[Self]:
-        # A subclass that fits in its own way may solve another problem.
-        kind = type(self)
-        own = kind.fit is PartialLabelLearner.fit and kind._fit is KernelRidge._fit
-        if inputs or not own or not differ_only_in(("ridge",), path):
-            yield from super()._fit_path(path, X, Y, inputs)
-            return
-        ridges = []
-        for params in path:
-            self.set_params(**params)._check_parameters()
-            ridges.append(self.ridge)
-        rows, known = self._read_training_data(X, Y)
-        problem = self._problem(rows, known)
-        solutions = problem.solutions(ridges)
-        self.landmarks_, self._kernel = problem.landmarks, problem.kernel
-        with self._scoring_path(rows, problem.among_landmarks):
-            for params, (A, b) in zip(path, solutions, strict=True):
-                self.set_params(**params)
-                self.dual_coef_, self.intercept_ = A, b
-                yield self
+    def _fit_candidates(
+        self, problem: "ExactProblem | NystroemProblem", path: Sequence[Mapping[str, Any]]
+    ) -> Iterator[None]:
+        solutions = problem.solutions([params.get("ridge", self.ridge) for params in path])
+        for params, (A, b) in zip(path, solutions, strict=True):
+            self.set_params(**params)
+            self.dual_coef_, self.intercept_ = A, b
+            yield
 
 
 class DualSolution(NamedTuple):

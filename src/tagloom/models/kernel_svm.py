@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,6 @@ from tagloom.models.base import (
     BOUNDARY,
     Array,
     ParamGrids,
-    PartialLabelLearner,
-    differ_only_in,
     labelled_part,
     parameter,
 )
@@ -79,6 +77,7 @@ class KernelSVM(KernelLearner):
     """
 
     _path_parameters: ClassVar[tuple[str, ...]] = ("C",)
+    _share_kernel: ClassVar[tuple[str, ...]] = ("C",)
 
     kernel = "rbf"
 
@@ -104,9 +103,6 @@ class KernelSVM(KernelLearner):
         widths = {"bandwidth": list(_BANDWIDTHS), "C": [_C_OF_BANDWIDTHS]}
         return [*([] if self.gamma else [widths]), {"C": list(_C)}]
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
-        self._train(self._problem(rows, known))
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number(*parameter(self, "C"), low=0, inclusive=False)
@@ -121,11 +117,9 @@ class KernelSVM(KernelLearner):
 
     def _train(self, problem: "Problem") -> None:
         """Fit a machine for each label whose known entries differ; the others are constant."""
-        self.landmarks_, self._kernel = problem.landmarks, problem.kernel
         shape = len(problem.landmarks), len(problem.columns)
         self.dual_coef_, self.intercept_ = np.zeros(shape), np.zeros(shape[1])
-        if problem.fits:
-            _ = problem.among_landmarks  # computed before threads would each compute it
+        _ = problem.among_landmarks  # computed before threads would each compute it
         wanted = np.flatnonzero(self.learnable_).tolist()
         learned = Parallel(n_jobs=self.n_jobs, backend="threading")(
             delayed(problem.machine)(problem.columns[j], self.C, self.tol) for j in wanted
@@ -136,24 +130,13 @@ class KernelSVM(KernelLearner):
             self.dual_coef_[found.support, j] = found.coef / 2
             self.intercept_[j] = BOUNDARY + found.b / 2
 
-    def _fit_path(
-        self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, inputs: Mapping[str, Any]
-    ) -> Iterator[Self]:
-        # A subclass that fits in its own way may solve another problem.
-        kind = type(self)
-        own = kind.fit is PartialLabelLearner.fit and kind._fit is KernelSVM._fit
-        if inputs or not own or not differ_only_in(("C",), path):
-            yield from super()._fit_path(path, X, Y, inputs)
-            return
-        self.set_params(**path[0])._check_parameters()
-        rows, known = self._read_training_data(X, Y)
-        problem = self._problem(rows, known)
-        self.landmarks_, self._kernel = problem.landmarks, problem.kernel
-        with self._scoring_path(rows, problem.among_landmarks if problem.fits else None):
-            for params in path:
-                self.set_params(**params)._check_parameters()
-                self._train(problem)
-                yield self
+    def _fit_candidates(
+        self, problem: "Problem", path: Sequence[Mapping[str, Any]]
+    ) -> Iterator[None]:
+        for params in path:
+            self.set_params(**params)
+            self._train(problem)
+            yield
 
 
 class Machine(NamedTuple):
@@ -172,14 +155,11 @@ class Problem:
     landmarks: Array
     columns: list[Column]
 
-    @property
-    def fits(self) -> bool:
-        """Whether the kernel among all labelled items is held in memory."""
-        return len(self.landmarks) <= MOST_ITEMS
-
     @cached_property
-    def among_landmarks(self) -> Floats:
-        """The kernel among the labelled items."""
+    def among_landmarks(self) -> Floats | None:
+        """The kernel among the labelled items; None where it is too large."""
+        if len(self.landmarks) > MOST_ITEMS:
+            return None
         return self.kernel(self.landmarks, self.landmarks)
 
     def machine(self, column: Column, C: float, tol: float) -> Machine:
@@ -199,9 +179,8 @@ class Problem:
 
     def _kernel_of(self, rows: npt.NDArray[np.int64]) -> Floats:
         """Return the kernel among some of the items."""
-        if not self.fits:
+        K = self.among_landmarks
+        if K is None:
             some = self.landmarks[rows]
             return self.kernel(some, some)
-        if len(rows) == len(self.landmarks):
-            return self.among_landmarks
-        return np.asarray(self.among_landmarks[np.ix_(rows, rows)])
+        return K if len(rows) == len(K) else np.asarray(K[np.ix_(rows, rows)])

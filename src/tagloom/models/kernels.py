@@ -1,15 +1,17 @@
 """Kernels between items, their bandwidth in units of the data, and what kernel learners share."""
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.metrics.pairwise import euclidean_distances
 
-from tagloom.models.base import PartialLabelLearner, parameter
+from tagloom.labels import PartialLabels
+from tagloom.models.base import PartialLabelLearner, differ_only_in, parameter
 from tagloom.validation import check_choice, check_number
 
 Array = npt.NDArray[Any]
@@ -110,8 +112,25 @@ def inverse_root(K: Floats) -> Floats:
     return np.asarray(scaled @ vectors[:, kept].T)
 
 
+class KernelProblem(Protocol):
+    """The landmarks of a learner and the kernel among them, None where it is too large."""
+
+    @property
+    def kernel(self) -> Kernel: ...  # noqa: D102
+    @property
+    def landmarks(self) -> Array: ...  # noqa: D102
+    @property
+    def among_landmarks(self) -> Floats | None: ...  # noqa: D102
+
+
 class KernelLearner(PartialLabelLearner):
-    """A learner that scores by sum_i a_i k(x, x_i) + b over some training items, its landmarks."""
+    """A learner that scores by sum_i a_i k(x, x_i) + b over some training items, its landmarks.
+
+    It implements `_problem` and `_fit_candidates`.
+    """
+
+    # Candidates that differ in these alone share their kernel.
+    _share_kernel: ClassVar[tuple[str, ...]]
 
     kernel: str
     bandwidth: float
@@ -134,6 +153,41 @@ class KernelLearner(PartialLabelLearner):
         check_number(*parameter(self, "bandwidth"), low=0, inclusive=False)
         if self.gamma is not None:
             check_number(*parameter(self, "gamma"), low=0, inclusive=False)
+
+    @abstractmethod
+    def _problem(self, rows: Array, known: PartialLabels) -> Any:
+        """Return the problem that candidates share, a `KernelProblem`."""
+
+    @abstractmethod
+    def _fit_candidates(self, problem: Any, path: Sequence[Mapping[str, Any]]) -> Iterator[None]:
+        """Set the parameters of each candidate in turn, `dual_coef_` and `intercept_`."""
+
+    def _fit(self, rows: Array, known: PartialLabels) -> None:
+        problem = self._problem(rows, known)
+        self._keep_landmarks(problem)
+        for _ in self._fit_candidates(problem, [{}]):
+            pass
+
+    def _fit_path(
+        self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, inputs: Mapping[str, Any]
+    ) -> Iterator[Self]:
+        # A subclass that fits in its own way may solve another problem.
+        kind = type(self)
+        own = kind.fit is PartialLabelLearner.fit and kind._fit is KernelLearner._fit
+        if inputs or not own or not differ_only_in(self._share_kernel, path):
+            yield from super()._fit_path(path, X, Y, inputs)
+            return
+        for params in path:
+            self.set_params(**params)._check_parameters()
+        rows, known = self._read_training_data(X, Y)
+        problem = self._problem(rows, known)
+        self._keep_landmarks(problem)
+        with self._scoring_path(rows, problem.among_landmarks):
+            for _ in self._fit_candidates(problem, path):
+                yield self
+
+    def _keep_landmarks(self, problem: KernelProblem) -> None:
+        self.landmarks_, self._kernel = problem.landmarks, problem.kernel
 
     @contextmanager
     def _scoring_path(self, rows: Array, among_landmarks: Floats | None) -> Iterator[None]:
