@@ -79,7 +79,7 @@ def test_the_page_is_complete_and_loads_nothing(dataset, tmp_path):
         "0.1, 0.2",
         "321",
         "0.500",
-        '"lam": 0.5',
+        "lam 0.5",
     ):
         assert expected in text
 
@@ -104,6 +104,18 @@ def test_labels_are_compared_with_the_best_baseline_at_the_lowest_rate(tmp_path)
     assert "1 labels have no test presence" in text
     assert "+40.0" in text
     assert "−20.0" in text
+
+
+def test_few_labels_are_listed_once(tmp_path):
+    path = tmp_path / "report.html"
+    many = {
+        method: {f"label {n}": p + n / 100 for n in range(30)}
+        for method, p in (("maxide", 0.2), ("semantic-diffusion", 0.3))
+    }
+    for labels, n_tables in ((LABELS, 1), (many, 4)):
+        write_report(path, results_table(), labels_table(labels), None, {})
+        text = path.read_text(encoding="utf-8")
+        assert text.count("in test</th>") == n_tables
 
 
 def test_a_bare_table_makes_a_page(tmp_path):

@@ -41,7 +41,7 @@ def test_the_sentence_reads_the_likely_entries():
     # (100 * 0.10 + 300 * 0.02) / 400 = 0.04
     assert "400 held-out entries" in sentence
     assert "differ by 4 percentage points" in sentence
-    assert "confidence is about 85%, the observed frequency is 83%" in sentence
+    assert "confidence of about 85%, 83% were right" in sentence
 
 
 def test_too_few_entries_are_said_to_be_too_few():

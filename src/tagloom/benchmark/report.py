@@ -6,6 +6,7 @@ that loads nothing and runs nothing.
 
 import base64
 import io
+import json
 import os
 import platform
 import re
@@ -318,11 +319,34 @@ def _table_of_parameters(results: "pd.DataFrame") -> Table | None:
         of_method = results[results["method"] == method]
         for rate, part in of_method.groupby("rate", sort=True):
             counts = part["parameters"].value_counts(sort=False)
-            chosen = str(counts.idxmax()) if len(counts) else MISSING
+            chosen = _parameters_in_words(str(counts.idxmax())) if len(counts) else MISSING
             share = f"{counts.max()} of {len(part)}" if len(counts) else MISSING
             rows.append([title_of(method), format_rate(float(str(rate))), share, chosen])
     caption = "The choice made for most seeds, and for how many."
     return Table.of(("method", "known", "seeds", "parameters"), rows, caption=caption, words=(0, 3))
+
+
+def _parameters_in_words(text: str) -> str:
+    """Return parameters as they are read, and not as they are stored.
+
+    >>> _parameters_in_words('{"ridge": 0.36577, "normalize_rows": true}')
+    'ridge 0.366, normalize_rows yes'
+    """
+    try:
+        parameters = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(parameters, dict):
+        return text
+    words = {True: "yes", False: "no"}
+    return ", ".join(
+        f"{name} {words[value]}"
+        if isinstance(value, bool)
+        else f"{name} {value:.3g}"
+        if isinstance(value, float)
+        else f"{name} {value}"
+        for name, value in parameters.items()
+    )
 
 
 def _points(value: float) -> str:
@@ -386,6 +410,9 @@ def _label_tables(compared: "pd.DataFrame", titles: tuple[str, str]) -> dict[str
         f"Best labels of {titles[0]}": by_ap.head(_SHOWN_LABELS),
         f"Worst labels of {titles[0]}": by_ap.iloc[::-1].head(_SHOWN_LABELS),
     }
+    if len(compared) <= 2 * _SHOWN_LABELS:
+        # The tables would repeat each other.
+        parts = {"All labels, largest gains first": by_gain}
     columns = ("label", "difference", *titles, "in test")
     return {
         title: Table.of(columns, [_label_row(row) for row in part.to_dict("records")])

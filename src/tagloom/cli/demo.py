@@ -165,7 +165,7 @@ def _print_calibration(done: "DemoResult", console: "Console") -> None:
 
     from tagloom.completion.result import calibration_error
 
-    table = Table("probability", "entries", "confidence", "observed frequency", title="Calibration")
+    table = Table("probability", "entries", "confidence", "was right", title="Calibration")
     for one in done.bins:
         table.add_row(
             f"{one.low:.1f} to {one.high:.1f}",

@@ -296,10 +296,10 @@ def conclusion(bins: Sequence[Bin]) -> str:
     error = calibration_error(list(likely))
     largest = max(likely, key=lambda one: (one.n * one.confidence, one.low))
     return (
-        f"Over {counted(n, 'held-out entry', 'held-out entries')} with a probability of "
-        f"{_LIKELY:.0%} or more, confidence and observed frequency differ by {100 * error:.0f} "
-        f"percentage points on average. Where the confidence is about {largest.confidence:.0%}, "
-        f"the observed frequency is {largest.observed:.0%}."
+        f"Over {counted(n, 'held-out entry', 'held-out entries')} with a confidence of "
+        f"{_LIKELY:.0%} or more, the confidence and the share that was right differ by "
+        f"{100 * error:.0f} percentage points on average. Of those with a confidence of about "
+        f"{largest.confidence:.0%}, {largest.observed:.0%} were right."
     )
 
 
@@ -330,7 +330,7 @@ def _circle(one: Bin, most: int) -> dict[str, Any]:
         "y": _y(one.observed),
         "radius": f"{radius:.1f}",
         "title": f"{counted(one.n, 'entry', 'entries')}: confidence {one.confidence:.0%}, "
-        f"observed frequency {one.observed:.0%}",
+        f"was right {one.observed:.0%}",
     }
 
 

@@ -52,12 +52,8 @@ for (const list of suggestedFor) list.sort((a, b) => b.tag.p - a.tag.p);
 
 const inWords = new Intl.NumberFormat("en");
 
+// Never 0% or 100%, as on the review page: a probability is not a certainty.
 function percent(thousandths) {
   if (thousandths === null) return "–";
-  if (thousandths > 990) return ">99%";
-  if (thousandths < 10) return "<1%";
-  return Math.round(thousandths / 10) + "%";
+  return Math.min(99, Math.max(1, Math.round(thousandths / 10))) + "%";
 }
-
-const percentInWords = (thousandths) =>
-  percent(thousandths).replace(">", "more than ").replace("<", "less than ");

@@ -18,8 +18,8 @@ function fillErrors() {
     const name = data.labels[label[place]];
     const state = present[place] ? WRONG : DENIED;
     const title = present[place] ? `Known tag: ${name}` : `Known absence: ${name}`;
-    const line = `Error probability: ${percent(errorP[place])}. Without this annotation ` +
-      `the tag would have a probability of ${percent(p[place])}.`;
+    const line = `Wrong with a probability of ${percent(errorP[place])}. Without this annotation, ` +
+      `the confidence in the tag would be ${percent(p[place])}.`;
     const level = bar(errorP[place]);
     level.classList.add("error");
     return entryCard(picture[place], title, line, level,
@@ -32,7 +32,7 @@ function fillToAnnotate() {
   const { picture, label, p, reasons } = data.to_annotate;
   const reasonsOf = reasonsIn(reasons);
   const build = (place) => entryCard(picture[place], `Add tag ${data.labels[label[place]]}?`,
-    `Probability so far: ${percent(p[place])}.`, bar(p[place]),
+    `Confidence so far: ${percent(p[place])}.`, bar(p[place]),
     { label: label[place], p: p[place], state: SUGGESTED }, reasonsOf(place));
   fillList("annotate", picture, build, "There is nothing left to annotate.");
 }

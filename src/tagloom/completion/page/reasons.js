@@ -14,13 +14,10 @@ dialog.addEventListener("click", (event) => {
 });
 
 function verdict(state, p, label) {
-  const probability = percentInWords(p);
-  if (state === SUGGESTED) {
-    return `“${label}” belongs to this picture with a probability of ${probability}.`;
-  }
+  if (state === SUGGESTED) return `Confidence that “${label}” belongs to this picture: ${percent(p)}.`;
   const annotated = state === WRONG ? "present" : "absent";
-  return `“${label}” is annotated as ${annotated}. Without the annotation its probability would ` +
-    `be ${probability}.`;
+  return `“${label}” is annotated as ${annotated}. Without the annotation its confidence would ` +
+    `be ${percent(p)}.`;
 }
 
 function impliedInWords(reasons, label) {
@@ -71,7 +68,7 @@ function showLabel(label) {
   const from = data.quality.threshold[label];
   const line = list.length
     ? `Suggested for ${inWords.format(list.length)} of ${inWords.format(pictures.length)} ` +
-      `pictures, each with a probability of at least ${percentInWords(from)}` +
+      `pictures, each with a confidence of at least ${percent(from)}` +
       (list.length > shown.length ? `; the ${shown.length} most probable:` : ".")
     : "Not suggested for any picture.";
   openDialog(data.labels[label], make("p", { text: line }),

@@ -2,11 +2,19 @@
 const quality = data.quality;
 const hasAbsent = quality.absent.some((count) => count > 0);
 const hasForgotten = quality.label_frequency.some((c) => c !== null && c < 1000);
+
+/** The mean confidence of suggestions: the share of them that should be right. */
+function expectedRight(list) {
+  if (!list.length) return null;
+  return list.reduce((sum, { tag }) => sum + tag.p, 0) / list.length;
+}
+
 const columns = [
   { title: "Tag", value: (label) => data.labels[label], words: true },
   { title: "Known", value: (label) => quality.present[label] },
   ...(hasAbsent ? [{ title: "Absent", value: (label) => quality.absent[label] }] : []),
   { title: "Suggested", value: (label) => suggestedFor[label].length },
+  { title: "About right", value: (label) => expectedRight(suggestedFor[label]), text: percent },
   ...(hasForgotten ? [{ title: "Listed where it belongs",
     value: (label) => quality.label_frequency[label], text: percent }] : []),
   { title: "ROC AUC", value: (label) => quality.roc_auc[label],
