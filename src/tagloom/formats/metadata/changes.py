@@ -36,9 +36,8 @@ class FileChange(Protocol):
     def path(self) -> str:
         """The file, relative to the folder."""
 
-    @property
-    def before(self) -> str | None:
-        """The SHA-256 of the file now, None if it will be created."""
+    def is_current(self, data: bytes | None) -> bool:
+        """Return whether the change was planned for this content; None if there is no file."""
 
     def merged(self, data: bytes | None) -> bytes:
         """Return the new content, given the content now."""
@@ -230,7 +229,7 @@ def _apply_one(
     if after == before:
         report.unchanged.append(change.path)
         return
-    if sha256_of(before) != change.before:
+    if not change.is_current(before):
         raise InvalidInputError(
             f"{change.path} has changed since the plan was made: not written. Plan again."
         )

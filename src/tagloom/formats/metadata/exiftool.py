@@ -18,12 +18,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.formats.base import InputWarning, normalize_name
 from tagloom.formats.metadata.embedded import Blocks, iptc_keywords, is_cut, picture_blocks
-from tagloom.formats.metadata.sidecars import FilePlan, SidecarFinder, sha256_of, why_outside
+from tagloom.formats.metadata.sidecars import FilePlan, SidecarFinder, why_outside
 from tagloom.formats.metadata.xmp import SUGGESTED, read_packet
 from tagloom.formats.metadata.xmp_merge import (
     Keywords,
@@ -32,13 +32,7 @@ from tagloom.formats.metadata.xmp_merge import (
     packet_difference,
 )
 from tagloom.vision import find_pictures
-from tagloom.vision.pictures import (
-    SIGNATURE_LENGTH,
-    PictureError,
-    named_format,
-    picture_format,
-    read_picture,
-)
+from tagloom.vision.pictures import SIGNATURE_LENGTH, named_format, picture_format
 
 _SUFFIXES = {"JPEG": "jpg", "TIFF": "tif", "PNG": "png", "HEIC": "heic", "WEBP": "webp"}
 # Earlier versions could be made to run code by a picture (CVE-2021-22204).
@@ -75,14 +69,15 @@ class _Contents(NamedTuple):
     iptc_is_utf8: bool
 
     @classmethod
-    def of(cls, data: bytes) -> "_Contents":
-        """Read a picture; refuse one whose metadata could be damaged by writing."""
-        kind = picture_format(data[:SIGNATURE_LENGTH])
+    def of(cls, stream: IO[bytes]) -> "_Contents":
+        """Read a picture, but not its pixels; refuse one that writing could damage."""
+        kind = picture_format(stream.read(SIGNATURE_LENGTH))
         if kind not in _SUFFIXES:
             raise InvalidInputError(
                 f"keywords cannot be written into {kind or 'such'} files: write a sidecar"
             )
-        blocks = picture_blocks(io.BytesIO(data))
+        stream.seek(0)
+        blocks = picture_blocks(stream)
         if blocks.problem:
             raise InvalidInputError(blocks.problem)
         if len(blocks.xmp) > 1 or any(b"HasExtendedXMP" in packet for packet in blocks.xmp):
@@ -137,19 +132,23 @@ class PictureChange:
     added: tuple[str, ...]
     suggested: tuple[str, ...]
     removed: tuple[str, ...]
-    before: str | None
+    before: _Contents
     tool: "ExifTool"
+
+    def is_current(self, data: bytes | None) -> bool:
+        """Return whether the picture holds what it held when the change was planned."""
+        return data is not None and _Contents.of(io.BytesIO(data)) == self.before
 
     def merged(self, data: bytes | None) -> bytes:
         """Return the picture with its keywords changed, given its bytes now."""
         if data is None:
             raise InvalidInputError(f"{self.path} was removed since the plan was made.")
-        now = _Contents.of(data)
+        now = _Contents.of(io.BytesIO(data))
         wanted = now.merged(self.keywords)
         if wanted == now:
             return data
         written = self.tool.write(data, now, wanted)
-        if _tags(_Contents.of(written)) != _tags(wanted):
+        if _tags(_Contents.of(io.BytesIO(written))) != _tags(wanted):
             raise InvalidInputError("ExifTool did not write all keywords: left as it is")
         return written
 
@@ -177,7 +176,7 @@ def plan_pictures(
             continue
         try:
             change = _change(root, image, wanted.normalized(), tool)
-        except (OSError, InvalidInputError, PictureError) as problem:
+        except (OSError, InvalidInputError) as problem:
             if adds or wanted.rejected:
                 plan.refused.append(InputWarning(image, f"not written: {problem}"))
             continue
@@ -194,10 +193,10 @@ def _change(root: Path, image: str, wanted: Keywords, tool: "ExifTool") -> Pictu
     reason = why_outside(root, image)
     if reason or named_format(image) is None:
         raise InvalidInputError(reason or "its name is not that of a picture")
-    data = read_picture(root / image)
-    if not any(wanted) and SUGGESTED.namespace.encode() not in data:
+    with (root / image).open("rb") as stream:
+        now = _Contents.of(stream)
+    if not any(wanted) and SUGGESTED.namespace.encode() not in (now.packet or b""):
         return None
-    now = _Contents.of(data)
     after = now.merged(wanted)
     if after == now:
         return None
@@ -212,7 +211,7 @@ def _change(root: Path, image: str, wanted: Keywords, tool: "ExifTool") -> Pictu
         tuple(tag for tag in difference.added if tag not in (now.iptc or ())),
         difference.suggested,
         tuple(dict.fromkeys([*difference.removed, *lost])),
-        sha256_of(data),
+        now,
         tool,
     )
 

@@ -194,6 +194,10 @@ class SidecarChange:
     removed: tuple[str, ...]
     before: str | None
 
+    def is_current(self, data: bytes | None) -> bool:
+        """Return whether the sidecar is as it was when the change was planned."""
+        return sha256_of(data) == self.before
+
     def merged(self, data: bytes | None) -> bytes:
         """Return the sidecar with its tags changed, given its bytes now."""
         if data is None:
