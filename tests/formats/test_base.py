@@ -1,10 +1,13 @@
+import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tagloom.formats import Annotation, AnnotationBuilder, InputWarning
+from tagloom.errors import InvalidInputError
+from tagloom.formats import Annotation, AnnotationBuilder, InputWarning, read_tags
 from tagloom.formats.base import WarningCounter
 
 
@@ -76,3 +79,12 @@ def test_warnings_of_one_kind_are_counted_with_their_first_place():
         InputWarning("line 3 and 2 more", "a tag is blank: left out"),
         InputWarning("line 4", "a row names no picture: left out"),
     ]
+
+
+@pytest.mark.parametrize("tag", ["half \ud800", "a\0b"])
+def test_tags_that_no_table_could_hold_are_refused(tag, tmp_path):
+    """JSON can write them; a run would end in an error when it writes its tables."""
+    path = tmp_path / "tags.jsonl"
+    path.write_text(json.dumps({"file_name": "a.jpg", "tags": ["sea", tag]}))
+    with pytest.raises(InvalidInputError, match=r"tags\.jsonl: tags must be whole Unicode"):
+        read_tags(path)

@@ -371,7 +371,17 @@ class AnnotationBuilder:
     def finish(
         self, source: Path, detected: str, *, lists_absences: bool, **details: str
     ) -> Reading:
-        """Return all that was read; `detected` is the title of the format."""
+        """Return all that was read; `detected` is the title of the format.
+
+        Tags that our tables could not hold are refused: in JSON there may be half a surrogate
+        pair, or the character NUL.
+        """
+        impossible = [t for t in self.tags if "\0" in t or t.encode(errors="ignore").decode() != t]
+        if impossible:
+            raise InvalidInputError(
+                f"{source}: tags must be whole Unicode characters other than NUL; these are not: "
+                f"{some_of(impossible)}. Correct them in the file."
+            )
         return Reading(
             self.annotations(),
             source,
