@@ -1,12 +1,15 @@
 """`tagloom benchmark`: compare learners on hidden labels."""
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from tagloom.io import user_cache
 
 if TYPE_CHECKING:
     from tagloom.benchmark.plan import Plan
@@ -262,6 +265,8 @@ def _write_report(plan: "Plan", tables: "Tables") -> list[Path]:
     out = plan.config.out
     drawn: list[Path] = []
     if plan.config.figures:
+        # matplotlib stores an index of fonts, which belongs into our cache.
+        os.environ.setdefault("MPLCONFIGDIR", str(user_cache() / "matplotlib"))
         from tagloom.benchmark.figures import write_figures
 
         drawn = write_figures(out / "figures", tables.results, plan.dataset, tables.examples)
