@@ -27,6 +27,14 @@ _STUMBLING_BLOCKS = [
 ]  # fmt: skip
 
 
+_XMP = (
+    '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF '
+    'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description '
+    'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:subject><rdf:Bag><rdf:li>sea</rdf:li>'
+    "</rdf:Bag></dc:subject></rdf:Description></rdf:RDF></x:xmpmeta>"
+)
+
+
 class Target(NamedTuple):
     """A valid file under its name, and the reader under attack."""
 
@@ -97,6 +105,7 @@ def targets(folder: Path) -> list[Target]:
         _network(),
         _toml(),
         _journal(folder),
+        *_files_of_runs(),
     ]
 
 
@@ -188,6 +197,47 @@ def _journal(folder: Path) -> Target:
             return in_effect(opened)
 
     return Target("journal", journal.path.name, journal.path.read_bytes(), read)
+
+
+def _files_of_runs() -> list[Target]:
+    """Files of a run besides its model and journal, and annotations in folders."""
+    from tagloom.completion.feedback import files_read
+    from tagloom.completion.folder import Marker, keep_edited
+    from tagloom.completion.outputs import read_record
+    from tagloom.completion.suggestions import read_suggestions
+    from tagloom.formats.interchange.voc import read_voc
+    from tagloom.formats.metadata.changes import read_journal
+    from tagloom.formats.metadata.xmp import read_packet
+    from tagloom.words import read_vocabulary
+
+    record = {"tagloom": "0.1", "digest": "d", "files": ["a.csv"], "photos": "p", "labels": [{}]}
+    record |= {"inputs": {"tags": {"tags.csv": "0" * 64}, "answers": "d"}, "options": {}}
+    files = {"suggestions.csv": "0" * 64, "run.json": None}
+    marker = {"protocol": 1, "kind": "run", "id": "0" * 32, "files": files}
+    change = {"path": "a.jpg.xmp", "before": "AAAA", "wrote": "0" * 64}
+    first = {"kind": "tagloom sidecar journal", "version": 1, "folder": "/photos"}
+    contents: dict[str, tuple[str, Callable[[Path], object]]] = {
+        "run.json": (json.dumps(record), lambda path: files_read(read_record(path.parent))),
+        ".tagloom.json": (
+            json.dumps(marker), lambda path: (Marker.read(path.parent), keep_edited(path.parent))
+        ),
+        "suggestions.csv": (
+            "image,tag,probability,rank,state\na.jpg,sea,0.5,1,suggested\n'=b.jpg,sky,,2,known\n",
+            read_suggestions,
+        ),
+        "sidecars.journal": (f"{json.dumps(first)}\n{json.dumps(change)}\n", read_journal),
+        "vocabulary.toml": (
+            '[tags.sea]\naliases = ["ocean"]\nignore = true\n[tags."ä"]\nparents = ["animal"]\n',
+            read_vocabulary,
+        ),
+        "a.xml": (
+            "<annotation><filename>a.jpg</filename><object><name>sea</name><difficult>0</difficult>"
+            "</object></annotation>",
+            lambda path: read_voc(path.parent),
+        ),
+        "a.xmp": (_XMP, lambda path: read_packet(path.read_bytes(), str(path))),
+    }  # fmt: skip
+    return [Target(n, n, text.encode(), read) for n, (text, read) in contents.items()]
 
 
 def main() -> None:

@@ -16,7 +16,10 @@ def targets(tmp_path_factory):
     return {one.name: one for one in fuzz.targets(tmp_path_factory.mktemp("valid"))}
 
 
-NAMES = ["model", "npz", "onnx", "toml", "journal"]
+NAMES = [
+    "model", "npz", "onnx", "toml", "journal", "run.json", ".tagloom.json", "suggestions.csv",
+    "sidecars.journal", "vocabulary.toml", "a.xml", "a.xmp",
+]  # fmt: skip
 TAG_FILES = ["tags.csv", "wide.csv", "tags.jsonl", "coco.json", "labels.json"]
 
 

@@ -1,5 +1,6 @@
-"""Files: atomic writes, TOML configurations, the order of names and the user's cache folder."""
+"""Files: atomic writes, TOML, JSON, the order of names and the user's cache folder."""
 
+import json
 import os
 import re
 import tempfile
@@ -111,6 +112,14 @@ def _texts_and_numbers(text: str) -> tuple[Any, ...]:
     digits = [part.lstrip("0") for part in parts[1::2]]
     parts[1::2] = [(len(number), number) for number in digits]
     return tuple(parts)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text; nested beyond what Python can follow, it is a ValueError."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
 
 
 def user_cache() -> Path:

@@ -148,6 +148,15 @@ def test_a_file_of_the_user_in_the_folder_of_the_run_is_not_replaced(finished, t
     assert (finished / "tags.csv").read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", ["suggestions.csv", "model.tagloom", "review.sqlite"])
+def test_a_file_of_the_run_itself_is_not_replaced(name, finished, tagloom, contents):
+    before = contents(finished)
+    answer = tagloom("export", finished, "--to", "csv", "--file", finished / name)
+    assert answer.code == 2
+    assert "a file of the run itself" in answer.err
+    assert contents(finished) == before
+
+
 def test_a_run_without_its_marker_is_read_but_not_written(finished, tagloom, tmp_path, contents):
     """The way out that is named: what people have answered, in tables as well, goes along."""
     (finished / ".tagloom.json").unlink()

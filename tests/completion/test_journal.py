@@ -181,3 +181,15 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / ".review.lock").mkdir()
     with pytest.raises(UnwritableFileError, match="cannot be written"):
         Journal(tmp_path)
+
+
+@pytest.mark.parametrize("summary", ["{", "[" * 100_000, b"\xff"])
+def test_a_damaged_sample_to_check_is_reported(tmp_path, summary):
+    journal = Journal(tmp_path)
+    journal.add_check("run", {}, [])
+    with sqlite3.connect(journal.path) as other:
+        other.execute("UPDATE checks SET summary = ?", (summary,))
+    other.close()
+    with pytest.raises(InvalidInputError, match="cannot be read as a journal"):
+        journal.last_check("run")
+    journal.close()

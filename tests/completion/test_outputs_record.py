@@ -32,7 +32,9 @@ def test_a_record_is_read_as_it_was_written(tmp_path_factory, metadata):
 @pytest.mark.parametrize(
     ("content", "message"),
     [(None, "not the result of a finished run"), (b"{", "cannot be read"), (b"\xff", "cannot be"),
-     (b"[]", "not a record")],
+     (b"[]", "not a record"), (b"[" * 100_000, "nested too deeply"),
+     (b'{"inputs": "x"}', "a dict for inputs"), (b'{"inputs": {"tags": ["x"]}}', "for tags of"),
+     (b'{"files": "run.json"}', "a list for files"), (b'{"photos": 5}', "a str for photos")],
 )  # fmt: skip
 def test_what_is_no_record_is_refused(tmp_path, content, message):
     if content is not None:

@@ -33,7 +33,7 @@ from tagloom.benchmark.inputs import (
 )
 from tagloom.benchmark.methods import Method, build_learner
 from tagloom.datasets.base import Dataset
-from tagloom.io import atomic_write
+from tagloom.io import atomic_write, parse_json
 from tagloom.labels import PartialLabels
 from tagloom.models import PartialLabelLearner, tune
 from tagloom.models.prior import Prior, read_prior
@@ -91,7 +91,7 @@ class CellStore:
     def read(self, cell: Cell) -> dict[str, Any] | None:
         """Return a finished cell; None if it is missing or damaged."""
         try:
-            record = json.loads((self.done / cell.file_name).read_text(encoding="utf-8"))
+            record = parse_json((self.done / cell.file_name).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         found = isinstance(record, dict) and record.get("digest") == cell.digest

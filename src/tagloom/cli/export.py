@@ -47,7 +47,7 @@ def export(
     tags are added, rejected ones removed, and everything else stays. Only --to pictures changes
     pictures.
     """
-    from tagloom.completion.export import FORMS
+    from tagloom.completion.export import FORMS, is_file_of_run
     from tagloom.completion.export import export as write
 
     if to not in (*FORMS, *_IN_PLACE):
@@ -67,6 +67,8 @@ def export(
         raise typer.BadParameter(
             f"must lie between 0 and 1; got {suggested}", param_hint="--suggested"
         )
+    if file is not None and file.parent.resolve() == out.resolve() and is_file_of_run(file.name):
+        raise typer.BadParameter(f"{file} is a file of the run itself", param_hint="--file")
     if undo:
         _undo(out, to, photos, to_json)
         return

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tagloom.completion.feedback import FILE as REVIEW
 from tagloom.completion.feedback import (
     Place,
     answers_in_tables,
@@ -23,7 +24,7 @@ from tagloom.completion.feedback import (
 )
 from tagloom.completion.folder import claim
 from tagloom.completion.model import CompletionModel
-from tagloom.completion.outputs import MODEL, SUGGESTIONS, read_record
+from tagloom.completion.outputs import MODEL, NAMES, SUGGESTIONS, read_record
 from tagloom.completion.pipeline import settled_states
 from tagloom.completion.suggestions import TagState, read_suggestions
 from tagloom.errors import InvalidInputError
@@ -214,6 +215,11 @@ def _from_threshold(
         for row, column in np.argwhere(threshold <= P).tolist()
         if is_open[row, column] or (items[row], labels[column]) in undecided
     ]
+
+
+def is_file_of_run(name: str) -> bool:
+    """Return whether a file of this name in the folder of a run is a result, or a journal."""
+    return name in (*NAMES, REVIEW, *JOURNALS.values()) or name.startswith(".")
 
 
 class FileTags(NamedTuple):

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from tagloom.errors import InvalidInputError, TagloomWarning, UnwritableFileError
-from tagloom.io import atomic_write
+from tagloom.io import atomic_write, parse_json
 
 MARKER = ".tagloom.json"
 RUN, BENCHMARK, DEMO = "run", "benchmark", "demo"
@@ -64,12 +64,12 @@ class Marker:
         if path.is_symlink() or not path.is_file():
             return None
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = parse_json(path.read_text(encoding="utf-8"))
             if content["protocol"] == _PROTOCOL and _DIGEST.fullmatch(content["id"]):
                 marker = cls(out, content)
                 ours = content.get("kind", RUN) == kind and all(map(_is_plain, marker.files))
                 return marker if ours else None
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError):
             pass
         return None
 
@@ -254,7 +254,7 @@ def _say_who(out: Path) -> None:
 
 def _busy(out: Path) -> str:
     try:
-        who = json.loads((out / _WRITER).read_text())
+        who = parse_json((out / _WRITER).read_text())
         by = f"process {who['process']} on {who['host']}, since {who['since']}"
     except (OSError, ValueError, TypeError, KeyError):
         by = "another process"

@@ -36,6 +36,7 @@ from tagloom.completion.feedback import (
 from tagloom.completion.folder import RECORD, exclusive_lock
 from tagloom.completion.outputs import digest_of, read_record, take_snapshot
 from tagloom.errors import TagloomError, UnwritableFileError
+from tagloom.io import parse_json
 
 __all__ = [
     "Answers",
@@ -304,11 +305,14 @@ class Journal:
                 'FROM check_entries WHERE "check" = ? ORDER BY place',
                 (found[0],),
             ).fetchall()
-        entries = [
-            CheckedEntry(name(image), name(tag), bool(suggested), p, size, bool(unsure))
-            for image, tag, suggested, p, size, unsure in rows
-        ]
-        return StoredCheck(found[0], json.loads(found[1]), entries)
+        try:
+            entries = [
+                CheckedEntry(name(image), name(tag), bool(suggested), p, size, bool(unsure))
+                for image, tag, suggested, p, size, unsure in rows
+            ]
+            return StoredCheck(found[0], parse_json(found[1]), entries)
+        except DAMAGED as problem:
+            raise unreadable(self.path, problem) from None
 
     def set_unsure(self, check: int, place: int, unsure: bool) -> None:
         """Note whether the answer to an entry of a sample is "don't know"."""

@@ -38,7 +38,7 @@ from tagloom.completion.suggestions import (
 )
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import Reading
-from tagloom.io import atomic_write
+from tagloom.io import atomic_write, parse_json
 
 Array = npt.NDArray[Any]
 
@@ -51,6 +51,7 @@ REPORT = "report.html"
 NAMES = (SUGGESTIONS, PARQUET, SUSPECTED_ERRORS, ANNOTATE_NEXT, MODEL, REPORT, RECORD)
 """All names that the files of a run may have."""
 SNAPSHOT = ".before-review"
+_RECORD_TYPES = {"inputs": dict, "files": list, "photos": str, "options": dict, "labels": list}
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "onnxruntime", "pillow", "pyarrow")
 
 
@@ -161,7 +162,7 @@ def read_record(out: str | os.PathLike[str]) -> dict[str, Any]:
     with suppress(OSError):
         finish_switch(Path(out))
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InvalidInputError(
             f"{out} is not the result of a finished run: there is no {RECORD} in it. "
@@ -171,7 +172,22 @@ def read_record(out: str | os.PathLike[str]) -> dict[str, Any]:
         raise InvalidInputError(f"{path} cannot be read: {problem}.") from None
     if not isinstance(record, dict):
         raise InvalidInputError(f"{path} is not a record of tagloom.")
+    _check_record(path, record)
     return record
+
+
+def _check_record(path: Path, record: dict[str, Any]) -> None:
+    """Refuse values of other types than we write, as another program or a slip may leave them."""
+    inputs = record.get("inputs") or {}
+    found = [(name, record.get(name), kind) for name, kind in _RECORD_TYPES.items()]
+    if isinstance(inputs, dict):
+        found.append(("tags of inputs", inputs.get("tags"), dict))
+    for name, value, kind in found:
+        if value is not None and not isinstance(value, kind):
+            raise InvalidInputError(
+                f"{path}: expected a {kind.__name__} for {name}, found {str(value)[:60]!r}. "
+                "Restore the file from a copy, or run `tagloom complete` with another folder."
+            )
 
 
 def take_snapshot(out: Path) -> None:
@@ -299,7 +315,7 @@ class StoredResults(MutableMapping[str, Any]):
 
     def _take(self, line: str) -> None:
         try:
-            match json.loads(line):
+            match parse_json(line):
                 case [str(key), value]:
                     self._known[key] = value
         except ValueError:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tagloom.datasets.base import Dataset
 from tagloom.datasets.scenes.drawing import DRAWING_VERSION, draw_scene
 from tagloom.errors import InvalidInputError
-from tagloom.io import atomic_write, user_cache
+from tagloom.io import atomic_write, parse_json, user_cache
 from tagloom.labels import PartialLabels
 from tagloom.progress import progress_bar
 from tagloom.validation import check_integer, check_number
@@ -230,7 +230,7 @@ def _claim(folder: Path, series: dict[str, int]) -> None:
 
 def _check_series(manifest: Path, series: dict[str, int]) -> None:
     try:
-        found: Any = json.loads(manifest.read_text(encoding="utf-8"))["scenes"]
+        found: Any = parse_json(manifest.read_text(encoding="utf-8"))["scenes"]
     except (ValueError, KeyError, TypeError):
         raise InvalidInputError(
             f"{manifest} is damaged or was not written by write_scenes."

@@ -20,7 +20,7 @@ import numpy as np
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.formats.base import InputWarning
 from tagloom.formats.metadata.sidecars import is_sidecar, sha256_of, sidecar_bytes, why_outside
-from tagloom.io import atomic_write
+from tagloom.io import atomic_write, parse_json
 from tagloom.vision.pictures import PictureError, named_format, read_picture
 
 _KIND = "tagloom sidecar journal"
@@ -390,7 +390,7 @@ def read_journal(path: Path) -> Journal:
             if not line.endswith(b"\n"):
                 break
             try:
-                content = json.loads(line)
+                content = parse_json(line)
                 if number == 1:
                     folder = _folder(content)
                 else:

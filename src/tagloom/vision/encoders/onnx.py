@@ -5,7 +5,6 @@ read off the graph.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError, ModelFileError, import_extra
-from tagloom.io import read_toml
+from tagloom.io import parse_json, read_toml
 from tagloom.vision.encoders.base import (
     Encoder,
     Framing,
@@ -268,7 +267,7 @@ def read_config(path: str | os.PathLike[str]) -> OnnxConfig:
 
 def _read_json(source: Path) -> dict[str, Any]:
     try:
-        raw = json.loads(source.read_text("utf-8"))
+        raw = parse_json(source.read_text("utf-8"))
     except (OSError, ValueError) as problem:
         raise InvalidInputError(f"{source} cannot be read as JSON: {problem}.") from problem
     if not isinstance(raw, dict):
