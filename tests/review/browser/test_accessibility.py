@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from queries import busiest_tag, picture_with_suggestions
+from queries import busiest_tag, is_real, picture_with_suggestions
 
 AXE = Path(__file__).parents[3] / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = ["pictures", "picture", "tags", "tag", "suspected-errors", "annotate-next", "check"]
@@ -54,4 +54,13 @@ def test_dialogs_have_no_serious_finding(page):
     assert findings(page) == []
     page.go("#/pictures")
     page.click("#learn")
+    assert findings(page) == []
+    if not is_real():
+        return
+    page.go("#/pictures")
+    page.press("e")
+    page.says(".export-counts", "known tags")
+    page.click("#export-suggested")
+    page.click(".export-actions button")
+    page.says(".export-result", "would change")
     assert findings(page) == []

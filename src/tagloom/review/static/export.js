@@ -199,19 +199,20 @@ function drawEnd(progress) {
   fill(
     parts.result,
     h("p", {}, text),
-    list(changes.map((one) => [one.path, changeText(one)])),
+    list("Changes", changes.map((one) => [one.path, changeText(one)])),
     changes.length && more > 0 ? h("p", { class: "quiet-text" }, `and ${number(more)} more`) : null,
     result.n_refused ? h("p", {}, `${number(result.n_refused)} not written:`) : null,
-    list(told.map(({ where, what }) => [where, what])),
+    list("Warnings", told.map(({ where, what }) => [where, what])),
   );
   announce(text);
 }
 
-function list(rows) {
+/** A list that scrolls, and so can be reached by keyboard. */
+function list(label, rows) {
   if (!rows.length) return null;
   return h(
     "ul",
-    { class: "export-list" },
+    { class: "export-list", tabindex: 0, "aria-label": label },
     ...rows.map(([name, text]) => h("li", {}, h("b", {}, name), " ", h("span", {}, text))),
   );
 }
