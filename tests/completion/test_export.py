@@ -125,6 +125,14 @@ def test_a_rejected_tag_goes_from_the_sidecar_that_held_it(run):
     assert (image, "my own") in _by_people(read_sidecars(photos).annotations)
     undo_export(out, "xmp", photos)
     assert (photos / f"{image}.xmp").read_bytes() == before
+    # What somebody writes then is where the next undo leads to.
+    mine = before.replace(b"my own", b"mine")
+    (photos / f"{image}.xmp").write_bytes(mine)
+    export(out, "xmp", photos=photos)
+    assert undo_export(out, "xmp", photos).refused == []
+    assert (photos / f"{image}.xmp").read_bytes() == mine
+    with pytest.raises(InvalidInputError, match="nothing to undo"):
+        undo_export(out, "xmp", photos)
 
 
 def test_a_dry_run_writes_nothing(run):

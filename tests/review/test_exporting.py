@@ -52,6 +52,7 @@ def test_a_preview_writes_nothing_an_export_does_and_undo_restores(page, home, s
     ended = asked("/api/export/undo", to="xmp")
     assert ended["result"]["n_deleted"] == result["n_files"]
     assert tree(home / "photos") == before
+    assert page.get("/api/export").json["undo"] == []
 
 
 @pytest.mark.parametrize("form", FORMS)

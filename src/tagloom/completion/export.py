@@ -367,13 +367,19 @@ def _rejected_in_pictures(folder: Path, keywords: dict[str, Keywords]) -> Iterat
 
 
 def undo_export(out: Path, form: str, photos: Path | None = None) -> UndoReport:
-    """Restore all files of the owner that exports of a run have changed, byte for byte."""
+    """Restore all files of the owner that exports of a run have changed, byte for byte.
+
+    The journal goes once everything is restored; what is exported later begins a new one.
+    """
     check_choice("to", form, tuple(JOURNALS))
     journal = out / JOURNALS[form]
     if not journal.exists():
         what = "sidecar" if form == "xmp" else "picture"
         raise InvalidInputError(f"There is nothing to undo: no {what} was written from {out}.")
-    return undo_changes(journal, photos)
+    done = undo_changes(journal, photos)
+    if not done.refused:
+        journal.unlink()
+    return done
 
 
 Written = tuple[list[Path], list[InputWarning]]

@@ -120,7 +120,9 @@ function draw() {
   parts.preview.disabled = parts.go.disabled = running || isMissing;
   parts.undo.disabled = running;
   show(parts.preview, isInPlace(to));
+  const hadFocus = document.activeElement === parts.undo;
   show(parts.undo, status.undo.includes(to));
+  if (hadFocus && parts.undo.hidden) parts.go.focus();
 }
 
 function say(text, role = null) {
