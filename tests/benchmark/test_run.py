@@ -103,7 +103,7 @@ def test_finished_cells_are_not_run_again(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        {"cv": 3},
+        {"cv": 2},
         {"n_components": 0.5},
         {"standardize": True},
         {"normalize_rows": "always"},

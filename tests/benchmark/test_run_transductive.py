@@ -93,7 +93,7 @@ def test_results_equal_those_of_the_learner_tuned_by_hand_on_all_items(tmp_path)
     known = hide_labels(dataset.truth.take(dataset.training), "per-class", 0.5, 3)
     X = np.concatenate(visual_features(*split_features(dataset), 0.9))
     Y = np.vstack([known.to_array(), np.full((20, 4), np.nan)])
-    tuned = tune(LabelPropagation(on_unlearnable="ignore"), X, Y, cv=2, random_state=3)
+    tuned = tune(LabelPropagation(on_unlearnable="ignore"), X, Y, cv=3, random_state=3)
     scores = tuned.model.training_scores(X)[40:]
     ap = average_precision(dataset.truth.take(dataset.test), scores)
     np.testing.assert_allclose(tables.labels["ap"], ap, rtol=1e-12)

@@ -170,7 +170,7 @@ def test_decision_function_is_positive_where_predict_predicts_presence(learner):
 @every_learner
 def test_its_default_param_grid_is_small_and_can_be_tuned(learner):
     stages = learner.default_param_grid(TOY.X, TOY.known)
-    assert 2 <= sum(int(np.prod([len(v) for v in stage.values()])) for stage in stages) <= 16
+    assert 2 <= sum(int(np.prod([len(v) for v in stage.values()])) for stage in stages) <= 21
     tuning = tune(learner, TOY.X, TOY.known, cv=2)
     assert set(tuning.best.params) == {name for stage in stages for name in stage}
     assert mean_average_precision(HIDDEN, tuning.model.training_scores(TOY.X)) > 0.75

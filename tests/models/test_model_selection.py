@@ -130,7 +130,7 @@ def test_stages_of_a_warm_learner_are_scored_as_candidates_fitted_alone():
     """Each trial of a path has the score of that candidate fitted by itself on the fold."""
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2)
     folds = list(split_known(TOY.known, 2, 0))
-    assert len(tuning.trials) == 4 + 9 + 2
+    assert len(tuning.trials) == 2 * 4 + 2 + 9 + 2
     for trial in tuning.trials[::3]:
         for fold, score in zip(folds, trial.scores, strict=True):
             alone = SemanticDiffusion(on_unlearnable="ignore", **trial.params)
@@ -244,8 +244,9 @@ def test_an_interrupted_search_resumes():
 
 def test_without_time_the_first_candidate_of_every_path_is_scored():
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2, max_seconds=0)
-    # Ridges are solved jointly; shrinkage and smoothing form a path, score normalisation another.
-    assert len(tuning.trials) == 4 + 1 + 2
+    # Ridges are solved jointly for either kernel; shrinkage and smoothing form a path, score
+    # normalisation another.
+    assert len(tuning.trials) == 2 * 4 + 2 + 1 + 2
     assert tuning.best in tuning.trials[-2:]
 
 
@@ -257,3 +258,44 @@ def test_too_few_known_entries_to_hold_out_are_named():
         tune(LeastSquares(), X, Y, cv=2)
     with pytest.raises(InvalidInputError, match="cv=100000 folds need"):
         tune(LeastSquares(), X, Y, cv=100_000)
+
+
+def by_label(table):
+    """Return a scoring by label: the row of a table that the marked learner's ridge names."""
+
+    def scoring(held_out, scores):
+        return np.asarray(table[int(np.asarray(scores)[0, 0])], dtype=float)
+
+    return scoring
+
+
+@pytest.mark.parametrize(
+    ("gains", "chosen"),
+    [
+        ([0.1, 0.1, 0.1, 0.1], 2),  # sure: no spread
+        ([0.9, -0.7, 0.3, -0.1], 1),  # the same mean, but a standard error of 0.34
+        ([0.3, 0.1, 0.2, np.nan], 2),  # labels without a score take no part
+        ([-0.1, -0.1, -0.1, -0.1], 1),
+    ],
+)
+def test_another_than_the_safest_must_be_better_by_a_standard_error(gains, chosen):
+    table = {1: np.full(4, 0.5), 2: 0.5 + np.array(gains)}
+    grid = {"ridge": [1, 2]}
+    tuning = tune(
+        Marked(), TOY.X, TOY.known, param_grid=grid, scoring=by_label(table), safest_first=True
+    )
+    assert tuning.best.params == {"ridge": chosen}
+    best = tune(Marked(), TOY.X, TOY.known, param_grid=grid, scoring=by_label(table))
+    assert best.best.params == {"ridge": 2 if np.nanmean(gains) > 0 else 1}
+
+
+def test_where_scores_are_not_by_label_folds_decide():
+    by_fold = {1: iter([0.5, 0.5, 0.5]), 2: iter([0.6, 0.4, 0.55])}
+
+    def scoring(held_out, scores):
+        return next(by_fold[int(scores[0, 0])])
+
+    grid = {"ridge": [1, 2]}
+    tuning = tune(Marked(), TOY.X, TOY.known, param_grid=grid, scoring=scoring, safest_first=True)
+    assert tuning.best.params == {"ridge": 1}
+    assert max(tuning.trials, key=lambda trial: trial.mean).params == {"ridge": 2}

@@ -25,6 +25,7 @@ def test_recovers_hidden_labels_and_tags_new_pictures(either):
 def test_tunes_its_learner_unless_given_one(default, tagger):
     assert isinstance(default.learner_, SemanticDiffusion)
     assert set(default.tuning_.best.params) == {
+        "kernel",
         "ridge",
         "shrinkage",
         "smoothing",

@@ -38,7 +38,7 @@ from tagloom.labels import PartialLabels
 from tagloom.models import PartialLabelLearner, tune
 from tagloom.models.prior import Prior, read_prior
 
-RESULTS_VERSION = 1
+RESULTS_VERSION = 2
 """Version of the results, part of the name of every cell.
 
 Raise it with every change that alters the numbers of a learner, a protocol or a metric, or the
@@ -382,7 +382,9 @@ def tune_and_fit(
         cv=cv,
         hold_out="items" if known.unlisted_weight else "entries",
         scoring=scoring,
+        safest_first=learner.safest_first,
         random_state=seed,
+        verbose=False,
     )
     end = time.perf_counter()
     return Fitted(
@@ -396,13 +398,13 @@ def tune_and_fit(
 
 
 class _TimedScoring:
-    """Mean average precision that notes the time of its last call, when the search ended."""
+    """Average precision by label that notes the time of its last call, when the search ended."""
 
     def __init__(self) -> None:
         self.last = time.perf_counter()
 
-    def __call__(self, truth: PartialLabels, scores: Scores) -> float:
-        value = metrics.mean_average_precision(truth, scores)
+    def __call__(self, truth: PartialLabels, scores: Scores) -> Scores:
+        value = metrics.average_precision(truth, scores)
         self.last = time.perf_counter()
         return value
 

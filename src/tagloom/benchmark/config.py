@@ -83,7 +83,7 @@ class Benchmark:
     more_methods: tuple[str, ...] = field(default=(), metadata={"key": "method"})
     repeats: int = 5
     random_state: int = field(default=0, metadata={"key": "seed"})
-    cv: int = field(default=2, metadata={"key": "folds"})
+    cv: int = field(default=3, metadata={"key": "folds"})
     features: str = "visual"
     n_components: float = 0.9
     standardize: bool = False

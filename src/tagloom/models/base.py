@@ -37,7 +37,11 @@ from tagloom.validation import (
 )
 
 Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
 ParamGrids = list[dict[str, list[Any]]]
+
+# Distances and variances are estimated on at most about this many rows.
+_SAMPLE_SIZE = 1_000
 
 # A score estimates the label itself: 1 present, 0 absent. The decision boundary is half-way.
 BOUNDARY = 0.5
@@ -61,6 +65,8 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
 
     takes_prior: ClassVar[bool] = False
     """Whether `fit` takes prior scores."""
+    safest_first: ClassVar[bool] = False
+    """Whether each list in `default_param_grid` begins with its safest value, see `tune`."""
 
     on_unlearnable: str
     classes_: Array
@@ -665,3 +671,32 @@ def loss_curvature(X: Any, known: PartialLabels, fit_intercept: bool) -> float:
     n_unlisted = n_entries - len(entries.rows) - len(known.hidden_entries()[0])
     total = entries.weights.sum() + known.unlisted_weight * n_unlisted
     return float(total / n_entries) * squared_norm(X, centred=fit_intercept)
+
+
+def ridge_unit(X: Any, known: PartialLabels) -> float:
+    """Return the ridge that shrinks the directions in which rows vary by about half.
+
+    It is the total weight of the known entries of a label, on average over labels, times the
+    variance of the rows along such a direction.
+    """
+    weight = loss_curvature(X, known, fit_intercept=True) / squared_norm(X, centred=True)
+    return weight * known.n_items * effective_variance(np.asarray(X))
+
+
+def effective_variance(rows: Array) -> float:
+    r"""Return tr(C^2)/tr(C) of the covariance C of rows, on a sample; 1 where C is 0.
+
+    The mean of the eigenvalues of C, each weighted by itself: the variance along a direction in
+    which rows vary. It is tr(C) over the participation ratio tr(C)^2/tr(C^2), the effective number
+    of such directions.
+    """
+    sample = sample_rows(rows)
+    centred = sample - sample.mean(axis=0)
+    C = centred.T @ centred / len(sample)
+    total = float(np.trace(C))
+    return float(np.sum(C**2)) / total if total > 0 else 1.0
+
+
+def sample_rows(rows: Array) -> Floats:
+    """Return at most about a thousand rows, evenly spaced, in double precision."""
+    return np.asarray(rows[:: 1 + len(rows) // _SAMPLE_SIZE], dtype=np.float64)

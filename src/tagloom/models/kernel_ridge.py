@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg import solve as solve_system
 
-from tagloom.labels import PartialLabels
+from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.linalg import limited_blas
 from tagloom.models.base import (
     Array,
@@ -44,12 +44,14 @@ _N_LANDMARKS = 1_000
 # A ridge below this share of the kernel is left to a factorisation that finds out what is lost.
 _NO_RIDGE = 1e-10
 
-# The default grid. A kernel of about 1 makes the ridge the ratio of noise to signal, whatever the
-# number of items.
-_BANDWIDTHS = (0.25, 1.0, 4.0)
-_RIDGES = (0.3, 1.0, 3.0, 10.0)
-# With these the kernel and its bandwidth are chosen.
-_RIDGES_OF_BANDWIDTHS = (0.3, 3.0)
+# The default grid; the first value of each list is the safest. A kernel of about 1 makes the ridge
+# the ratio of noise to signal, whatever the number of items. Where absences are assumed, presences
+# among them are noise, too, and the ridge is larger.
+_BANDWIDTHS = (1.0, 0.25, 4.0)
+_RIDGES = (1.0, 0.3, 3.0, 10.0)
+_LISTS = 10.0
+# With the first so many ridges the kernel and its bandwidth are chosen.
+_N_RIDGES_OF_BANDWIDTHS = 2
 
 
 class KernelRidge(KernelLearner):
@@ -102,6 +104,7 @@ class KernelRidge(KernelLearner):
     [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
+    safest_first = True
     _share_kernel: ClassVar[tuple[str, ...]] = ("ridge",)
 
     def __init__(
@@ -133,16 +136,18 @@ class KernelRidge(KernelLearner):
         Where gamma is given, only the ridge is searched, in units of the mean of k(x, x). The
         linear kernel is left to `LeastSquares`.
         """
-        last: dict[str, list[Any]] = {"ridge": list(_RIDGES)}
+        scale = _LISTS if as_partial_labels(Y).unlisted_weight else 1.0
+        ridges = [scale * ridge for ridge in _RIDGES]
+        last: dict[str, list[Any]] = {"ridge": ridges}
         if self.gamma is not None:
             unit = 1.0
             if self.kernel == "linear":
                 unit = self.gamma * squared_norm(X, centred=self.fit_intercept) / len(X)
-            return [{"ridge": [unit * ridge for ridge in _RIDGES]}]
+            return [{"ridge": [unit * ridge for ridge in ridges]}]
         first: dict[str, list[Any]] = {
             "kernel": ["rbf", "laplacian"],
             "bandwidth": list(_BANDWIDTHS),
-            "ridge": list(_RIDGES_OF_BANDWIDTHS),
+            "ridge": ridges[:_N_RIDGES_OF_BANDWIDTHS],
         }
         return [first, last]
 

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -11,7 +11,13 @@ import numpy.typing as npt
 from sklearn.metrics.pairwise import euclidean_distances
 
 from tagloom.labels import PartialLabels
-from tagloom.models.base import PartialLabelLearner, differ_only_in, parameter
+from tagloom.models.base import (
+    PartialLabelLearner,
+    differ_only_in,
+    effective_variance,
+    parameter,
+    sample_rows,
+)
 from tagloom.validation import check_choice, check_number
 
 Array = npt.NDArray[Any]
@@ -22,12 +28,12 @@ KERNELS = ("rbf", "laplacian", "linear")
 MOST_ITEMS = 6_000
 """A kernel between this many items, 0.3 GB, is the largest that is held in memory."""
 
-# The median distance is estimated on at most about this many rows.
-_SAMPLE_SIZE = 1_000
 # Products with a kernel are taken for so many of its entries at a time, to bound the memory.
 _ENTRIES_AT_ONCE = 1 << 24
 # Directions in which the kernel of the landmarks is smaller, relative to its largest, are rounding.
 _NO_EIGENVALUE = 1e-12
+# Steps of the quadrature of a gradient, which is smooth on the scale of the bandwidth.
+_N_STEPS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +98,7 @@ class Kernel:
 
 def median_squared_distance(rows: Array) -> float:
     """Return the median over pairs of rows; their mean where it is 0, and 1 where that is, too."""
-    sample = np.asarray(rows[:: 1 + len(rows) // _SAMPLE_SIZE], dtype=np.float64)
+    sample = sample_rows(rows)
     distances = euclidean_distances(sample, squared=True)
     pairs = distances[np.triu_indices(len(sample), 1)]
     if not len(pairs):
@@ -110,6 +116,75 @@ def inverse_root(K: Floats) -> Floats:
     kept = values > _NO_EIGENVALUE * max(values[-1], 0.0)
     scaled = vectors[:, kept] / np.sqrt(values[kept])
     return np.asarray(scaled @ vectors[:, kept].T)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMap:
+    r"""The features z(x) of a kernel: z(x)'z(y) is about size^2 k(x, y).
+
+    They are those of the Nystroem approximation (Williams and Seeger 2001).
+    With landmarks c_1, ..., c_m, some of the training rows, their kernel matrix K and
+    k(x) = (k(x, c_1), ..., k(x, c_m)),
+
+        z(x) = size K^{-1/2} k(x).
+
+    Among the landmarks it is exact; so it is for all rows if each of them is a landmark. A linear
+    learner of z, with all it has (penalties, weights, unknown entries, prior scores), is one in the
+    space of the kernel, and ||m|| is the norm of z(x)'m there, over the size.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    landmarks : array of shape (n_landmarks, n_features)
+    projection : array of shape (n_landmarks, n_landmarks)
+        size K^{-1/2}, 0 in directions in which landmarks do not vary.
+    """
+
+    kernel: Kernel
+    landmarks: Array
+    projection: Floats
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, rows: Array, n_landmarks: int, random_state: int | None
+    ) -> "KernelMap":
+        """Draw landmarks among the rows."""
+        landmarks = rows
+        if n_landmarks < len(rows):
+            rng = np.random.default_rng(random_state)
+            landmarks = rows[np.sort(rng.choice(len(rows), n_landmarks, replace=False))]
+        landmarks = landmarks.copy()  # not a view of X, which may change
+        return cls(kernel, landmarks, inverse_root(kernel(landmarks, landmarks)))
+
+    def scaled_to(self, rows: Array) -> "KernelMap":
+        """Return features on which a ridge of a given size is as strong as on the rows."""
+        size = np.sqrt(effective_variance(rows) / effective_variance(self(sample_rows(rows))))
+        return replace(self, projection=size * self.projection)
+
+    def __call__(self, rows: Array) -> Array:
+        """Return z(x) for every row x, in the precision of the rows."""
+        mapped = self.kernel.product(rows, self.landmarks, self.projection)
+        return np.asarray(mapped, dtype=rows.dtype)
+
+    def attribution(self, x: Array, origin: Array, M: Array, b: Array) -> tuple[Array, Array]:
+        r"""Return M_x and b_x, for all labels, with x'M_x + b_x = f(x) = z(x)'M + b.
+
+        For the RBF kernel. M_x is the mean gradient of f on the way from the origin to x
+        (integrated gradients, Sundararajan, Taly and Yan 2017), so that
+        (x - origin)'M_x = f(x) - f(origin):
+
+            M_x = int_0^1 grad f(origin + t (x - origin)) dt,
+            grad f(u) = 2 gamma sum_l k(u, c_l) (c_l - u) a_l',   A = size K^{-1/2} M.
+        """
+        A = self.projection @ M
+        steps, weights = np.polynomial.legendre.leggauss(_N_STEPS)
+        M_x = np.zeros((len(x), M.shape[1]))
+        for t, weight in zip((steps + 1) / 2, weights / 2, strict=True):
+            u = origin + t * (x - origin)
+            near = self.kernel(u[None], self.landmarks)[0, :, None] * A
+            M_x += weight * (self.landmarks.T @ near - np.outer(u, near.sum(axis=0)))
+        M_x = (2 * self.kernel.gamma * M_x).astype(M.dtype)
+        return M_x, np.asarray(self(x[None])[0] @ M + b - x @ M_x)
 
 
 class KernelProblem(Protocol):

@@ -23,8 +23,8 @@ from tagloom.models.base import (
     ParamGrids,
     PriorMixin,
     differ_only_in,
-    loss_curvature,
     parameter,
+    ridge_unit,
 )
 from tagloom.models.prior import Prior, read_prior, shrunk_trust
 from tagloom.validation import check_flag, check_n_jobs, check_number
@@ -32,9 +32,11 @@ from tagloom.validation import check_flag, check_n_jobs, check_number
 Positions = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# The default grid, in shares of the mean curvature of the squared loss of one label.
-_RIDGE_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)
-PRIOR_SHRINKAGES = (1.0, 10.0, 100.0)
+# The default grid, in units of `ridge_unit`; the first value of each list is the safest. Where
+# absences are assumed, presences among them are noise, and the safest ridge is stronger.
+_RIDGES = (0.3, 0.03, 0.1, 1.0, 3.0)
+_RIDGES_OF_LISTS = (1.0, 0.1, 0.3, 3.0, 10.0)
+PRIOR_SHRINKAGES = (10.0, 1.0, 100.0)
 """The default grid of `prior_shrinkage`, where there are prior scores."""
 # Labels are processed together until they have about this many entries, to bound the memory.
 _ENTRIES_AT_ONCE = 1 << 24
@@ -82,6 +84,7 @@ class LeastSquares(PriorMixin, LinearLearner):
     [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
+    safest_first = True
     trust_: Array | None
 
     def __init__(
@@ -102,8 +105,10 @@ class LeastSquares(PriorMixin, LinearLearner):
     def default_param_grid(
         self, X: Any, Y: Any, graph: Any = None, prior: Any = None
     ) -> ParamGrids:
-        """Return ridge in shares of the mean curvature of the loss, and the shrinkage of trust."""
-        grid = {"ridge": ridge_grid(X, as_partial_labels(Y), self.fit_intercept)}
+        """Return ridge in units of the data, and the shrinkage of trust."""
+        known = as_partial_labels(Y)
+        shares = _RIDGES_OF_LISTS if known.unlisted_weight else _RIDGES
+        grid = {"ridge": [share * ridge_unit(X, known) for share in shares]}
         return [grid if prior is None else grid | {"prior_shrinkage": [*PRIOR_SHRINKAGES]}]
 
     def _fit(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
@@ -231,12 +236,6 @@ class _Systems:
         b[prior.labels] -= theta * e
         trust[prior.labels] = theta
         return Solution(M.astype(dtype), b.astype(dtype), trust.astype(dtype))
-
-
-def ridge_grid(X: Any, known: PartialLabels, fit_intercept: bool) -> list[float]:
-    """Return shares of the mean curvature of the squared loss of one label."""
-    curvature = loss_curvature(X, known, fit_intercept) / np.shape(X)[1]
-    return [share * curvature for share in _RIDGE_SHARES]
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels, as_partial_labels, split_items, split_known
 from tagloom.labels.splits import Fold
 from tagloom.linalg import limited_blas
-from tagloom.metrics import mean_average_precision, squared_error
+from tagloom.metrics import average_precision, squared_error
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner, check_learnable
 from tagloom.progress import progress_bar
@@ -32,15 +32,18 @@ from tagloom.validation import check_choice, check_integer, check_n_jobs, check_
 
 Params = dict[str, Any]
 ParamGrid = Mapping[str, Iterable[Any]]
-Scorer = Callable[[PartialLabels, npt.NDArray[Any]], float]
+Scorer = Callable[[PartialLabels, npt.NDArray[Any]], Any]
 Checkpoint = MutableMapping[str, Any]
 
 _SCORERS: dict[str, Scorer] = {
-    "mean_average_precision": mean_average_precision,
+    "mean_average_precision": average_precision,
     "squared_error": lambda truth, scores: -squared_error(truth, scores),
 }
 
 _SPLITS = {"entries": split_known, "items": split_items}
+
+# With fewer labels (or folds, where scores are not by label) a standard error means nothing.
+_FEWEST_DIFFERENCES = 3
 
 # Candidates are compared, not used: an objective solved to one per cent ranks them as an exact one
 # does, and a candidate that needs more iterations (weak penalties, few labels) is scored as it is.
@@ -53,6 +56,8 @@ class Trial:
 
     params: Params
     scores: tuple[float, ...]
+    label_scores: npt.NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
+    """The score of each label, the mean over folds; None where scores are not by label."""
 
     @property
     def mean(self) -> float:
@@ -97,11 +102,12 @@ def tune(
     cv: int = 3,
     hold_out: str = "entries",
     scoring: str | Scorer = "mean_average_precision",
+    safest_first: bool | None = None,
     random_state: int | None = 0,
     max_seconds: float | None = None,
     checkpoint: Checkpoint | None = None,
     n_jobs: int | None = None,
-    verbose: bool = False,
+    verbose: bool = True,
 ) -> Tuning:
     """Choose the parameters under which hidden entries of the training data are best recovered.
 
@@ -127,7 +133,18 @@ def tune(
         where unlisted entries count as absent: a held-out presence then becomes one more unlisted
         entry, a negative example; a held-out item gives no example at all.
     scoring : {"mean_average_precision", "squared_error"} or callable
-        A callable gets the held-out PartialLabels and the scores; greater is better.
+        A callable gets the held-out PartialLabels and the scores, and returns a number, or an array
+        with one for each label (NaN for none), of which the mean is taken; greater is better.
+    safest_first : bool, optional
+        Whether the first value of each list in the grid is the safest, so that another must be
+        better by one standard error to be chosen: the candidate with the largest
+
+            mean of the difference to the safest - its standard error
+
+        is, the difference taken label by label, or fold by fold where scores are not by label. The
+        folds of few labels are noisy, and the best of many candidates is often the luckiest (the
+        one-standard-error rule, Breiman et al. 1984). By default True for the own grid of a learner
+        that orders it so, and False for a given grid: then the best mean is chosen.
     random_state : int, default=0
         Seed of the folds.
     max_seconds : float, optional
@@ -139,8 +156,8 @@ def tune(
         that is there is not computed again, and new ones are stored as soon as they are known.
     n_jobs : int, optional
         Number of threads that fit paths of candidates side by side; they share the cores.
-    verbose : bool, default=False
-        Whether to show a progress bar.
+    verbose : bool, default=True
+        Whether to show a progress bar where standard error is a terminal.
     """
     known = as_partial_labels(Y)
     if prior is not None and not model.takes_prior:
@@ -155,6 +172,8 @@ def tune(
     check_learnable(known, getattr(model, "on_unlearnable", "ignore"))
     given = {"graph": graph, "label_graph": label_graph, "prior": prior}
     inputs = {name: table for name, table in given.items() if table is not None}
+    if safest_first is None:
+        safest_first = param_grid is None and model.safest_first
     if param_grid is None:
         own = {} if prior is None else {"prior": prior}
         param_grid = model.default_param_grid(X, Y, graph, **own)
@@ -172,6 +191,7 @@ def tune(
             _scorer(scoring),
             folds,
             advance,
+            safest_first,
             np.inf if max_seconds is None else time.monotonic() + max_seconds,
             {} if checkpoint is None else checkpoint,
         )
@@ -261,6 +281,7 @@ class _Search:
     scorer: Scorer
     folds: Sequence[Fold]
     advance: Callable[[], None]
+    safest_first: bool
     deadline: float = np.inf
     checkpoint: Checkpoint = field(default_factory=dict)
 
@@ -277,13 +298,12 @@ class _Search:
             folds = range(len(self.folds))
             tasks = [(path, number, is_joint) for path in paths for number in folds]
             tried = _collect(paths, self._in_parallel(tasks, n_jobs), len(self.folds))
-            best = _best(tried, len(self.folds))
+            safest = {name: values[0] for name, values in stage.items()}
+            best = _best(tried, len(self.folds), safest if self.safest_first else None)
             found, trials = best.params, trials + tried
         return best, trials
 
-    def _in_parallel(
-        self, tasks: Sequence[tuple[Any, ...]], n_jobs: int | None
-    ) -> list[list[float]]:
+    def _in_parallel(self, tasks: Sequence[tuple[Any, ...]], n_jobs: int | None) -> list[list[Any]]:
         """Run the tasks in threads, between which the cores are divided."""
         n_threads = effective_n_jobs(n_jobs)
         if n_threads == 1:
@@ -294,11 +314,11 @@ class _Search:
             )
         return list(done)
 
-    def _path_scores(self, path: Sequence[Params], number: int, is_joint: bool) -> list[float]:
+    def _path_scores(self, path: Sequence[Params], number: int, is_joint: bool) -> list[Any]:
         """Return the scores of a path on one fold, from the checkpoint or computed."""
         key = json.dumps([number, list(path)], sort_keys=True, default=repr)
         if key in self.checkpoint:
-            results: list[float] = list(self.checkpoint[key])
+            results: list[Any] = list(self.checkpoint[key])
             for _ in results:
                 self.advance()
             return results
@@ -309,17 +329,17 @@ class _Search:
             self.checkpoint[key] = results
         return results
 
-    def _fit_and_score(self, path: Sequence[Params], fold: Fold, deadline: float) -> list[float]:
+    def _fit_and_score(self, path: Sequence[Params], fold: Fold, deadline: float) -> list[Any]:
         learner = clone(self.model)
         own = learner.get_params()
         overrides = _TUNING_PARAMS | learner._tuning_params
         learner.set_params(**{name: value for name, value in overrides.items() if name in own})
-        results: list[float] = []
+        results: list[Any] = []
         # Learners that take no prior scores need not know the word.
         prior = {name: table for name, table in self.inputs.items() if name == "prior"}
         for fitted in learner._fit_path(path, self.X, fold.training, self.inputs):
             scores = np.asarray(fitted.training_scores(self.X, **prior))
-            results.append(self.scorer(fold.held_out, scores))
+            results.append(np.asarray(self.scorer(fold.held_out, scores), dtype=float).tolist())
             self.advance()
             if time.monotonic() > deadline:
                 break
@@ -347,7 +367,7 @@ def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[Params]:
 
 
 def _collect(
-    paths: Sequence[Sequence[Params]], results: Sequence[Sequence[float]], n_folds: int
+    paths: Sequence[Sequence[Params]], results: Sequence[Sequence[Any]], n_folds: int
 ) -> list[Trial]:
     """Turn results by (path, fold) into one trial for each candidate that all folds have scored.
 
@@ -357,21 +377,62 @@ def _collect(
     for number, path in enumerate(paths):
         by_fold = results[number * n_folds : (number + 1) * n_folds]
         trials += [
-            Trial(params, scores)
+            _trial(params, scores)
             for params, scores in zip(path, zip(*by_fold, strict=False), strict=False)
         ]
     return trials
 
 
-def _best(trials: Sequence[Trial], n_folds: int) -> Trial:
-    """Return the trial of highest mean score; an error where no trial has a score."""
+def _trial(params: Params, by_fold: Sequence[Any]) -> Trial:
+    """Return a trial from one score for each fold, or one for each fold and label."""
+    table = np.array(by_fold, dtype=float)
+    if table.ndim == 1:
+        return Trial(params, tuple(table.tolist()))
+    scores = _mean(table, axis=1)
+    return Trial(params, tuple(scores.tolist()), _mean(table, axis=0))
+
+
+def _mean(table: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
+    """Return the mean of what is not NaN; NaN where nothing is left."""
+    there = ~np.isnan(table)
+    count = there.sum(axis=axis)
+    total = np.where(there, table, 0.0).sum(axis=axis)
+    mean = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+    return np.asarray(mean, dtype=float)
+
+
+def _best(trials: Sequence[Trial], n_folds: int, safest: Params | None) -> Trial:
+    """Return the trial of highest mean score, or the one that is surest to beat the safest.
+
+    An error where no trial has a score.
+    """
     scored = [trial for trial in trials if np.isfinite(trial.mean)]
     if not scored:
         raise InvalidInputError(
             f"No candidate could be scored in any of {n_folds} folds: too few presences are "
             "known. Pass scoring='squared_error', or more labels."
         )
-    return max(scored, key=lambda trial: trial.mean)
+    start = [
+        trial for trial in scored if safest is not None and safest.items() <= trial.params.items()
+    ]
+    if not start:
+        return max(scored, key=lambda trial: trial.mean)
+    return max(scored, key=lambda trial: _sure_gain(trial, start[0]))
+
+
+def _sure_gain(trial: Trial, safest: Trial) -> float:
+    """Return the mean of the difference to the safest, less its standard error; 0 for that."""
+    if trial is safest:
+        return 0.0
+    if trial.label_scores is None or safest.label_scores is None:
+        differences = np.subtract(trial.scores, safest.scores)
+    else:
+        differences = trial.label_scores - safest.label_scores
+    differences = differences[np.isfinite(differences)]
+    if len(differences) < _FEWEST_DIFFERENCES:
+        return float(trial.mean - safest.mean)
+    error = differences.std(ddof=1) / np.sqrt(len(differences))
+    return float(differences.mean() - error)
 
 
 def regularization_path(

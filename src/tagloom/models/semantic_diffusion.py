@@ -34,18 +34,30 @@ from tagloom.models.base import (
     fingerprint,
     labelled_part,
     parameter,
+    ridge_unit,
 )
-from tagloom.models.least_squares import PRIOR_SHRINKAGES, LeastSquares, ridge_grid
+from tagloom.models.kernels import Kernel, KernelMap
+from tagloom.models.least_squares import PRIOR_SHRINKAGES, LeastSquares
 from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
 from tagloom.models.prior import Prior, read_prior
-from tagloom.validation import check_below_one, check_flag, check_integer, check_number
+from tagloom.validation import (
+    check_below_one,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_number,
+)
 
-# The default grid. Where absence is only assumed, residuals are those of presences alone, and their
-# mean is always high: shrinkage must be larger.
-_SHRINKAGES = (0.03, 0.3, 3.0)
-_SHRINKAGES_OF_PRESENCES = (0.3, 3.0, 10.0)
-_SMOOTHINGS = (0.0, 0.5, 0.8)
-_SCORE_NORMALIZATIONS = (0.0, 0.5)
+# The default grid; the first value of each list is the safest, found on training items of six sets.
+# Ridges are in units of `ridge_unit`. Where absence is only assumed, residuals are those of
+# presences alone, and their mean is always high: shrinkage must be larger.
+_RIDGES = (0.3, 0.1, 1.0, 3.0)
+_SHRINKAGES = (0.3, 0.03, 3.0)
+_SHRINKAGES_OF_PRESENCES = (10.0, 0.3, 3.0)
+_SMOOTHINGS = (0.8, 0.0, 0.5)
+_SCORE_NORMALIZATIONS = (0.5, 0.0)
+
+KERNELS = ("linear", "rbf")
 
 # Parameters of the last step alone: linear part and graphs do not depend on them.
 _LAST_STEP = ("shrinkage", "smoothing", "score_normalization")
@@ -102,6 +114,17 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         a, how far residuals diffuse.
     n_neighbors : int, default=20
         Neighbours in the graph.
+    kernel : {"linear", "rbf"}, default="linear"
+        "rbf" puts features z(u) of the kernel exp(-||u - u'||^2 / h) in the place of u in the
+        linear part (see `tagloom.models.kernels.KernelMap`), so that P = ZM + b is not linear in u.
+        They are scaled so that rho is as strong as without a kernel.
+    bandwidth : float, default=1.0
+        h, in units of the median squared distance between rows.
+    n_components : int, default=800
+        Number of landmarks of the kernel, drawn from the training items; with as many items or
+        fewer it is exact.
+    random_state : int, default=0
+        Seed of the landmarks.
     n_passes : int, default=2
         1 compares items by U alone; every further pass by U and the scores so far.
     metric : {"euclidean", "cosine"}, default="euclidean"
@@ -118,7 +141,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     Attributes
     ----------
     coef_ : array of shape (n_features, n_labels)
-        The paper's M, for normalised rows.
+        The paper's M, for normalised rows, or for features of the kernel.
     intercept_ : array of shape (n_labels,)
         b.
     trust_ : array of shape (n_labels,), or None
@@ -135,13 +158,18 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]
     """
 
+    safest_first = True
     _path_parameters: ClassVar[tuple[str, ...]] = ("smoothing", "shrinkage")
 
     linear_: APGGraph | LeastSquares
     training_scores_: Array
     _row_normalizer: RowNormalizer | None
-    # The training rows, normalised: features of the linear part and of the first graph.
+    _kernel_map: KernelMap | None
+    # The training rows, normalised: features of the first graph, and of the linear part or, with a
+    # kernel, what these are computed from.
     _U: Array
+    # P, the linear scores of the training items.
+    _P: Array
     _prior: Prior | None
     # One for each graph, made when it is first needed, and what connects them.
     _passes: "list[ResidualDiffusion]"
@@ -167,6 +195,10 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         alpha: float = 0.8,
         n_neighbors: int = 20,
         n_passes: int = 2,
+        kernel: str = "linear",
+        bandwidth: float = 1.0,
+        n_components: int = 800,
+        random_state: int = 0,
         metric: str = "euclidean",
         algorithm: str = "auto",
         tol: float = 1e-3,
@@ -184,6 +216,10 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         self.alpha = alpha
         self.n_neighbors = n_neighbors
         self.n_passes = n_passes
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.n_components = n_components
+        self.random_state = random_state
         self.metric = metric
         self.algorithm = algorithm
         self.tol = tol
@@ -228,7 +264,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             return sparse.csr_array((len(rows), len(self.training_rows_)), dtype=rows.dtype)
         U = self._normalized(rows)
         given = self._checked_prior(prior, rows)
-        features = self._last_features(U, linear_scores(self.linear_, U, given))
+        features = self._last_features(U, linear_scores(self.linear_, self._mapped(U), given))
         return self._passes[-1].graph.out_of_sample(features)
 
     def linear_at(self, x: Any, training_row: int | None = None, prior: Any = None) -> "LinearPart":
@@ -239,7 +275,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         training items; None for a new item, which needs its prior scores.
         """
         row = self._checked_rows(x).astype(self.training_rows_.dtype, copy=False)
-        M_x, b_x = self.coef_, self.intercept_
+        M_x, b_x = self._linear_near(self._normalized(row))
         if self._row_normalizer is not None:
             M_x = M_x / self._row_normalizer.norms(row)[0]
             b_x = b_x - self._row_normalizer.mean @ M_x
@@ -252,27 +288,38 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         trust = np.zeros_like(mean) if self.trust_ is None else np.nan_to_num(k * self.trust_)
         return LinearPart(k * M_x, mean + k * (b_x - mean), trust)
 
+    def _linear_near(self, u: Array) -> tuple[Array, Array]:
+        """Return M_u and b_u with u'M_u + b_u = P(u); with a kernel they depend on u."""
+        if self._kernel_map is None:
+            return self.coef_, self.intercept_
+        return self._kernel_map.attribution(u[0], self._U.mean(axis=0), self.coef_, self.intercept_)
+
     def default_param_grid(
         self, X: Any, Y: Any, graph: Any = None, prior: Any = None
     ) -> ParamGrids:
-        """Return ridge of the linear part, then shrinkage and smoothing, then score normalisation.
+        """Return ridge and kernel of the linear part; the kernel again, with diffusion; the rest.
 
-        The weakest ridge of least squares is left out, so that all learners search for about as
-        long. Score normalisation helps more often than not: all else is chosen with it.
+        The rest is shrinkage and smoothing, then score normalisation, which helps more often than
+        not: all else is chosen with it.
         """
         rows = check_array(X, dtype=[np.float64, np.float32])
         U = RowNormalizer.of(rows)(rows) if self.normalize_rows else rows
         known = as_partial_labels(Y)
         shrinkages = _SHRINKAGES_OF_PRESENCES if known.unlisted_weight else _SHRINKAGES
-        ridges = ridge_grid(U, known, fit_intercept=True)[1:]
-        linear: dict[str, list[Any]] = {"ridge": ridges}
+        unit, kernels = ridge_unit(U, known), {"kernel": list(KERNELS)}
+        linear: dict[str, list[Any]] = {"ridge": [share * unit for share in _RIDGES]}
         if prior is not None:
             linear["prior_shrinkage"] = [*PRIOR_SHRINKAGES]
-        strongest = {"score_normalization": [max(_SCORE_NORMALIZATIONS)]}
+        # Normalising the scores of a single label would change their meaning, but not their order.
+        powers = sorted(_SCORE_NORMALIZATIONS, reverse=known.n_labels > 1)
+        safest = {"score_normalization": powers[:1]}
+        graph_free = {"shrinkage": [np.inf], "smoothing": [0.0], **safest}
+        diffused = {"shrinkage": [shrinkages[0]], "smoothing": [_SMOOTHINGS[0]]}
         return [
-            {**linear, "shrinkage": [np.inf], "smoothing": [0.0], **strongest},
-            {"shrinkage": list(shrinkages), "smoothing": list(_SMOOTHINGS), **strongest},
-            {"score_normalization": list(_SCORE_NORMALIZATIONS)},
+            {**kernels, **linear, **graph_free},
+            {**kernels, **diffused, **safest},
+            {"shrinkage": list(shrinkages), "smoothing": list(_SMOOTHINGS), **safest},
+            {"score_normalization": powers},
         ]
 
     def to_state(self) -> "DiffusionState":
@@ -281,6 +328,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             self.training_rows_,
             self.learnable_,
             self._row_normalizer,
+            self._kernel_map,
             self._prior,
             self.linear_,
             self._passes,
@@ -292,7 +340,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     def from_state(self, state: "DiffusionState") -> Self:
         """Take over the state of a fitted learner; a further `fit` starts cold all the same."""
         self.training_rows_, self.learnable_ = state.rows, state.learnable
-        self._row_normalizer, self.linear_ = state.row_normalizer, state.linear
+        self._row_normalizer, self._kernel_map = state.row_normalizer, state.kernel_map
+        self.linear_ = state.linear
         self._U, self._prior = self._normalized(state.rows), state.prior
         self._passes, self._links = state.passes, state.links
         self._finish(state.smoothed, state.last_step)
@@ -302,8 +351,9 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         key = self._key(rows, prior)
         if not (self.warm_start and self._is_warm(key, known)):
             self._warm_key = None
-            U, self._prior = self._fit_row_normalizer(rows), prior
-            self.linear_ = self._fit_linear(*labelled_part(U, known, prior))
+            Z, self._prior = self._fit_features(rows), prior
+            self.linear_ = self._fit_linear(*labelled_part(Z, known, prior))
+            self._P = linear_scores(self.linear_, Z, prior)
             self._passes, self._links = [], []
             self._known, self._warm_key = known, key
         # Without row normalisation the graphs hold these rows; with it, guard against changes in X.
@@ -336,6 +386,10 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             check_integer(*parameter(self, name), at_least=1)
         check_number(*parameter(self, "score_normalization"), low=0, high=1)
         check_flag(*parameter(self, "normalize_rows"))
+        check_choice(*parameter(self, "kernel"), KERNELS)
+        check_number(*parameter(self, "bandwidth"), low=0, inclusive=False)
+        check_integer(*parameter(self, "n_components"), at_least=1)
+        check_integer(*parameter(self, "random_state"), at_least=0)
 
     def _key(self, rows: Array, prior: Prior | None) -> tuple[Any, ...]:
         """Return what M and the graphs depend on besides the labels: rows, prior, parameters."""
@@ -349,10 +403,19 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             return False
         return known is self._known or known == self._known
 
-    def _fit_row_normalizer(self, rows: Array) -> Array:
+    def _fit_features(self, rows: Array) -> Array:
+        """Learn row normalisation and kernel; return the features of the linear part."""
         self._row_normalizer = RowNormalizer.of(rows) if self.normalize_rows else None
         self._U = self._normalized(rows)
-        return self._U
+        self._kernel_map = None
+        if self.kernel == "rbf":
+            kernel = Kernel.of(self._U, "rbf", bandwidth=self.bandwidth)
+            found = KernelMap.of(kernel, self._U, self.n_components, self.random_state)
+            self._kernel_map = found.scaled_to(self._U)
+        return self._mapped(self._U)
+
+    def _mapped(self, U: Array) -> Array:
+        return U if self._kernel_map is None else self._kernel_map(U)
 
     def _normalized(self, rows: Array) -> Array:
         return rows if self._row_normalizer is None else self._row_normalizer(rows)
@@ -373,14 +436,14 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     def _smoothed_scores(self, last_step: Mapping[str, float]) -> Array:
         """Return F of the training items; graphs are made when they are first needed."""
         if _is_linear(last_step):
-            return linear_scores(self.linear_, self._U, self._prior)
+            return self._P
         if not self._passes:
             self._make_passes()
         return self._passes[-1].scores(last_step["shrinkage"], last_step["smoothing"])
 
     def _make_passes(self) -> None:
         """Build the graph of each pass and diffuse the residuals over it."""
-        P = linear_scores(self.linear_, self._U, self._prior)
+        P = self._P
         tables = _known_residuals(self._known, P)
         passes = [self._diffusion(self._U, P, *tables)]
         links = []
@@ -423,7 +486,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     def _new_scores(self, rows: Array, prior: Prior | None = None) -> Array:
         """Return F of new items."""
         U = self._normalized(rows)
-        P = linear_scores(self.linear_, U, prior)
+        P = linear_scores(self.linear_, self._mapped(U), prior)
         if _is_linear(self._last_step):
             return P
         step = self._last_step["shrinkage"], self._last_step["smoothing"]
@@ -442,7 +505,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         if set(grid) == {"score_normalization"}:
             return ("score_normalization",)  # nearly free once one candidate is fitted
         linear = ("ridge", "prior_shrinkage")
-        others = [values for name, values in grid.items() if name not in linear]
+        others = [values for name, values in grid.items() if name not in (*linear, "kernel")]
         only_ridge = all(len(values) == 1 for values in others)
         given = {name: grid.get(name, [getattr(self, name)])[0] for name in _CLOSED_FORM}
         # Paths along other parameters share their graphs: these are better fitted side by side.
@@ -468,19 +531,20 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         check_learnable(known, "ignore")
         prior = read_prior(inputs.get("prior"), len(rows), self.label_names_, rows.dtype)
         candidates = [one.get_params() for one in linear]
-        U = self._fit_row_normalizer(rows)
-        *part, some = labelled_part(U, known, prior)
+        Z = self._fit_features(rows)
+        *part, some = labelled_part(Z, known, prior)
         found = linear[0]._fit_path(candidates, *part, {} if some is None else {"prior": some})
-        normalized = self._row_normalizer, self._U
+        features = self._row_normalizer, self._U, self._kernel_map
         for params, one in zip(path, found, strict=True):
-            self._row_normalizer, self._U = normalized
-            self.set_params(**params)._warm_start_from(copy(one), rows, known, prior)
+            self._row_normalizer, self._U, self._kernel_map = features
+            self.set_params(**params)._warm_start_from(copy(one), Z, rows, known, prior)
             fitted: Self = self.fit(X, Y, **inputs)
             yield fitted
 
     def _warm_start_from(
         self,
         linear: APGGraph | LeastSquares,
+        Z: Array,
         rows: Array,
         known: PartialLabels,
         prior: Prior | None,
@@ -488,6 +552,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         """Set the state after a fit that found this M and needed no graph."""
         self._warm_key = None
         self.linear_, self._passes, self._links = linear, [], []
+        self._P = linear_scores(linear, Z, prior)
         self._prior = prior
         self._known, self._warm_key = known, self._key(rows, prior)
 
@@ -608,6 +673,7 @@ class DiffusionState(NamedTuple):
     rows: Array
     learnable: npt.NDArray[np.bool_]
     row_normalizer: RowNormalizer | None
+    kernel_map: KernelMap | None
     prior: Prior | None
     linear: APGGraph | LeastSquares
     passes: list[ResidualDiffusion]

@@ -23,6 +23,7 @@ from tagloom.labels.partial import PartialLabels
 from tagloom.labels.storage import PRESENT, UNKNOWN, Codes, Dense, Sparse, Store
 from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion, Trial, Tuning
 from tagloom.models.base import InstanceBasedLearner, PartialLabelLearner
+from tagloom.models.kernels import Kernel, KernelMap
 from tagloom.models.normalization import RowNormalizer
 from tagloom.models.prior import Prior
 from tagloom.models.semantic_diffusion import (
@@ -396,6 +397,7 @@ def _serialize_diffusion(model: Any) -> Serialized:
         "row_normalizer": None
         if normalizer is None
         else Serialized({"mean": normalizer.mean}, {"size": normalizer.size}),
+        "kernel_map": None if state.kernel_map is None else _serialize_kernel(state.kernel_map),
     }
     parts |= {f"pass{k}": _serialize_pass(one) for k, one in enumerate(state.passes)}
     parts |= {f"link{k}": _serialize_link(one) for k, one in enumerate(state.links)}
@@ -414,13 +416,16 @@ def _deserialize_diffusion(kind: type[Any], serialized: Serialized) -> Any:
     linear = deserialize_learner(linear_kind, serialized.part("linear"))
     U = rows if normalizer is None else normalizer(rows)
     prior = _deserialize_prior(arrays, linear)
-    passes, links = _deserialize_passes(serialized, linear, U, prior)
+    kernel_map = _deserialize_kernel(serialized.optional_part("kernel_map"), U, linear)
+    Z = U if kernel_map is None else kernel_map(U)
+    passes, links = _deserialize_passes(serialized, U, linear_scores(linear, Z, prior))
     last_step = decoded_parameters(metadata["last_step"])
     return model.from_state(
         DiffusionState(
             rows,
             arrays["learnable"],
             normalizer,
+            kernel_map,
             prior,
             linear,
             passes,
@@ -429,6 +434,28 @@ def _deserialize_diffusion(kind: type[Any], serialized: Serialized) -> Any:
             last_step,
         )
     )
+
+
+def _serialize_kernel(kernel_map: KernelMap) -> Serialized:
+    arrays = {
+        "landmarks": kernel_map.landmarks,
+        "projection": kernel_map.projection,
+        "origin": kernel_map.kernel.origin,
+    }
+    return Serialized(arrays, {"gamma": kernel_map.kernel.gamma})
+
+
+def _deserialize_kernel(
+    serialized: Serialized | None, U: npt.NDArray[Any], linear: Any
+) -> KernelMap | None:
+    if serialized is None:
+        return None
+    landmarks, projection = serialized.arrays["landmarks"], serialized.arrays["projection"]
+    expected = (len(landmarks), len(linear.coef_))
+    if landmarks.ndim != 2 or landmarks.shape[1] != U.shape[1] or projection.shape != expected:
+        raise ValueError("the landmarks of the kernel must match the rows and the coefficients")
+    kernel = Kernel("rbf", float(serialized.metadata["gamma"]), serialized.arrays["origin"])
+    return KernelMap(kernel, landmarks, projection)
 
 
 def _deserialize_prior(arrays: Arrays, linear: Any) -> Prior | None:
@@ -442,12 +469,11 @@ def _deserialize_prior(arrays: Arrays, linear: Any) -> Prior | None:
 
 
 def _deserialize_passes(
-    serialized: Serialized, linear: Any, U: npt.NDArray[Any], prior: Prior | None
+    serialized: Serialized, U: npt.NDArray[Any], P: npt.NDArray[Any]
 ) -> tuple[list[ResidualDiffusion], list[Link]]:
     n_graphs = int(serialized.metadata["n_graphs"])
     passes: list[ResidualDiffusion] = []
     links: list[Link] = []
-    P = linear_scores(linear, U, prior) if n_graphs else None
     features = U
     for k in range(n_graphs):
         if k > 0:
