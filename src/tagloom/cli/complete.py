@@ -1,13 +1,14 @@
 """`tagloom complete` and `tagloom update`."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tagloom.cli.console import ConfigFile, StepPrinter, as_json, result_text
-from tagloom.errors import InvalidInputError
+from tagloom.errors import InvalidInputError, TagloomError
 
 if TYPE_CHECKING:
     from tagloom.completion.pipeline import Finished
@@ -148,6 +149,11 @@ def complete(
         verbose=sys.stderr.isatty(),
     )
     _print_finished(finished, to_json)
+    if finished.result is not None:
+        written = finished.out
+        # What was learned takes most of the memory, and is not needed any more.
+        del finished
+        _prepare_review(written)
 
 
 def _beside(photos: Path) -> Path:
@@ -187,6 +193,14 @@ def update(
 def model_file(given: Path) -> Path:
     """Return the model file of a path, which may be the folder of a run."""
     return given / "model.tagloom" if given.is_dir() else given
+
+
+def _prepare_review(out: Path) -> None:
+    """Read the run as the review page does, which keeps it: the first review opens at once."""
+    from tagloom.review.loading import load
+
+    with suppress(TagloomError):
+        load(out)
 
 
 def _print_finished(finished: "Finished", to_json: bool) -> None:

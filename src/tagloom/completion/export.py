@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from tagloom.completion.feedback import (
     threshold_of,
 )
 from tagloom.completion.folder import claim
-from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import MODEL, NAMES, SUGGESTIONS, read_record
-from tagloom.completion.pipeline import settled_states
 from tagloom.completion.suggestions import TagState, read_suggestions
 from tagloom.errors import InvalidInputError
 from tagloom.formats import (
@@ -46,6 +44,9 @@ from tagloom.formats.metadata.xmp_merge import Keywords
 from tagloom.labels import State
 from tagloom.validation import check_choice, check_number
 from tagloom.vision import find_pictures
+
+if TYPE_CHECKING:
+    from tagloom.completion.model import CompletionModel
 
 FORMS = {
     "csv": "tags.csv",
@@ -149,6 +150,9 @@ def read_finished(out: Path, *, suggested: float | None = None) -> FinishedTags:
         check_number("suggested", suggested, low=0, high=1)
     read_record(out)
     # The model holds the annotations of every label; the table holds the suggestions.
+    # Imported late: the review page starts without it.
+    from tagloom.completion.model import CompletionModel
+
     model = CompletionModel.load(out / MODEL)
     items = [str(item) for item in model.known.items or ()]
     review, there = _answered(out), set(items)
@@ -185,7 +189,9 @@ def _answered(out: Path) -> Annotations:
     return Annotations.of([*review, *in_tables], undecided=review.undecided)
 
 
-def _suggested(out: Path, model: CompletionModel, undecided: Collection[Place]) -> list[Annotation]:
+def _suggested(
+    out: Path, model: "CompletionModel", undecided: Collection[Place]
+) -> list[Annotation]:
     """Return the suggestions, including those that decisions since withdrawn had replaced."""
     threshold = threshold_of(out)
     if threshold is not None:
@@ -203,9 +209,11 @@ def _suggested(out: Path, model: CompletionModel, undecided: Collection[Place]) 
 
 
 def _from_threshold(
-    model: CompletionModel, threshold: float, undecided: Collection[Place]
+    model: "CompletionModel", threshold: float, undecided: Collection[Place]
 ) -> list[Annotation]:
     """Return the open entries from a probability on, which was chosen in the review."""
+    from tagloom.completion.pipeline import settled_states
+
     P = model.open_probabilities()
     items = [str(item) for item in model.tagger.items_]
     labels = [str(label) for label in model.tagger.classes_]

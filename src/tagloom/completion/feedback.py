@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from tagloom.completion.folder import RECORD, is_edited
-from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import (
     ANNOTATE_NEXT,
     MODEL,
@@ -240,7 +239,7 @@ def _learned_feedback(out: Path, known: PartialLabels) -> dict[Place, bool]:
     if not ((out / MODEL).exists() and (out / RECORD).exists()):
         return {}
     try:
-        given, reviewed = CompletionModel.load(out / MODEL).feedback, _reviewed(out)
+        given, reviewed = _feedback_of_model(out), _reviewed(out)
     except TagloomError:
         return {}
     there = set(map(str, known.items or ()))
@@ -276,3 +275,10 @@ def as_mapping(known: PartialLabels) -> dict[Place, bool]:
             entries.rows.tolist(), entries.columns.tolist(), entries.present.tolist(), strict=True
         )
     }
+
+
+def _feedback_of_model(out: Path) -> PartialLabels:
+    # Imported late: a review only reads what people have answered.
+    from tagloom.completion.model import CompletionModel
+
+    return CompletionModel.load(out / MODEL).feedback

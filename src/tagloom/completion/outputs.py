@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,6 @@ from tagloom.completion.folder import (
     remove_checkpoints,
     replacing,
 )
-from tagloom.completion.model import CompletionModel
-from tagloom.completion.report import write_report
-from tagloom.completion.result import CompletionResult, LabelQuality, calibration_error
 from tagloom.completion.suggestions import (
     write_queries,
     write_suggestions,
@@ -39,6 +36,10 @@ from tagloom.completion.suggestions import (
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import Reading
 from tagloom.io import atomic_write, parse_json
+
+if TYPE_CHECKING:
+    from tagloom.completion.model import CompletionModel
+    from tagloom.completion.result import CompletionResult, LabelQuality
 
 Array = npt.NDArray[Any]
 
@@ -73,8 +74,8 @@ def is_done(out: Path, digest: str) -> bool:
 
 def write_outputs(
     out: Path,
-    result: CompletionResult,
-    model: CompletionModel,
+    result: "CompletionResult",
+    model: "CompletionModel",
     *,
     digest: str,
     inputs: dict[str, Any],
@@ -98,13 +99,22 @@ def write_outputs(
         write_record(new, metadata | {"digest": digest, "inputs": inputs, "files": files})
 
 
+def write_report(*given: Any, **options: Any) -> None:
+    """Write the report; imported late, because a review reads outputs and writes none."""
+    from tagloom.completion import report
+
+    report.write_report(*given, **options)
+
+
 def _has_pyarrow() -> bool:
     return find_spec("pyarrow") is not None
 
 
 def _run_metadata(
-    result: CompletionResult, model: CompletionModel, readings: Sequence[Reading]
+    result: "CompletionResult", model: "CompletionModel", readings: Sequence[Reading]
 ) -> dict[str, Any]:
+    from tagloom.completion.result import calibration_error
+
     tuning = model.tagger.tuning_
     best = {} if tuning is None else tuning.best.params
     return {
@@ -128,7 +138,7 @@ def _run_metadata(
     }
 
 
-def _label_metadata(one: LabelQuality) -> dict[str, Any]:
+def _label_metadata(one: "LabelQuality") -> dict[str, Any]:
     return {
         "label": one.label,
         "present": one.n_present,

@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from tagloom.errors import InvalidInputError
@@ -147,6 +146,9 @@ def _frequencies(
 
     def excess(shift: float) -> float:
         return float(n_present @ (expit(shift + spread) - rate))
+
+    # Importing it takes a quarter of a second.
+    from scipy.optimize import brentq
 
     return np.asarray(expit(brentq(excess, -60, 60) + spread))
 

@@ -3,15 +3,13 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tagloom.completion.feedback import Place
-from tagloom.completion.fit import affinities_of
 from tagloom.completion.folder import RECORD, marker_of
-from tagloom.completion.model import CompletionModel
 from tagloom.completion.outputs import (
     ANNOTATE_NEXT,
     MODEL,
@@ -20,7 +18,6 @@ from tagloom.completion.outputs import (
     SUSPECTED_ERRORS,
     read_record,
 )
-from tagloom.completion.pipeline import settled_states
 from tagloom.completion.suggestions import (
     StoredRow,
     TagState,
@@ -30,14 +27,19 @@ from tagloom.completion.suggestions import (
 )
 from tagloom.errors import InvalidInputError
 from tagloom.labels import State
+from tagloom.review import run_cache
 from tagloom.review.collection import EntryState, LoadedRun, SuspectedError, ToAnnotate
 
+if TYPE_CHECKING:
+    from tagloom.completion.model import CompletionModel
+
 Array = npt.NDArray[Any]
+_NO_STATE = -1
 _FROM_TABLE = {
-    TagState.KNOWN.text: EntryState.PRESENT,
-    TagState.SUGGESTED.text: EntryState.SUGGESTED,
-    TagState.DOUBTFUL_KNOWN.text: EntryState.SUSPECTED_PRESENT,
-    TagState.DOUBTFUL_ABSENT.text: EntryState.SUSPECTED_ABSENT,
+    TagState.KNOWN.text: int(EntryState.PRESENT),
+    TagState.SUGGESTED.text: int(EntryState.SUGGESTED),
+    TagState.DOUBTFUL_KNOWN.text: int(EntryState.SUSPECTED_PRESENT),
+    TagState.DOUBTFUL_ABSENT.text: int(EntryState.SUSPECTED_ABSENT),
 }
 
 
@@ -48,7 +50,7 @@ def load(
     learned: Mapping[Place, bool | None] | None = None,
     tags_first: list[str] | None = None,
 ) -> LoadedRun:
-    """Read a finished run.
+    """Read a finished run, from the cache if nothing has changed since it was read last.
 
     Parameters
     ----------
@@ -59,9 +61,23 @@ def load(
     tags_first : list of str, optional
         Tags that keep their numbers, because an open page refers to them by number.
     """
+    key = run_cache.key_of(out, learned or {}, tags_first)
+    found = run_cache.read(out, key)
+    if found is None:
+        found = _load_files(out, learned or {}, tags_first)
+        run_cache.write(out, key, found)
+    return run_cache.at(found, _photo_folder(found.photos if photos is None else photos))
+
+
+def _load_files(
+    out: Path, learned: Mapping[Place, bool | None], tags_first: list[str] | None
+) -> LoadedRun:
+    # Imported late: with a cached run, a review needs no learner.
+    from tagloom.completion.fit import affinities_of
+    from tagloom.completion.model import CompletionModel
+
     record = read_record(out)
     model = CompletionModel.load(out / MODEL)
-    folder = _photo_folder(model.photos if photos is None else photos)
     images = [str(item) for item in model.tagger.items_]
     classes = [str(label) for label in model.tagger.classes_]
     known_tags = [str(label) for label in model.known.labels]
@@ -75,11 +91,11 @@ def load(
     thresholds[[place[tag] for tag in classes]] = model.thresholds
     tables = _Tables(images, place, out)
     _take_suggestions(tables, states, P, column)
-    _undo_learning(tables, learned or {}, states, P, column, thresholds)
+    _undo_learning(tables, learned, states, P, column, thresholds)
     return LoadedRun(
-        title=folder.name or str(folder),
+        title=model.photos.name,
         run=str(record.get("digest")),
-        photos=folder,
+        photos=model.photos,
         images=images,
         tags=tags,
         P=P,
@@ -103,7 +119,9 @@ def _photo_folder(photos: Path) -> Path:
     return photos.resolve()
 
 
-def _known_states(model: CompletionModel, shape: tuple[int, int], columns: list[int]) -> Array:
+def _known_states(model: "CompletionModel", shape: tuple[int, int], columns: list[int]) -> Array:
+    from tagloom.completion.pipeline import settled_states
+
     known = settled_states(model.known)
     states = np.zeros(shape, dtype=np.int8, order="F")
     for source, target in enumerate(columns):
@@ -142,14 +160,19 @@ def _take_suggestions(tables: _Tables, states: Array, P: Array, column: Array) -
     known = np.isin(states, (EntryState.PRESENT, EntryState.ABSENT))
     for t in np.flatnonzero(column >= 0).tolist():
         P[known[:, t], column[t]] = np.nan
-    for i, t, row in tables.rows(SUGGESTIONS, read_suggestions):
-        state = _FROM_TABLE.get(row.state)
-        if state is None or (state == EntryState.PRESENT and states[i, t] != state):
-            # A person's answer: the review takes it up as a decision.
-            continue
-        states[i, t] = state
-        if column[t] >= 0 and state != EntryState.SUGGESTED:
-            P[i, column[t]] = row.probability
+    listed = [
+        (i, t, _FROM_TABLE.get(row.state, _NO_STATE), row.probability)
+        for i, t, row in tables.rows(SUGGESTIONS, read_suggestions)
+    ]
+    if not listed:
+        return
+    rows, tags, codes, p = map(np.array, zip(*listed, strict=True))
+    # What a person has changed in the table is an answer: the review takes it up as a decision.
+    is_answer = (codes == int(EntryState.PRESENT)) & (states[rows, tags] != codes)
+    taken = (codes != _NO_STATE) & ~is_answer
+    states[rows[taken], tags[taken]] = codes[taken]
+    scored = taken & (codes != int(EntryState.SUGGESTED)) & (column[tags] >= 0)
+    P[rows[scored], column[tags[scored]]] = p[scored]
 
 
 def _undo_learning(

@@ -7,6 +7,7 @@ similar as two shots of one horse: a pair has to stand out from its surroundings
 """
 
 import threading
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,6 @@ class NearIdentical:
 
     def __init__(self, visual: npt.NDArray[Any]) -> None:
         self._visual = visual
-        norms = np.sqrt(np.einsum("ij,ij->i", visual, visual, dtype=np.float64))
-        self._norms = np.maximum(norms, np.finfo(np.float32).tiny)
         self._found: dict[int, list[int]] = {}
         self._lock = threading.Lock()
 
@@ -59,6 +58,11 @@ class NearIdentical:
 
     def _stands_out(self, j: int, distance: float) -> bool:
         return distance <= 1 - SURE_COSINE or distance <= _RATIO * self._distances(j)[1]
+
+    @cached_property
+    def _norms(self) -> npt.NDArray[np.float64]:
+        norms = np.sqrt(np.einsum("ij,ij->i", self._visual, self._visual, dtype=np.float64))
+        return np.asarray(np.maximum(norms, np.finfo(np.float32).tiny))
 
     def _distances(self, i: int) -> tuple[npt.NDArray[np.float64], float]:
         """Return the distances of all pictures to picture i, and that of its 10th neighbour."""
