@@ -119,7 +119,7 @@ def _run_metadata(
     best = {} if tuning is None else tuning.best.params
     return {
         "options": model.options.metadata(),
-        "parameters": {k: v if math.isfinite(v) else str(v) for k, v in best.items()},
+        "parameters": {name: _storable(value) for name, value in best.items()},
         "summary": result.summary,
         "label_frequency": result.label_frequency,
         "precision": {name: _or_none(value) for name, value in result.precision._asdict().items()},
@@ -151,6 +151,11 @@ def _label_metadata(one: "LabelQuality") -> dict[str, Any]:
 
 def _or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def _storable(value: Any) -> Any:
+    """Return the value of a parameter as JSON has it: names and finite numbers as they are."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_record(out: Path, metadata: dict[str, Any]) -> None:
