@@ -62,8 +62,8 @@ class Serialized(NamedTuple):
         return Serialized(arrays, self.metadata[name])
 
     def optional_part(self, name: str) -> "Serialized | None":
-        """Return the part under this name; None where `joined` was given None."""
-        return None if self.metadata[name] is None else self.part(name)
+        """Return the part under this name; None where `joined` was given None or no such part."""
+        return None if self.metadata.get(name) is None else self.part(name)
 
 
 def joined(parts: Mapping[str, Serialized | None], own: Serialized | None = None) -> Serialized:
