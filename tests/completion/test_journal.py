@@ -161,19 +161,14 @@ def test_nothing_is_stored_in_a_journal_that_is_no_longer_there(tmp_path, then):
     journal.close()
 
 
-@pytest.mark.parametrize("wrong", [7, 2.5, b"\xff"])
-def test_wrong_cells_are_reported(tmp_path, wrong):
+def test_wrong_cells_are_reported(tmp_path):
     journal = Journal(tmp_path)
     journal.add("tab", [Change("a.jpg", "sea", "open", "accepted")])
     with sqlite3.connect(journal.path) as other:
-        # A column of text turns numbers into text; another type has to be forced.
-        other.execute("UPDATE decisions SET image = CAST(? AS BLOB)", (wrong,))
+        other.execute("UPDATE decisions SET image = ?", (b"\xff",))
     other.close()
-    if isinstance(wrong, bytes):
-        with pytest.raises(InvalidInputError, match="cannot be read as a journal"):
-            journal.current()
-    else:
-        assert set(journal.current()) == {(str(wrong), "sea")}
+    with pytest.raises(InvalidInputError, match="cannot be read as a journal"):
+        journal.current()
     journal.close()
 
 
