@@ -115,7 +115,7 @@ def test_half_a_marker_leaves_the_folder_empty(tmp_path):
     assert Marker.read(tmp_path) is not None
 
 
-@pytest.mark.parametrize("name", ["../tags.csv", "inner/tags.csv", "", "..", "."])
+@pytest.mark.parametrize("name", ["../tags.csv", "inner/tags.csv", "", "..", ".", "a" * 300])
 def test_a_marker_lists_files_of_its_own_folder_alone(out, tmp_path, name):
     """Tables that were edited are copied: a marker must not say that those of others were."""
     (tmp_path / "tags.csv").write_text("mine")

@@ -38,6 +38,7 @@ _LOCK = ".tagloom.lock"
 _WRITER = ".tagloom.writer"
 _PROTOCOL = 1
 _TABLE = ".csv"
+_LONGEST_NAME = 255
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 # What a checkpoint holds.
 _CHECKPOINT_FILE = re.compile(r"[\w-]+(\.npy)?|\.[\w.-]+\.part")
@@ -90,8 +91,10 @@ class Marker:
 
 
 def _is_plain(name: object) -> bool:
-    """Return whether a name means a file of the folder itself."""
-    return isinstance(name, str) and name not in ("", "..") and Path(name).name == name
+    """Return whether a name means a file of the folder itself, and a file can have it."""
+    if not isinstance(name, str) or name in ("", "..") or "\0" in name:
+        return False
+    return Path(name).name == name and len(os.fsencode(name)) <= _LONGEST_NAME
 
 
 def check_photos(photos: Path, out: Path) -> None:
