@@ -108,6 +108,17 @@ class TestOnePicture:
         page.press(*["u"] * (n - 1))
         page.until(lambda: len(open_suggestions(page, first)) == n)
 
+    def test_the_same_letter_accepts_one_suggestion_after_the_other(self, page):
+        i = picture_with_suggestions(page)
+        page.go(f"#/picture/{i}")
+        first, second = open_suggestions(page, i)[:2]
+        for t in (first, second):
+            page.press("a")
+            page.until(lambda t=t: state_of(page, i, t) == "accepted")
+            page.saved()
+        page.press("u", "u")
+        page.until(lambda: state_of(page, i, first) == "suggested")
+
     def test_it_stays_if_that_is_wished(self, page):
         i = picture_with_suggestions(page, least=1)
         page.go(f"#/picture/{i}")

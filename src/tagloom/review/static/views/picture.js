@@ -222,14 +222,14 @@ class PictureView {
       ? "Every suggestion is decided."
       : "No suggestions for this picture.";
     show(this.remark, isDone);
-    // The focus does not stay on a row that has moved.
-    if (hadFocus && this.rows[this.current]?.element.hidden) this.selectNext();
+    // A row that has moved is not the current one any more.
+    if (this.rows[this.current]?.element.hidden) this.selectNext(hadFocus);
   }
 
-  selectNext() {
+  selectNext(withFocus) {
     const later = [...this.rows.keys()].map((k) => (this.current + 1 + k) % this.rows.length);
     const next = later.find((k) => this.isToDecide(this.rows[k]));
-    if (next !== undefined) this.select(next);
+    if (next !== undefined) this.select(next, withFocus);
   }
 
   knownChip(tag) {
@@ -337,14 +337,19 @@ class PictureView {
     else if (name === "ArrowLeft") this.turn(-1);
     else if (name === "ArrowRight") this.turn(1);
     else if (name === "ArrowDown" || name === "ArrowUp") this.step(name === "ArrowDown" ? 1 : -1);
-    else if ((name === "a" || name === "r") && this.rows.length)
-      this.decide(this.current, name === "a" ? "accept" : "reject");
+    else if ((name === "a" || name === "r") && this.rows.length) this.decideCurrent(name);
     else if (name === "t" || name === "/") this.add.input.focus();
     else if (name === "z") this.zoom.open(this.i);
     else if (name === "s") return this.alike.toggle();
     else if (name === "Escape") go(this.back());
     else return false;
     return true;
+  }
+
+  /** Decide by letter, but never on a row that is not shown. */
+  decideCurrent(letter) {
+    if (this.rows[this.current].element.hidden) announce("Every suggestion is decided");
+    else this.decide(this.current, letter === "a" ? "accept" : "reject");
   }
 
   /** Decide by digit, but never on a row that is folded away. */

@@ -346,6 +346,7 @@ class WallBar {
 
   /** `open` is how many can be selected at once. */
   show(selected, open) {
+    show(this.element, selected + open > 0);
     const look = selected ? `selected ${selected}` : `open ${open}`;
     // Not rebuilt without a change: a button under the pointer must stay the same.
     if (this.look === look) return;
