@@ -26,7 +26,7 @@ from tagloom.completion.fit import (
 )
 from tagloom.completion.inputs import Options, Pictures
 from tagloom.completion.outputs import Checkpoint
-from tagloom.completion.pipeline import EVEN, assemble_result, implications_of
+from tagloom.completion.pipeline import EVEN, assemble_result, labels_to_train
 from tagloom.completion.result import CompletionResult, calibration_error, reliability
 from tagloom.completion.suggestions import TagState
 from tagloom.completion.training_labels import TrainingLabels, training_labels
@@ -69,8 +69,7 @@ class Trial:
     @cached_property
     def training(self) -> TrainingLabels:
         """The training labels."""
-        implications = implications_of(self.known, self.features, self.options)
-        return training_labels(self.known, self.options, implications=implications)
+        return labels_to_train(self.known, self.features, self.options)
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
@@ -360,19 +359,14 @@ def answers(trial: Trial) -> Figures:
     known = trial.training.known
     given = known.with_entries(*at, present)
     feedback = add_known(known, given)
-    training = training_labels(
-        feedback,
-        trial.options,
-        given,
-        implications=implications_of(trial.known, trial.features, trial.options),
-    )
+    training = labels_to_train(feedback, trial.features, trial.options, given)
     tagger = refitted(trial, training)
     checkpoint = Checkpoint(trial.folder / "answers", "answers")
     held_out = score_held_out(
         tagger, trial.features, training, trial.options, checkpoint, verbose=False
     )
     first = calibrate_collection(trial.held_out, trial.training, trial.options)
-    forgetting = first.seen.forgetting
+    forgetting = first.seen.forgetting.for_labels(known.labels, training.with_examples)
     calibrations = calibrate_collection(
         held_out, training, trial.options, answers=given, forgetting=forgetting
     )

@@ -5,6 +5,7 @@ from tagloom.completion.inputs import Options
 from tagloom.completion.training_labels import training_labels, without
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State, add_known
+from tagloom.words import Vocabulary
 
 OPTIONS = Options(min_pictures=2)
 PRESENT, ABSENT, UNKNOWN = (int(state) for state in (State.PRESENT, State.ABSENT, State.UNKNOWN))
@@ -228,3 +229,51 @@ def test_a_rejected_implication_is_absent_for_the_learner():
     training = training_labels(now, OPTIONS, later, implications=MAN_IS_A_PERSON)
     assert training.labels.states()[0, person] == ABSENT
     assert training.without_feedback.states()[0, person] == PRESENT
+
+
+def by_names(said, prior, added=(), feedback=None):
+    options = Options(min_pictures=2, vocabulary=Vocabulary().add(added))
+    return training_labels(said, options, feedback, prior=prior)
+
+
+ASKED = lists([["sea"], ["sea"], ["sea", "dog"], []], labels=["sea", "dog", "cat"])
+
+
+def test_an_added_tag_is_unknown_to_the_learner_until_a_picture_has_it():
+    training = by_names(ASKED, {"cat": np.array([0.9, 0.5, 0.05, 0.0])}, ["cat"])
+    assert training.judged_by_name == ("cat",)
+    assert training.never_listed.tolist() == [False, True]
+    assert training.too_rare == {"dog": 1}
+    assert (training.labels.states()[:, 1] == UNKNOWN).all()
+
+
+def test_where_a_name_is_not_seen_its_tag_is_absent_once_it_has_a_presence():
+    given = ASKED.with_entries([0], [2], True)
+    prior = {"cat": np.array([0.9, 0.5, 0.05, 0.0])}
+    training = by_names(add_known(ASKED, given), prior, ["cat"], given)
+    assert training.never_listed.tolist() == [False, True]
+    assert training.labels.states()[:, 1].tolist() == [PRESENT, UNKNOWN, ABSENT, ABSENT]
+    assert training.known.states()[:, 1].tolist() == [PRESENT, UNKNOWN, UNKNOWN, UNKNOWN]
+
+
+def test_a_tag_on_too_few_pictures_is_judged_by_its_name():
+    training = by_names(ASKED, {"dog": np.array([0.0, 0.3, 0.9, 0.0]), "cat": np.ones(4)})
+    assert training.labels.labels == ("sea", "dog")
+    assert training.by_name.tolist() == [False, True]
+    assert not training.never_listed.any()
+    assert training.labels.states()[:, 1].tolist() == [ABSENT, UNKNOWN, PRESENT, ABSENT]
+
+
+def test_an_added_tag_without_a_meaning_is_named_and_no_error():
+    training = by_names(ASKED, {}, ["cat"])
+    assert training.unlinked == ("cat",)
+    assert training.too_rare == {"dog": 1}
+    assert training.labels.labels == ("sea",)
+
+
+def test_an_added_tag_stays_unknown_beside_known_absences():
+    said = PartialLabels.from_array([[1, np.nan], [1, np.nan], [0, np.nan]], labels=["sea", "cat"])
+    training = by_names(said, {"cat": np.array([0.9, 0.5, 0.0])}, ["cat"])
+    assert not training.positive_unlabelled
+    assert training.by_name.tolist() == [False, True]
+    assert (training.labels.states()[:, 1] == UNKNOWN).all()

@@ -11,6 +11,7 @@ const HOSTILE = "<img src=x onerror=alert(1)>";
 const read = (name) => readFileSync(new URL(name, COMPLETION), "utf8");
 const reasons = (n) => ({
   count: Array(n).fill(0), most: 4, pictures: [], because: Array(n).fill(null),
+  looks: Array(n).fill(null), texts: [],
 });
 
 // Three pictures; tags 0 (sea) and 1 (hostile name) are learned, 2 (rare) is not.
@@ -28,7 +29,8 @@ const DATA = {
     label_frequency: [400, 900, null],
   },
   tags: { count: [2, 1, 2], label: [0, 1, 2, 0, 1], p: [800, 700, null, 950, 30], state: "11012" },
-  reasons: { count: [0, 2, 1, 0], most: 4, pictures: [0, 2, 1], because: [null, 1, null, null] },
+  reasons: { count: [0, 2, 1, 0], most: 4, pictures: [0, 2, 1], because: [null, 1, null, null],
+    looks: [0, null, null, null], texts: ["looks like a tabby; a tabby is a cat"] },
   suspected_errors: {
     picture: [2],
     label: [1],
@@ -96,6 +98,15 @@ test("a suggestion that follows from a listed tag says so", () => {
   assert.match(document.getElementById("dialog-body").textContent, /It follows from “<img/);
   run("explain(0, pictures[0].tags[0], reasonOfTag(0))");
   assert.doesNotMatch(document.getElementById("dialog-body").textContent, /It follows/);
+});
+
+test("a suggestion that a picture looks like says so", () => {
+  const { run, document } = openReport();
+  const said = /It looks like a tabby; a tabby is a cat\./;
+  run("explain(0, pictures[0].tags[0], reasonOfTag(0))");
+  assert.match(document.getElementById("dialog-body").textContent, said);
+  run("explain(0, pictures[0].tags[1], reasonOfTag(1))");
+  assert.doesNotMatch(document.getElementById("dialog-body").textContent, /It looks like/);
 });
 
 test("pictures are sorted by their best suggestion, or by name with numbers in order", () => {

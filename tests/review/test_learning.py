@@ -56,9 +56,10 @@ def test_every_fit_of_an_update_is_reported(home):
         on_step=lambda step, findings: steps.append((step, findings)),
     )
     fits = [findings for step, findings in steps if step == "fitted"]
-    # One of all tags, four folds of entries and four of pictures, and the rest as another.
-    assert [one["done"] for one in fits] == list(range(1, 10))
-    assert {one["of"] for one in fits} == {10}
+    # One of all tags, four folds of entries, four of pictures and two of names, and the rest as
+    # another.
+    assert [one["done"] for one in fits] == list(range(1, 12))
+    assert {one["of"] for one in fits} == {12}
 
 
 def known_state(out, image, tag):
@@ -180,7 +181,7 @@ def test_learning_ends_when_its_server_was_killed(home):
     (home / "more.jsonl").write_text('{"image": "scene-00001.jpg", "tags": ["tree"]}\n')
     record = read_record(out)
     command = [sys.executable, "-m", "tagloom.review.learning"]
-    paths = [out / "model.tagloom", home / "more.jsonl", out, home / "photos"]
+    paths = [out / "model.tagloom", home / "more.jsonl", out, "", home / "photos"]
     # Its standard input is closed at once, as when the server is killed.
     ended = subprocess.run([*command, *map(str, paths)], input=b"", timeout=60, capture_output=True)
     assert (ended.returncode, ended.stderr) == (1, b"")

@@ -29,6 +29,7 @@ def vocabularies(draw):
             concepts=draw(st.none() | lists(st.text(st.characters(exclude_categories=("Cs",))))),
             parents=draw(st.none() | lists(above)),
             ignore=draw(st.booleans()),
+            add=draw(st.booleans()),
             note=draw(st.text(st.characters(exclude_categories=("Cs",)))),
         )
     try:
@@ -154,3 +155,58 @@ def test_renaming_keeps_what_was_decided():
 def test_ignoring_is_undone():
     vocabulary = Vocabulary().ignore(["a", "b"]).ignore(["a"], ignore=False)
     assert [vocabulary.is_ignored(tag) for tag in "ab"] == [False, True]
+
+
+def test_tags_can_be_added_that_no_picture_has():
+    vocabulary = Vocabulary().merge(["tabby"], into="cat").ignore(["cat"]).add(["tabby", "sunset"])
+    assert vocabulary.added == ("cat", "sunset")
+    assert not vocabulary.is_ignored("cat")
+    assert vocabulary.ignore(["sunset"]).added == ("cat",)
+    assert vocabulary.merge(["sunset"], into="evening").added == ("cat", "evening")
+
+
+COMMENTED = """# My tags.
+
+# Bears of all kinds.
+[tags."Bär"]   # and stuffed ones
+aliases = ["bear"]  # as in English
+# ignore = true
+note = "x"
+
+# Numbers.
+[tags.2019]
+ignore = true # not a thing
+"""
+
+
+def test_comments_and_lines_that_still_hold_stay_when_decisions_change(tmp_path):
+    path = tmp_path / "tags.toml"
+    path.write_text(COMMENTED, encoding="utf-8")
+    vocabulary = read_vocabulary(path)
+    write_vocabulary(path, vocabulary)
+    assert path.read_text(encoding="utf-8") == COMMENTED
+    changed = vocabulary.merge(["Bären"], into="Bär").ignore(["2019"], ignore=False).add(["fox"])
+    write_vocabulary(path, changed)
+    assert read_vocabulary(path) == changed
+    text = path.read_text(encoding="utf-8")
+    kept = ("# My tags.", "# Bears of", "# and stuffed", "# ignore = true", 'note = "x"', "# Num")
+    assert [line for line in kept if line not in text] == []
+    assert "# not a thing" not in text
+    write_vocabulary(path, vocabulary)
+    assert read_vocabulary(path) == vocabulary
+
+
+@given(vocabularies(), vocabularies())
+def test_any_file_can_be_changed_into_any_other(tmp_path_factory, first, second):
+    path = tmp_path_factory.mktemp("vocabulary") / "tags.toml"
+    write_vocabulary(path, first)
+    write_vocabulary(path, second)
+    assert read_vocabulary(path) == second
+
+
+def test_a_file_that_cannot_be_edited_line_by_line_is_written_anew(tmp_path):
+    path = tmp_path / "tags.toml"
+    path.write_text('[tags.dog]\naliases = [\n  "doggo", # so\n]\n', encoding="utf-8")
+    vocabulary = read_vocabulary(path).ignore(["dog"])
+    write_vocabulary(path, vocabulary)
+    assert read_vocabulary(path) == vocabulary

@@ -9,6 +9,7 @@ from tagloom.calibration.collection import (
     choose_threshold,
 )
 from tagloom.calibration.forgetting import Forgetting, overall_label_frequency
+from tagloom.calibration.names import JudgedByName, with_names
 
 __all__ = [
     "IMPLIED",
@@ -17,8 +18,10 @@ __all__ = [
     "CollectionCalibration",
     "ExpectedPrecision",
     "Forgetting",
+    "JudgedByName",
     "calibrate",
     "choose_threshold",
     "fit_answers",
     "overall_label_frequency",
+    "with_names",
 ]

@@ -20,6 +20,8 @@ Floats = npt.NDArray[np.float64]
 # Standard deviations of the shift that all labels share, of a label's own, and of the slope around
 # 1.
 COMMON_SD, _LABEL_SD, _SLOPE_SD = 1.0, 1.0, 0.25
+# By how much the log-odds of labels that are judged by their names differ from their common curve.
+NAME_SD = 2.0
 _NEAREST = 1e-6
 # By how much probabilities that were measured on held-out absences and presences are off.
 _MEASURED_SD = 0.2
@@ -70,7 +72,14 @@ class AnswerCorrection:
         return cls(state.arrays["shifts"], *(state.metadata[name] for name in names))
 
 
-def fit_answers(p: Floats, columns: Array, present: Array, n_labels: int) -> AnswerCorrection:
+def fit_answers(
+    p: Floats,
+    columns: Array,
+    present: Array,
+    n_labels: int,
+    *,
+    by_name: npt.NDArray[np.bool_] | None = None,
+) -> AnswerCorrection:
     """Fit the correction to answers, at the mode of its posterior, by Newton's method.
 
     Minimises sum_k log(1 + exp(-+z_k)) + u^2 / 2 s_u^2 + sum_j v_j^2 / 2 s_v^2 + s^2 / 2 s_s^2 with
@@ -84,6 +93,9 @@ def fit_answers(p: Floats, columns: Array, present: Array, n_labels: int) -> Ans
         Their labels.
     present : array of bool of shape (n_answers,)
         The answers.
+    by_name : array of bool of shape (n_labels,), optional
+        Labels that were judged by their names: some names mislead, so that their own shift may be
+        larger.
     """
     if not len(p):
         return AnswerCorrection(np.zeros(n_labels))
@@ -92,7 +104,9 @@ def fit_answers(p: Floats, columns: Array, present: Array, n_labels: int) -> Ans
     D = np.zeros((len(p), 2 + len(labels)))
     D[:, 0], D[:, 1] = offset, 1.0
     D[np.arange(len(p)), 2 + place] = 1.0
-    deviations = np.array([_SLOPE_SD, COMMON_SD, *[_LABEL_SD] * len(labels)])
+    own = np.full(len(labels), _LABEL_SD)
+    own[np.zeros(len(labels), dtype=bool) if by_name is None else by_name[labels]] = NAME_SD
+    deviations = np.array([_SLOPE_SD, COMMON_SD, *own])
     x, information = _newton(D, offset, present.astype(np.float64), deviations**-2)
     shifts = np.full(n_labels, x[1])
     shifts[labels] += x[2:]

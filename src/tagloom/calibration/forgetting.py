@@ -76,7 +76,8 @@ class Forgetting:
     Attributes
     ----------
     ceilings : array of shape (n_labels,)
-        m, the probability with which a tag that is surely present is listed.
+        m, the probability with which a tag that is surely present is listed; 0 for tags that no
+        list could hold.
     shifts : array of shape (n_labels,)
         d.
     label_frequencies : array of shape (n_labels,)
@@ -95,12 +96,16 @@ class Forgetting:
         return _presence(z, self.ceilings[column], self.shifts[column])
 
     def for_labels(self, labels: Sequence[Hashable], wanted: Sequence[Hashable]) -> "Forgetting":
-        """Return the model for other labels; new ones are forgotten like the median of the old."""
-        place = {label: column for column, label in enumerate(labels)}
+        """Return the model for other labels; new ones are forgotten like the median of the old.
+
+        Labels that no list could hold say nothing about forgetting.
+        """
+        listed = self.ceilings > 0
+        place = {label: column for column, label in enumerate(labels) if listed[column]}
         at = [place.get(label) for label in wanted]
 
         def chosen(values: Floats) -> Floats:
-            usual = float(np.median(values))
+            usual = float(np.median(values[listed]))
             return np.array([usual if column is None else values[column] for column in at])
 
         values = {name: chosen(getattr(self, name)) for name in _ARRAYS}

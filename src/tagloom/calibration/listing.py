@@ -6,7 +6,7 @@ be present, and this is the whole calibration.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ _PENALTY = 1.0
 _HIGH, _SHARE_OF_LOW = 0.95, 0.05
 # Standard deviations of a label's own intercept (around 0) and slope (around 1).
 _INTERCEPT_SD, _SLOPE_SD = 0.3, 0.1
+# The same for a curve of labels that were scored in another way.
+_COMMON_INTERCEPT_SD, _COMMON_SLOPE_SD = 2.0, 0.5
 _STEPS = 50
 
 
@@ -125,8 +127,38 @@ def fit_listing(
     scale[scale == 0] = 1.0
     D = _standardized(terms, mean, scale)
     weights = _fit_common(D, entries, m)
-    a, b = _fit_labels(D @ weights, entries, m)
+    deviations = (_INTERCEPT_SD, _SLOPE_SD)
+    a, b = _fit_labels(D @ weights, entries, m[entries.columns], training.n_labels, deviations)
     return ListingModel(q, weights, mean, scale, a, b, m)
+
+
+class CommonCurve(NamedTuple):
+    """q, a and b that several labels share."""
+
+    log_odds: float
+    intercept: float
+    slope: float
+
+
+def fit_common_curve(
+    model: ListingModel, training: PartialLabels, scores: Array, *, random_state: int = 0
+) -> CommonCurve:
+    """Fit one a and b for labels that were scored in another way than those of the model.
+
+    `training` has the same labels as the model, and `scores` are NaN for those that take no part.
+    """
+    columns = np.flatnonzero(~np.isnan(scores).any(axis=0))
+    if not len(columns):
+        return CommonCurve(float(np.mean(model.log_odds)), 0.0, 1.0)
+    some = training.select([training.labels[column] for column in columns])
+    entries = _sampled_entries(some, scores[:, columns], np.random.default_rng(random_state))
+    q = float(np.mean(model.log_odds[columns]))
+    terms = _terms(entries.scores, np.full(len(entries.scores), q))
+    h = _standardized(terms, model.mean, model.scale) @ model.weights
+    together = replace(entries, columns=np.zeros_like(entries.columns))
+    m = model.ceilings[columns][entries.columns]
+    a, b = _fit_labels(h, together, m, 1, (_COMMON_INTERCEPT_SD, _COMMON_SLOPE_SD))
+    return CommonCurve(q, float(a[0]), float(b[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,16 +240,17 @@ def _loss(z: Floats, present: npt.NDArray[np.bool_], m: Floats) -> tuple[Floats,
     return value, np.where(present, p - 1, m * p * (1 - p) / rest)
 
 
-def _fit_labels(h: Floats, entries: _Entries, ceilings: Floats) -> tuple[Floats, Floats]:
+def _fit_labels(
+    h: Floats, entries: _Entries, m: Floats, n_labels: int, deviations: tuple[float, float]
+) -> tuple[Floats, Floats]:
     """Return each label's a and b at the mode of their posterior, by Fisher scoring.
 
     For each label: minimise the loss plus a^2 / 2 s_a^2 + (b - 1)^2 / 2 s_b^2. All labels step
     together; a step that does not lower a label's loss is halved. The information of an entry is m
-    p (1 - p)^2 / (1 - m p) with p = sigmoid(a + b h).
+    p (1 - p)^2 / (1 - m p) with p = sigmoid(a + b h) and m its ceiling.
     """
     columns, v = entries.columns, entries.weights
-    n_labels, m = len(ceilings), ceilings[columns]
-    precision = np.array([_INTERCEPT_SD**-2, _SLOPE_SD**-2])
+    precision = np.array(deviations) ** -2.0
 
     def total(values: Floats) -> Floats:
         return np.asarray(np.bincount(columns, values, minlength=n_labels), dtype=np.float64)

@@ -1,17 +1,19 @@
 """`tagloom complete` and `tagloom update`."""
 
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tagloom.cli.console import ConfigFile, StepPrinter, as_json, result_text
+from tagloom.cli.console import ConfigFile, StepPrinter, as_json, result_text, shown
 from tagloom.errors import InvalidInputError, TagloomError
 
 if TYPE_CHECKING:
     from tagloom.completion.pipeline import Finished
+    from tagloom.words import Vocabulary
 
 Tags = Annotated[
     list[Path],
@@ -26,6 +28,14 @@ Photos = Annotated[
 ]
 Cache = Annotated[
     Path | None, typer.Option(help="Folder for the feature cache; else your user cache.")
+]
+AddTag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--add-tag",
+        metavar="TAG",
+        help="Suggest TAG, too, although no picture has it yet; may be repeated.",
+    ),
 ]
 TagFormat = Annotated[
     str | None, typer.Option("--format", help="Format of the tags, e.g. long-csv; else detected.")
@@ -75,7 +85,10 @@ def complete(
     ] = None,
     minutes: Annotated[float, typer.Option(help="Time limit for the parameter search.")] = 15.0,
     min_pictures: Annotated[
-        int, typer.Option(help="Tags on fewer pictures are kept but not learned.")
+        int,
+        typer.Option(
+            help="Tags on fewer pictures are learned only by their names, with few suggestions."
+        ),
     ] = 3,
     folds: Annotated[int, typer.Option(help="Number of cross-validation folds.")] = 4,
     annotate_next: Annotated[
@@ -90,6 +103,7 @@ def complete(
         Path | None,
         typer.Option(help="Vocabulary file: aliases, and tags that are not learned (see tags)."),
     ] = None,
+    add_tag: AddTag = None,
     tag_format: TagFormat = None,
     encoder: Annotated[
         list[str] | None,
@@ -115,12 +129,18 @@ def complete(
     continues where it stopped.
     """
     from tagloom.completion.inputs import Options
+    from tagloom.completion.outputs import VOCABULARY
     from tagloom.completion.pipeline import complete as run
     from tagloom.vision import load_encoder
     from tagloom.words import Vocabulary, read_vocabulary
 
+    to = out or _beside(photos)
+    if vocabulary is None and (to / VOCABULARY).is_file():
+        vocabulary = to / VOCABULARY
+        typer.echo(f"decisions about tags: {shown(str(vocabulary))}", err=to_json)
     decided = Vocabulary() if vocabulary is None else read_vocabulary(vocabulary)
     try:
+        decided = decided.add(add_tag or ())
         options = Options(
             unlisted=unlisted,
             untagged=untagged,
@@ -139,11 +159,12 @@ def complete(
     finished = run(
         photos,
         tags or [],
-        out or _beside(photos),
+        to,
         options,
         encoder=load_encoder(encoder or ["lite0"], view="whole" if whole else "centre"),
         cache=cache,
         tag_format=tag_format,
+        vocabulary_file=vocabulary,
         again=again,
         on_step=StepPrinter(quiet=to_json),
         verbose=sys.stderr.isatty(),
@@ -164,30 +185,62 @@ def _beside(photos: Path) -> Path:
 
 def update(
     model: Model,
-    tags: Tags,
+    tags: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--tags",
+            metavar="PATH",
+            help="File or folder with new annotations, in any format; may be repeated.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results; else that of the model.")
     ] = None,
     photos: Photos = None,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="Vocabulary file, instead of that of the run (see tags).")
+    ] = None,
+    add_tag: AddTag = None,
     tag_format: TagFormat = None,
     to_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
-    """Learn again from new annotations, with the same parameters."""
+    """Learn again from new annotations, or other decisions about tags, with the same parameters."""
     from tagloom.completion.pipeline import update as run
 
+    if not (tags or vocabulary or add_tag):
+        raise typer.BadParameter(
+            "or --vocabulary or --add-tag is needed: there is nothing to learn else",
+            param_hint="--tags",
+        )
     path = model_file(model)
     to = path.parent if out is None else out
     finished = run(
         path,
-        tags,
+        tags or [],
         to,
+        vocabulary=_decided(path, vocabulary, add_tag or ()),
         photos=photos,
         tag_format=tag_format,
         on_step=StepPrinter(quiet=to_json),
         verbose=sys.stderr.isatty(),
     )
     _print_finished(finished, to_json)
+
+
+def _decided(model: Path, vocabulary: Path | None, add_tag: Iterable[str]) -> "Vocabulary | None":
+    """Return the vocabulary to learn with; None for that of the run."""
+    from tagloom.completion.model import CompletionModel
+    from tagloom.words import read_vocabulary
+
+    if vocabulary is None and not add_tag:
+        return None
+    given = (
+        CompletionModel.load(model).options.vocabulary
+        if vocabulary is None
+        else read_vocabulary(vocabulary)
+    )
+    return given.add(add_tag)
 
 
 def model_file(given: Path) -> Path:

@@ -114,12 +114,21 @@ class StepPrinter:
 
     def _training_labels(self, training: "TrainingLabels") -> list[str]:
         lines = [f"learning {training.labels.n_labels:,} tags"]
+        by_name = [str(label) for label in training.judged_by_name]
+        if by_name:
+            lines.append(
+                f"  {len(by_name):,} of them are on too few pictures and judged by their names: "
+                f"{first_few(by_name, 5)}"
+            )
         too_rare = training.too_rare
-        if too_rare:
-            rare = sorted(too_rare, key=lambda name: (-too_rare[name], name))
+        rare = sorted(too_rare, key=lambda name: (-too_rare[name], name))
+        if rare:
             lines.append(
                 f"  {len(rare):,} others are on too few pictures to learn: {first_few(rare, 5)}"
             )
+        if training.unlinked:
+            names = first_few(list(training.unlinked), 5)
+            lines.append(f"  not linked, nothing to learn from until you tag a picture: {names}")
         if training.ignored:
             ignored = first_few(list(training.ignored), 5)
             lines.append(f"  {len(training.ignored):,} are ignored by the vocabulary: {ignored}")

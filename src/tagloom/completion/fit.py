@@ -17,6 +17,7 @@ from tagloom.calibration import (
     Forgetting,
     calibrate,
     fit_answers,
+    with_names,
 )
 from tagloom.completion.inputs import Options
 from tagloom.completion.outputs import Checkpoint, digest_of
@@ -25,6 +26,9 @@ from tagloom.labels import PartialLabels, State, split_items, split_known
 from tagloom.progress import followed_by, progress_bar
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Encoder, Features
+
+# Half of the labels hold for the names of the other half.
+_NAME_FOLDS = 2
 
 Array = npt.NDArray[Any]
 N_FITS_AFTER = 1
@@ -74,11 +78,15 @@ class HeldOut:
         Each known entry scored by a learner that was not shown this entry.
     pictures : array of the same shape, or None
         Each picture scored by a learner that was shown no entry of it, in PU learning.
+    names : array of the same shape, or None
+        Labels with enough examples scored by a learner that was shown none of them, as their names
+        mean concepts; NaN for others. None unless labels are judged by their names.
     """
 
     final: Array
     entries: Array
     pictures: Array | None
+    names: Array | None = None
 
 
 def score_held_out(
@@ -97,6 +105,7 @@ def score_held_out(
     split: _Split = {"n_splits": options.cv, "random_state": options.random_state}
     # A search that continues after an interruption may find other parameters, with other folds.
     parameters = digest_of(clone(tagger.learner_).get_params())[:12]
+    named = _named(tagger) & ~training.by_name if training.by_name.any() else None
     with (
         followed_by(N_FITS_AFTER),
         progress_bar(n_held_out_fits(training, options), "measuring", show=verbose) as advance,
@@ -116,12 +125,28 @@ def score_held_out(
             if by_picture
             else None
         )
-    return HeldOut(final, entries, pictures)
+        names = (
+            None
+            if named is None
+            else held_out_names(
+                training.labels, final, partial(score, "names"), named, options.random_state
+            )
+        )
+    return HeldOut(final, entries, pictures, names)
+
+
+def _named(tagger: SemanticTagger) -> npt.NDArray[np.bool_]:
+    """Return the labels whose names mean concepts."""
+    prior = tagger.training_set_.descriptors.prior
+    if prior is None:
+        return np.zeros(len(tagger.classes_), dtype=bool)
+    return np.asarray(~np.isnan(prior).any(axis=0))
 
 
 def n_held_out_fits(training: TrainingLabels, options: Options) -> int:
     """Return how often `score_held_out` fits."""
-    return options.cv * (1 + training.positive_unlabelled)
+    of_names = _NAME_FOLDS if training.by_name.any() else 0
+    return options.cv * (1 + training.positive_unlabelled) + of_names
 
 
 class _Split(TypedDict):
@@ -193,6 +218,28 @@ def held_out_pictures(
     return np.asarray(H * _slope(final, H, where))
 
 
+def held_out_names(
+    labels: PartialLabels,
+    final: Array,
+    score: FoldScores,
+    named: npt.NDArray[np.bool_],
+    random_state: int,
+) -> Array:
+    """Score each of the named labels in the fold that holds out all of its entries.
+
+    So are labels scored that have no example. Scores of the folds are scaled as in
+    `held_out_scores`, by those of the other labels.
+    """
+    H = np.full_like(final, np.nan)
+    order = np.random.default_rng(random_state).permutation(np.flatnonzero(named))
+    for number in range(_NAME_FOLDS):
+        held = np.zeros(labels.shape, dtype=bool)
+        held[:, order[number::_NAME_FOLDS]] = True
+        scores = score(number, labels.with_hidden(*np.nonzero(held)))
+        H[held] = _slope(final, scores, ~held) * scores[held]
+    return H
+
+
 def _annotated(labels: PartialLabels) -> npt.NDArray[np.bool_]:
     return np.asarray((labels.states() != int(State.UNKNOWN)).any(axis=1))
 
@@ -215,24 +262,39 @@ def calibrate_collection(
 
     Feedback on suggestions is no part of the lists. Of it `answers`, entries that somebody was
     asked about, correct the probabilities. How tags are forgotten cannot be estimated again once
-    the top of the ranking has been reviewed: `forgetting` hands on the earlier estimate.
+    the top of the ranking has been reviewed: `forgetting` hands on the earlier estimate, of the
+    labels with enough examples. The others are calibrated by what their names have proved to mean.
     """
+    labels, columns = training.with_examples, training.judged.others
+    without_feedback = training.without_feedback.select(labels)
     fit = partial(
         calibrate,
-        training.without_feedback,
-        current=training.labels,
+        without_feedback,
+        current=training.labels.select(labels),
         positive_unlabelled=training.positive_unlabelled,
         label_frequency=options.label_frequency,
         random_state=options.random_state,
     )
-    seen = fit(held_out.entries, forgetting=forgetting)
+    seen = fit(held_out.entries[:, columns], forgetting=forgetting)
     unseen = (
         seen
         if held_out.pictures is None
-        else fit(held_out.pictures, forgetting=seen.forgetting, label_frequency=None)
+        else fit(held_out.pictures[:, columns], forgetting=seen.forgetting, label_frequency=None)
     )
     if forgetting is None and seen.forgetting.estimated:
         seen = replace(seen, forgetting=_of_annotations(seen.forgetting, training))
+    if training.by_name.any():
+        seen, unseen = (
+            with_names(
+                one,
+                training.judged,
+                without_feedback,
+                None if held_out.names is None else held_out.names[:, columns],
+                held_out.final,
+                random_state=options.random_state,
+            )
+            for one in (seen, unseen)
+        )
     calibrations = CollectionCalibration(
         seen, unseen, training.unseen, training.looked_at, training.positive_unlabelled
     )
@@ -243,8 +305,10 @@ def calibrate_collection(
 
 def _of_annotations(forgetting: Forgetting, training: TrainingLabels) -> Forgetting:
     """Count as listed what was annotated, without what it implies."""
-    listed = training.known.counts().present
-    with_implied = np.maximum(listed + training.implied_without_feedback.sum(axis=0), 1)
+    columns = training.judged.others
+    listed = training.known.counts().present[columns]
+    implied = training.implied_without_feedback[:, columns].sum(axis=0)
+    with_implied = np.maximum(listed + implied, 1)
     c = forgetting.label_frequencies * listed / with_implied
     return replace(forgetting, label_frequencies=c)
 
@@ -268,7 +332,7 @@ def _fit_to_answers(
         p[at] = of_label[entries.rows[at]]
     implied = training.implied_without_feedback[entries.rows, columns]
     p[implied] = np.maximum(p[implied], IMPLIED)
-    return fit_answers(p, columns, entries.present, len(labels))
+    return fit_answers(p, columns, entries.present, len(labels), by_name=training.by_name)
 
 
 def affinities_of(tagger: SemanticTagger) -> Any:

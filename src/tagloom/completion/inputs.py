@@ -54,7 +54,8 @@ class Options:
     max_minutes : float
         The parameter search starts no new candidate after this time.
     min_pictures : int
-        Labels on fewer pictures are not learned.
+        Labels on fewer pictures are learned only if their names mean concepts of the encoder, with
+        few and cautious suggestions.
     cv : int
         Number of folds by which the result is measured.
     annotate_next : int
@@ -64,8 +65,8 @@ class Options:
         Whether the names of tags count: in the learner, and where a listed tag makes probable what
         its name implies (a man is a person).
     vocabulary : Vocabulary
-        Aliases are read as the tags that they are names of, and ignored tags are kept but not
-        learned.
+        Aliases are read as the tags that they are names of, ignored tags are kept but not
+        learned, and added tags are suggested although no picture has them yet.
     """
 
     unlisted: str | float = "unknown"
@@ -158,13 +159,16 @@ def read_sources(
     pictures: Sequence[str],
     tag_format: str | None,
     vocabulary: Vocabulary | None = None,
+    *,
+    own: bool = True,
 ) -> TagsRead:
     """Read all sources, name tags as the vocabulary does and match names with the pictures.
 
-    Without any source the tags are those in the folder of the pictures.
+    Without any source the tags are those in the folder of the pictures, unless `own` is False.
     """
     readings = [read_tags(source, pictures=photos, format=tag_format) for source in sources]
-    readings = readings or [_own_tags(photos, tag_format)]
+    if not sources and own:
+        readings = [_own_tags(photos, tag_format)]
     if vocabulary is not None:
         readings = [
             replace(one, annotations=under_vocabulary(one.annotations, vocabulary))
@@ -178,6 +182,8 @@ def read_sources(
         builder.tags |= dict.fromkeys(reading.annotations.tags)
         for image, tag in reading.annotations.undecided:
             builder.leave_undecided(image, tag)
+    if vocabulary is not None:
+        builder.tags |= dict.fromkeys(vocabulary.added)
     joined = builder.finish(photos, "several", lists_absences=True)
     matched = match(joined.annotations, pictures)
     # Sources may contradict each other as well as several names of one picture.
@@ -242,6 +248,42 @@ def under_vocabulary(annotations: Annotations, vocabulary: Vocabulary) -> Annota
     )
 
 
+def labels_under_vocabulary(labels: PartialLabels, vocabulary: Vocabulary) -> PartialLabels:
+    """Return labels with the columns of aliases joined to those of their tags.
+
+    The presence of one name counts for more than the absence of another, and what is known of one
+    for more than what is not.
+    """
+    aliases = vocabulary.aliases
+    names = [aliases.get(str(label), label) for label in labels.labels]
+    if names == list(labels.labels):
+        return labels
+    merged = list(dict.fromkeys(names))
+    place = np.array([merged.index(name) for name in names], dtype=np.int64)
+    entries = labels.entries()
+    # Of repeated entries the first is kept: presences come first.
+    order = np.argsort(~entries.present, kind="stable")
+    rows, columns = entries.rows[order], place[entries.columns[order]]
+    kept = np.unique(rows * len(merged) + columns, return_index=True)[1]
+    shape = (labels.n_items, len(merged))
+    joined = PartialLabels.from_entries(
+        rows[kept],
+        columns[kept],
+        entries.present[order][kept],
+        shape=shape,
+        weights=entries.weights[order][kept],
+        labels=merged,
+        items=labels.items,
+        unlisted_weight=labels.unlisted_weight,
+    )
+    hidden_rows, hidden_columns = labels.hidden_entries()
+    n_hidden = np.zeros(shape, dtype=np.int64)
+    np.add.at(n_hidden, (hidden_rows, place[hidden_columns]), 1)
+    unknown = n_hidden == np.bincount(place, minlength=len(merged))
+    unknown[rows, columns] = False
+    return joined.with_hidden(*np.nonzero(unknown)) if labels.unlisted_weight else joined
+
+
 def _says(one: Annotation) -> tuple[bool, bool, float]:
     return one.confidence is None, one.present, one.confidence or 0.0
 
@@ -269,17 +311,19 @@ def encode_pictures(
 def known_labels(items: Sequence[str], annotations: Annotations, options: Options) -> PartialLabels:
     """Return the annotations of the pictures that could be read.
 
-    The meaning of unlisted tags applies to pictures that a source mentions. Nothing is known of the
-    others.
+    The meaning of unlisted tags applies to pictures that a source mentions, and to tags that one
+    lists. Nothing is known of the others.
     """
     known = annotations.to_labels(items, options.unlisted)
     if not known.unlisted_weight:
         return known
-    mentioned = set(annotations.images)
-    rows = np.array([r for r, item in enumerate(items) if item not in mentioned], dtype=np.int64)
-    return known.with_hidden(
-        np.repeat(rows, known.n_labels), np.tile(np.arange(known.n_labels), len(rows))
-    )
+    mentioned, listed = set(annotations.images), known.entries()
+    hidden = np.zeros(known.shape, dtype=bool)
+    hidden[[r for r, item in enumerate(items) if item not in mentioned]] = True
+    n_listed = np.bincount(listed.columns, minlength=known.n_labels)
+    added = [str(label) in options.vocabulary.added for label in known.labels]
+    hidden[:, (n_listed == 0) & added] = True
+    return known.with_hidden(*np.nonzero(hidden))
 
 
 def input_summary(tags: TagsRead, pictures: Pictures, known: PartialLabels) -> dict[str, Any]:

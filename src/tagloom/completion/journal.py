@@ -45,6 +45,7 @@ __all__ = [
     "CheckedEntry",
     "Journal",
     "StoredCheck",
+    "TagChange",
     "decided",
     "storing_answers",
 ]
@@ -59,6 +60,9 @@ _SCHEMA = f"""
         time TEXT NOT NULL, client TEXT NOT NULL, image TEXT NOT NULL, tag TEXT NOT NULL,
         before TEXT NOT NULL, after TEXT NOT NULL);
     CREATE INDEX IF NOT EXISTS decisions_of_batch ON decisions(batch);
+    CREATE TABLE IF NOT EXISTS tag_decisions(
+        batch INTEGER PRIMARY KEY REFERENCES batches(id), text TEXT NOT NULL,
+        entries TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS learned(
         file TEXT NOT NULL, image TEXT NOT NULL, tag TEXT NOT NULL, before INTEGER);
     CREATE TABLE IF NOT EXISTS thresholds(run TEXT PRIMARY KEY, threshold REAL NOT NULL);
@@ -94,11 +98,19 @@ class Change(NamedTuple):
     after: str
 
 
+class TagChange(NamedTuple):
+    """A decision about tags: in words, and the entries of the vocabulary before and after it."""
+
+    text: str
+    entries: dict[str, tuple[dict[str, Any] | None, dict[str, Any] | None]]
+
+
 class Batch(NamedTuple):
     """Decisions that were made together and are undone together."""
 
     id: int
     changes: list[Change]
+    tag_change: TagChange | None = None
 
 
 class CheckedEntry(NamedTuple):
@@ -162,7 +174,9 @@ class Journal:
             self._db.close()
             self._guard.close()
 
-    def add(self, client: str, changes: Sequence[Change]) -> int:
+    def add(
+        self, client: str, changes: Sequence[Change], tag_change: TagChange | None = None
+    ) -> int:
         """Write decisions as one batch and return its number; nothing can be redone after it."""
         with self._transaction():
             now = _now()
@@ -179,6 +193,9 @@ class Journal:
                     for one in changes
                 ),
             )
+            if tag_change is not None:
+                row = (batch, tag_change.text, json.dumps(tag_change.entries))
+                self._db.execute("INSERT INTO tag_decisions VALUES (?, ?, ?)", row)
         return batch
 
     def knows(self, client: str) -> bool:
@@ -219,8 +236,13 @@ class Journal:
         rows = self._db.execute(
             "SELECT image, tag, before, after FROM decisions WHERE batch = ? ORDER BY id", (batch,)
         ).fetchall()
+        about_tags = self._db.execute(
+            "SELECT text, entries FROM tag_decisions WHERE batch = ?", (batch,)
+        ).fetchone()
         return Batch(
-            batch, [Change(name(i), name(t), before, after) for i, t, before, after in rows]
+            batch,
+            [Change(name(i), name(t), before, after) for i, t, before, after in rows],
+            None if about_tags is None else TagChange(about_tags[0], json.loads(about_tags[1])),
         )
 
     def current(self) -> dict[Place, str]:

@@ -6,7 +6,7 @@ import math
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -36,6 +36,7 @@ from tagloom.completion.suggestions import (
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import Reading
 from tagloom.io import atomic_write, parse_json
+from tagloom.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tagloom.completion.model import CompletionModel
@@ -49,6 +50,8 @@ PARQUET = "suggestions.parquet"
 SUSPECTED_ERRORS = "suspected_errors.csv"
 ANNOTATE_NEXT = "annotate_next.csv"
 REPORT = "report.html"
+VOCABULARY = "vocabulary.toml"
+"""Where decisions about tags go if the run was given no vocabulary file. It is no result."""
 NAMES = (SUGGESTIONS, PARQUET, SUSPECTED_ERRORS, ANNOTATE_NEXT, MODEL, REPORT, RECORD)
 """All names that the files of a run may have."""
 SNAPSHOT = ".before-review"
@@ -203,6 +206,17 @@ def _check_record(path: Path, record: dict[str, Any]) -> None:
                 f"{path}: expected a {kind.__name__} for {name}, found {str(value)[:60]!r}. "
                 "Restore the file from a copy, or run `tagloom complete` with another folder."
             )
+
+
+def vocabulary_of(record: Mapping[str, Any]) -> Vocabulary:
+    """Return the vocabulary that a run has learned with, by its record."""
+    return Vocabulary.of((record.get("options") or {}).get("vocabulary") or {})
+
+
+def learned_from_snapshot(out: Path) -> bool:
+    """Return whether a run has learned again since its snapshot was taken."""
+    models = (read_record(out).get("inputs") or {}).get("model") or {}
+    return any(Path(path).resolve() == (out / SNAPSHOT / MODEL).resolve() for path in models)
 
 
 def take_snapshot(out: Path) -> None:

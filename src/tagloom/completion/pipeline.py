@@ -6,8 +6,8 @@ held-out scores, calibration, suggestions, suspected label errors, what to annot
 and the other files, and finally the record.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -28,7 +28,7 @@ from tagloom.completion.fit import (
     n_held_out_fits,
     score_held_out,
 )
-from tagloom.completion.folder import CHECKPOINT, one_writer
+from tagloom.completion.folder import CHECKPOINT, RECORD, one_writer
 from tagloom.completion.inputs import (
     Options,
     Pictures,
@@ -36,7 +36,9 @@ from tagloom.completion.inputs import (
     encode_pictures,
     input_summary,
     known_labels,
+    labels_under_vocabulary,
     read_sources,
+    under_vocabulary,
 )
 from tagloom.completion.journal import storing_answers
 from tagloom.completion.model import CompletionModel
@@ -47,10 +49,12 @@ from tagloom.completion.outputs import (
     digest_of_files,
     is_done,
     prepare_out,
+    read_record,
     write_outputs,
 )
 from tagloom.completion.result import (
     CompletionResult,
+    LabelQuality,
     label_quality,
     not_learned,
     reliability,
@@ -61,8 +65,9 @@ from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
 from tagloom.labels import PartialLabels, State, add_known
 from tagloom.tagger import SemanticTagger
+from tagloom.tagger.words import NameReasons, WordPrior
 from tagloom.vision import Encoder, Features, find_pictures
-from tagloom.words import TagLinks, link_tags
+from tagloom.words import TagLinks, Vocabulary, link_tags
 
 Array = npt.NDArray[Any]
 EVEN = 0.5
@@ -91,6 +96,7 @@ def complete(
     encoder: Encoder | None = None,
     cache: Path | None = None,
     tag_format: str | None = None,
+    vocabulary_file: Path | None = None,
     again: bool = False,
     on_step: OnStep | None = None,
     verbose: bool = False,
@@ -114,6 +120,9 @@ def complete(
         As in `tagloom.vision.embed`.
     tag_format : str, optional
         The key of a format, if it is not to be detected.
+    vocabulary_file : path, optional
+        Where the vocabulary of the options comes from, for the record: later decisions about tags
+        go there.
     on_step : callable, optional
         Is called with the name and the findings of each step.
     """
@@ -126,7 +135,9 @@ def complete(
     on_step("read", {"readings": read.readings, "matched": read.matched})
     pictures = encode_pictures(photos, encoder, cache, verbose=verbose)
     known = known_labels(pictures.features.items, read.annotations, options)
-    inputs = {"photos": str(photos), "tags": digest_of_files(tags)}
+    inputs: dict[str, Any] = {"photos": str(photos), "tags": digest_of_files(tags)}
+    if vocabulary_file is not None:
+        inputs["vocabulary"] = str(vocabulary_file.resolve())
     run = _Run(pictures, read, known, None, options, out, inputs, verbose)
     on_step("found", run.summary())
     digest = run.digest()
@@ -134,9 +145,7 @@ def complete(
         Checkpoint(out / CHECKPOINT, digest).remove()
         return Finished(out, None, None)
     check_feedback_kept(out, known, read.annotations.undecided)
-    training = training_labels(
-        known, options, implications=implications_of(known, pictures.features, options)
-    )
+    training = labels_to_train(known, pictures.features, options)
     on_step("training_labels", {"training": training})
     checkpoint = Checkpoint(out / CHECKPOINT, digest)
     tagger = fit_tagger(
@@ -156,6 +165,7 @@ def update(
     more: Sequence[Path],
     out: Path,
     *,
+    vocabulary: Vocabulary | None = None,
     photos: Path | None = None,
     tag_format: str | None = None,
     on_step: OnStep | None = None,
@@ -165,12 +175,16 @@ def update(
 
     New annotations override earlier ones. They may repeat them and may contain new tags. No picture
     is encoded again. Where the run is updated in its own folder, they are first written into its
-    journal: an update that is broken off loses none.
+    journal: an update that is broken off loses none. With another `vocabulary` than that of the
+    run there need not be any.
     """
-    if not more:
-        raise InvalidInputError("There are no tags to learn from: name a file or folder.")
     on_step = on_step or _ignore
     model = CompletionModel.load(model_path)
+    decides = vocabulary is not None and vocabulary != model.options.vocabulary
+    if not more and not decides:
+        raise InvalidInputError("There are no tags to learn from: name a file or folder.")
+    if vocabulary is not None:
+        model = _under(model, vocabulary)
     folder = model.photos if photos is None else photos
     if photos is None and not folder.is_dir():
         raise InvalidInputError(
@@ -179,15 +193,16 @@ def update(
         )
     prepare_out(out, folder)
     features = model.tagger.training_set_.features
-    read = read_sources(more, folder, features.items, tag_format, model.options.vocabulary)
+    decided = model.options.vocabulary
+    read = read_sources(more, folder, features.items, tag_format, decided, own=not decides)
     on_step("read", {"readings": read.readings, "matched": read.matched})
     given = read.annotations.to_labels(features.items)
-    if not given.n_known:
+    if not given.n_known and not decides:
         raise _no_annotations(more, model_path, read)
     inputs: dict[str, Any] = {
         "model": digest_of_files([model_path]),
         "tags": digest_of_files(more),
-    }
+    } | _vocabulary_file(out)
     learn = partial(_learn, model, Pictures(folder, features, []), read, out, on_step, verbose)
     if model_path.resolve() != (out / MODEL).resolve():
         return learn(given, inputs)
@@ -196,8 +211,21 @@ def update(
             (Annotation(*place, present) for place, present in answers.in_effect.items()),
             tags=read.annotations.tags,
         )
+        stored = under_vocabulary(stored, decided)
         given = add_known(stored.to_labels(features.items), given)
         return learn(given, inputs | {"answers": answers.digest})
+
+
+def _under(model: CompletionModel, vocabulary: Vocabulary) -> CompletionModel:
+    """Return the model with its annotations under the names of another vocabulary."""
+    named = partial(labels_under_vocabulary, vocabulary=vocabulary)
+    return replace(
+        model,
+        known=named(model.known),
+        feedback=named(model.feedback),
+        answers=named(model.answers),
+        options=replace(model.options, vocabulary=vocabulary),
+    )
 
 
 def _learn(
@@ -215,15 +243,10 @@ def _learn(
     new = _not_yet_known(given, model.known)
     known, feedback = add_known(model.known, given), add_known(model.feedback, new)
     run = _Run(pictures, read, known, feedback, model.options, out, inputs, verbose)
-    training = training_labels(
-        known,
-        model.options,
-        feedback,
-        implications=implications_of(known, features, model.options),
-    )
+    training = labels_to_train(known, features, model.options, feedback)
     on_step("training_labels", {"training": training})
     forgetting = model.calibrations.seen.forgetting.for_labels(
-        model.tagger.classes_, training.known.labels
+        _classes(model), training.with_examples
     )
     # Refitting changes the scores by which the earlier run has asked.
     answers = add_known(model.answers, _asked(model, new, checked_entries(out)))
@@ -310,6 +333,7 @@ def _finish(
         calibrations,
         options,
         affinities=affinities_of(tagger),
+        names=tagger.name_reasons(),
         warnings=run.read.warnings,
         summary=run.summary() | (summary or {}),
     )
@@ -349,6 +373,7 @@ def assemble_result(
     affinities: Any,
     warnings: list[Any],
     summary: dict[str, Any],
+    names: NameReasons | None = None,
 ) -> CompletionResult:
     """Turn scores into probabilities, and those into suggestions, suspected errors and queries."""
     known = training.known
@@ -376,14 +401,8 @@ def assemble_result(
         suspected_errors=errors,
         to_annotate=annotate_next(P, is_open, known.counts().present, options.annotate_next),
         label_quality=[
-            *label_quality(
-                training.labels,
-                known,
-                held_out.entries,
-                thresholds,
-                calibrations.label_frequencies,
-            ),
-            *(not_learned(label, n) for label, n in training.too_rare.items()),
+            *_quality(training, held_out, thresholds, calibrations),
+            *(not_learned(label, n) for label, n in training.not_learned.items()),
         ],
         bins=reliability(training.without_feedback, calibrations.seen.listed(held_out.entries)),
         label_frequencies=calibrations.label_frequencies,
@@ -396,7 +415,9 @@ def assemble_result(
         warnings=warnings,
         too_rare=training.too_rare,
         ignored=training.ignored,
+        unlinked=training.unlinked,
         links=_links(known, pictures.features, options),
+        names=names,
         summary=summary
         | {
             "suggested tags": table.count(TagState.SUGGESTED),
@@ -409,6 +430,21 @@ def _fit_counter(on_step: OnStep, n_held_out: int) -> Callable[[], None]:
     """Return a function that reports one more fit; the first is that of the tagger itself."""
     done = count(1)
     return lambda: on_step("fitted", {"done": next(done), "of": 1 + n_held_out + N_FITS_AFTER})
+
+
+def _quality(
+    training: TrainingLabels,
+    held_out: HeldOut,
+    thresholds: Array,
+    calibrations: CollectionCalibration,
+) -> list[LabelQuality]:
+    """Judge the ranking of each label; there is nothing to judge those by that have no examples."""
+    c = np.where(training.never_listed, np.nan, calibrations.label_frequencies)
+    judged = label_quality(training.labels, training.known, held_out.entries, thresholds, c)
+    return [
+        replace(one, average_precision=np.nan, roc_auc=np.nan) if by_name else one
+        for one, by_name in zip(judged, training.by_name.tolist(), strict=True)
+    ]
 
 
 def _label_of(known: PartialLabels) -> Callable[[Place], bool | None]:
@@ -433,21 +469,38 @@ def _asked(
     It had suggested them, proposed them for annotation or drawn them for a check. Whoever adds a
     tag unasked has seen it, so that this says nothing about probabilities.
     """
-    P, known = model.open_probabilities(), model.known.select(model.tagger.classes_)
-    is_open = settled_states(known) == int(State.UNKNOWN)
+    P, classes = model.open_probabilities(), _classes(model)
+    # A tag that has been merged with others since stands in their place.
+    known = model.known.select(list(dict.fromkeys(classes)))
+    at = [known.labels.index(label) for label in classes]
+    is_open = settled_states(known)[:, at] == int(State.UNKNOWN)
     asked = is_open & (model.thresholds <= P)
-    queries = annotate_next(P, is_open, known.counts().present, model.options.annotate_next)
+    queries = annotate_next(P, is_open, known.counts().present[at], model.options.annotate_next)
     asked[[one.row for one in queries], [one.column for one in queries]] = True
-    place = {label: column for column, label in enumerate(known.labels)}
+    place = {label: column for column, label in enumerate(classes)}
     item = {str(name): row for row, name in enumerate(model.tagger.items_)}
     for image, tag in checked:
         if image in item and tag in place:
             asked[item[image], place[tag]] = is_open[item[image], place[tag]]
     entries = new.entries()
     columns = np.array([place.get(label, -1) for label in new.labels], dtype=np.int64)
-    at = columns[entries.columns]
-    unasked = (at < 0) | ~asked[entries.rows, at]
+    of_entries = columns[entries.columns]
+    unasked = (of_entries < 0) | ~asked[entries.rows, of_entries]
     return new.with_hidden(entries.rows[unasked], entries.columns[unasked])
+
+
+def _vocabulary_file(out: Path) -> dict[str, str]:
+    """Return where decisions about the tags of a run go, if its record says so."""
+    if not (out / RECORD).exists():
+        return {}
+    given = (read_record(out).get("inputs") or {}).get("vocabulary")
+    return {} if given is None else {"vocabulary": str(given)}
+
+
+def _classes(model: CompletionModel) -> list[Hashable]:
+    """Return the labels of the tagger under the names of the vocabulary."""
+    aliases = model.options.vocabulary.aliases
+    return [aliases.get(str(label), label) for label in model.tagger.classes_]
 
 
 def settled_states(known: PartialLabels) -> Array:
@@ -461,14 +514,27 @@ def settled_states(known: PartialLabels) -> Array:
     return states
 
 
-def implications_of(
-    known: PartialLabels, features: Features, options: Options
-) -> list[tuple[str, str]]:
-    """Return which tags imply which others, by the meaning of their names."""
+def labels_to_train(
+    known: PartialLabels,
+    features: Features,
+    options: Options,
+    feedback: PartialLabels | None = None,
+) -> TrainingLabels:
+    """Return the training labels, with what the names of tags imply and which concepts they mean.
+
+    `feedback` is as for `training_labels`.
+    """
     if not options.words:
-        return []
-    implications = _links(known, features, options).implications
-    return [(one.narrow, one.broad) for one in implications]
+        return training_labels(known, options, feedback)
+    links = _links(known, features, options)
+    T = WordPrior.of_links(links)(features.posteriors)
+    return training_labels(
+        known,
+        options,
+        feedback,
+        implications=[(one.narrow, one.broad) for one in links.implications],
+        prior={label: T[:, n] for n, label in enumerate(known.labels) if links.links[n].concepts},
+    )
 
 
 def _links(known: PartialLabels, features: Features, options: Options) -> TagLinks:

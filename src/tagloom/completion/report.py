@@ -193,15 +193,26 @@ def _reasons(
 ) -> dict[str, Any]:
     """Return for each entry how many neighbours have the label, and the nearest of them.
 
-    `because` is the label of a known tag that implies it, if there is one.
+    `because` is the label of a known tag that implies it, and `looks` what the picture looks like
+    where the name of the label is a reason, if there is one.
     """
-    counts, shown, because = [], [], []
+    counts, shown, because, looks = [], [], [], []
     for row, column in zip(rows, columns, strict=True):
         neighbors = result.neighbors_with(int(row), int(column), len(result.items))
         counts.append(len(neighbors))
         shown += neighbors[:_NEIGHBORS_SHOWN]
         because.append(result.implied_by(int(row), int(column)))
-    return {"most": _NEIGHBORS_SHOWN, "count": counts, "pictures": shown, "because": because}
+        looks.append(result.looks_like(int(row), int(column)))
+    texts = list(dict.fromkeys(filter(None, looks)))
+    place: dict[str | None, int] = {text: n for n, text in enumerate(texts)}
+    return {
+        "most": _NEIGHBORS_SHOWN,
+        "count": counts,
+        "pictures": shown,
+        "because": because,
+        "looks": [place.get(text) for text in looks],
+        "texts": texts,
+    }
 
 
 def _suspected_errors(result: CompletionResult) -> dict[str, Any]:
@@ -352,6 +363,14 @@ def _excluded(result: CompletionResult) -> list[dict[str, Any]]:
             "Labels that are too rare to be learned",
             ("Label", "Pictures"),
             [(label, f"{count:,}") for label, count in rare],
+        ),
+        (
+            "Added labels that are not linked",
+            ("Label", "Meaning"),
+            [
+                (label, "not linked, nothing to learn from until you tag a picture")
+                for label in result.unlinked
+            ],
         ),
         (
             "Labels that the vocabulary ignores",

@@ -13,6 +13,7 @@ from tagloom.calibration import ExpectedPrecision, overall_label_frequency
 from tagloom.completion.suggestions import Query, SuspectedError, TagTable
 from tagloom.labels import PartialLabels, State
 from tagloom.metrics import average_precision, expected_calibration_error, roc_auc
+from tagloom.tagger.words import NameReasons
 from tagloom.words import TagLinks
 
 Array = npt.NDArray[Any]
@@ -102,8 +103,12 @@ class CompletionResult:
         Numbers to show, in the order in which they are shown: {"pictures": 5000, ...}.
     ignored : dict from label to number of presences
         Labels that the vocabulary ignores.
+    unlinked : tuple of str
+        Added labels that no picture has and whose names mean no concept.
     links : TagLinks, optional
         What the names of the labels mean.
+    names : NameReasons, optional
+        Where names are reasons for scores.
     """
 
     photos: Path
@@ -127,7 +132,9 @@ class CompletionResult:
     too_rare: dict[str, int]
     summary: dict[str, Any]
     ignored: dict[str, int] = field(default_factory=dict)
+    unlinked: tuple[str, ...] = ()
     links: TagLinks | None = None
+    names: NameReasons | None = None
 
     @property
     def items(self) -> list[str]:
@@ -198,6 +205,12 @@ class CompletionResult:
         if not self.implied[row, column]:
             return None
         return next((one for one in self._narrower[column] if self._present[row, one]), None)
+
+    def looks_like(self, row: int, column: int) -> str | None:
+        """Say what a picture looks like, where the name of a learned label is a reason for it."""
+        if self.names is None:
+            return None
+        return self.names.text(row, column, str(self.known.labels[column]))
 
     @cached_property
     def _narrower(self) -> dict[int, list[int]]:

@@ -4,13 +4,15 @@ Lists of tags are positive-unlabelled (PU) data: without any absence nothing can
 unlisted tags are absent for the learner, and the calibration allows for forgotten ones.
 """
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
+from tagloom.calibration import JudgedByName
 from tagloom.completion.inputs import Options
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State
@@ -21,6 +23,9 @@ Flags = npt.NDArray[np.bool_]
 _MANY = 1.5
 # Tags are lists if there are this many times as many presences as absences.
 _FEW = 4
+# A prior score from which on a picture may well show what a name means: that of a posterior of 1%,
+# and never on more than half of the pictures.
+_MAY_SHOW = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +54,44 @@ class TrainingLabels:
     """The same, by what was listed before any feedback."""
     rare: PartialLabels
     """Annotations of labels that are not learned: too few, or ignored by the vocabulary."""
+    by_name: Flags
+    """Labels that are judged by what their names mean, as examples are too few or none."""
+    never_listed: Flags
+    """Those of them that no list holds: that they are unlisted says nothing."""
     ignored: dict[str, int] = field(default_factory=dict)
     """The labels that the vocabulary ignores, each with the number of its pictures."""
+    unlinked: tuple[str, ...] = ()
+    """Labels that the vocabulary adds, that nobody has annotated, and whose names mean nothing that
+    could be seen."""
     implications: tuple[tuple[Hashable, Hashable], ...] = ()
     """Pairs of labels, of which the first implies the second."""
 
     @property
+    def judged(self) -> JudgedByName:
+        """Which labels are judged by their names, for the calibration."""
+        n_listed = _presences(self.known)
+        return JudgedByName(self.by_name, self.never_listed, n_listed)
+
+    @property
+    def with_examples(self) -> tuple[Hashable, ...]:
+        """The labels with enough examples."""
+        return tuple(self.known.labels[column] for column in self.judged.others)
+
+    @property
+    def judged_by_name(self) -> tuple[Hashable, ...]:
+        """The labels that are judged by their names."""
+        return tuple(self.known.labels[column] for column in np.flatnonzero(self.by_name))
+
+    @property
     def too_rare(self) -> dict[str, int]:
         """The labels with too few annotations, each with the number of its pictures."""
-        counts = _numbers_of_pictures(self.rare)
-        return {label: count for label, count in counts.items() if label not in self.ignored}
+        others = {*self.ignored, *self.unlinked}
+        return {label: count for label, count in self.not_learned.items() if label not in others}
+
+    @property
+    def not_learned(self) -> dict[str, int]:
+        """All labels that are not learned, in their order, with the number of their pictures."""
+        return _numbers_of_pictures(self.rare)
 
 
 def training_labels(
@@ -66,6 +99,7 @@ def training_labels(
     options: Options,
     feedback: PartialLabels | None = None,
     implications: Iterable[tuple[Hashable, Hashable]] = (),
+    prior: Mapping[Hashable, npt.NDArray[np.floating]] | None = None,
 ) -> TrainingLabels:
     """Choose the labels that can be learned, and decide what is assumed of unlisted entries.
 
@@ -73,6 +107,12 @@ def training_labels(
     too, but answering a query does not mean to have gone through all tags of a picture: whether
     tags are lists, and of which pictures, is decided without it. `implications` are pairs of
     labels, of which the first implies the second; they only count where tags are listed.
+
+    `prior` holds the prior scores, one for each picture, of labels whose names mean concepts. With
+    them a label is learned that has fewer than `min_pictures`, or none and is added by the
+    vocabulary. Where it is not listed it is unknown, and absent only where the prior scores are
+    low (reliable negatives, Liu et al. 2003): to take all unlisted entries for absent would unlearn
+    what the name says.
     """
     first = known if feedback is None else without(known, feedback)
     unprompted = first.entries()
@@ -80,16 +120,37 @@ def training_labels(
     # Lists remain lists if a few tags are annotated as absent; tables have mostly absences.
     n_absent = int((~unprompted.present).sum())
     positive_unlabelled = not known.unlisted_weight and _FEW * n_absent < unprompted.present.sum()
-    ignored = [label for label in known.labels if options.vocabulary.is_ignored(str(label))]
-    kept, left = _learnable(known, options.min_pictures, positive_unlabelled, ignored)
-    chosen, before, rare = known.select(kept), first.select(kept), known.select(left)
-    counts = _numbers_of_pictures(known.select(ignored))
+    choice = _choose_labels(known, first, options, positive_unlabelled, prior or {})
+    chosen, before, rare = (
+        known.select(choice.kept),
+        first.select(choice.kept),
+        known.select(choice.left),
+    )
+    counts = _numbers_of_pictures(known.select(choice.ignored))
+    added = options.vocabulary.added
+    unlinked = tuple(tag for tag, n in _numbers_of_pictures(rare).items() if tag in added and not n)
     if not positive_unlabelled:
         # An owner who says what unlisted means has looked at untagged pictures, too.
         unseen = np.asarray((before.states() == int(State.UNKNOWN)).all(axis=1) & ~tagged)
         nothing = np.zeros(chosen.shape, dtype=bool)
+        # Where no absence is known, the learner would find a label everywhere.
+        hidden = np.zeros(chosen.shape, dtype=bool)
+        hidden[:, choice.by_name & (chosen.counts().absent == 0)] = True
+        hidden[:, choice.by_name & (chosen.counts().present == 0)] = True
         return TrainingLabels(
-            chosen, chosen, before, False, unseen, ~unseen, nothing, nothing, rare, counts
+            chosen.with_hidden(*np.nonzero(hidden)),
+            chosen,
+            before,
+            False,
+            unseen,
+            ~unseen,
+            nothing,
+            nothing,
+            rare,
+            choice.by_name,
+            choice.never_listed,
+            counts,
+            unlinked,
         )
     unseen = (
         ~tagged
@@ -98,19 +159,90 @@ def training_labels(
     )
     pairs = tuple(implications)
     implied, implied_before = _implied(known, chosen, pairs), _implied(first, before, pairs)
+    assumed = partial(_unlisted_absent, unseen=unseen, may_show=choice.may_show)
     return TrainingLabels(
-        _unlisted_absent(chosen, unseen, implied),
+        assumed(chosen, implied=implied),
         chosen,
         # Before the feedback its entries were unlisted, and count as such.
-        _unlisted_absent(before, unseen, implied_before),
+        assumed(before, implied=implied_before),
         True,
         unseen,
         tagged | (options.untagged == "seen"),
         implied,
         implied_before,
         rare,
+        choice.by_name,
+        choice.never_listed,
         counts,
+        unlinked,
         pairs,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """Which labels are learned (`kept`), and how; the others are `left`, some of them ignored."""
+
+    kept: list[Hashable]
+    left: list[Hashable]
+    ignored: list[Hashable]
+    by_name: Flags
+    """Of the kept labels, those that are judged by their names."""
+    never_listed: Flags
+    may_show: dict[int, Flags]
+    """Of these, by their columns: the pictures that may well show what the name means."""
+
+
+def _choose_labels(
+    known: PartialLabels,
+    first: PartialLabels,
+    options: Options,
+    positive_unlabelled: bool,
+    prior: Mapping[Hashable, npt.NDArray[np.floating]],
+) -> _Choice:
+    """Choose the labels to learn: with enough annotations, or judged by their names.
+
+    Where absences are annotated and none is assumed, a label without any would be everywhere.
+    """
+    vocabulary, labels = options.vocabulary, known.labels
+    is_ignored = np.array([vocabulary.is_ignored(str(one)) for one in labels], dtype=bool)
+    added = set(vocabulary.added)
+    presences, listed = _presences(known), _presences(first)
+    wanted = np.array([str(one) in added for one in labels], dtype=bool) | (presences > 0)
+    named = np.array([one in prior for one in labels], dtype=bool) & wanted & ~is_ignored
+    enough = (presences >= options.min_pictures) & ~is_ignored
+    if positive_unlabelled:
+        enough &= ~named | (listed >= options.min_pictures)
+    else:
+        enough &= known.counts().absent > 0
+    ignored = [one for one, left in zip(labels, is_ignored.tolist(), strict=True) if left]
+    if not enough.any():
+        raise _nothing_to_learn(known, options.min_pictures, positive_unlabelled, len(ignored))
+    kept = enough | named
+    chosen = [one for one, learned in zip(labels, kept.tolist(), strict=True) if learned]
+    by_name = ~enough[kept]
+    return _Choice(
+        chosen,
+        [one for one, learned in zip(labels, kept.tolist(), strict=True) if not learned],
+        ignored,
+        by_name,
+        by_name & (listed[kept] == 0),
+        {j: _may_show(prior[chosen[j]]) for j in np.flatnonzero(by_name).tolist()},
+    )
+
+
+def _may_show(prior: npt.NDArray[np.floating]) -> Flags:
+    return np.asarray(prior >= max(_MAY_SHOW, float(np.median(prior))))
+
+
+def _nothing_to_learn(
+    known: PartialLabels, min_pictures: int, positive_unlabelled: bool, n_ignored: int
+) -> InvalidInputError:
+    absent = "" if positive_unlabelled else " and is known to be absent from another"
+    return InvalidInputError(
+        f"No tag is on {min_pictures} or more pictures{absent}: there is nothing to learn from "
+        f"({known.n_labels} tags, {int(_presences(known).sum())} times given, {n_ignored} of them "
+        "ignored). Give more tags."
     )
 
 
@@ -128,34 +260,6 @@ def _implied(
         if narrow in place and broad in target:
             implied[:, target[broad]] |= states[:, place[narrow]] == int(State.PRESENT)
     return np.asarray(implied & (chosen.states() == int(State.UNKNOWN)))
-
-
-def _learnable(
-    known: PartialLabels,
-    min_pictures: int,
-    positive_unlabelled: bool,
-    ignored: Collection[Hashable],
-) -> tuple[list[Hashable], list[Hashable]]:
-    """Return the labels to learn, and those that are ignored or have too few annotations.
-
-    Where absences are annotated and none is assumed, a label without any would be everywhere.
-    """
-    presences = _presences(known)
-    enough = presences >= min_pictures
-    if not positive_unlabelled:
-        enough &= known.counts().absent > 0
-    enough &= [label not in ignored for label in known.labels]
-    if not enough.any():
-        absent = "" if positive_unlabelled else " and is known to be absent from another"
-        raise InvalidInputError(
-            f"No tag is on {min_pictures} or more pictures{absent}: there is nothing to learn from "
-            f"({known.n_labels} tags, {int(presences.sum())} times given, {len(ignored)} of them "
-            "ignored). Give more tags."
-        )
-    named = list(zip(known.labels, enough.tolist(), strict=True))
-    return [one for one, learned in named if learned], [
-        one for one, learned in named if not learned
-    ]
 
 
 def without(labels: PartialLabels, feedback: PartialLabels) -> PartialLabels:
@@ -176,10 +280,14 @@ def _numbers_of_pictures(known: PartialLabels) -> dict[str, int]:
     return dict(zip(map(str, known.labels), _presences(known).tolist(), strict=True))
 
 
-def _unlisted_absent(known: PartialLabels, unseen: Flags, implied: Flags) -> PartialLabels:
+def _unlisted_absent(
+    known: PartialLabels, *, unseen: Flags, implied: Flags, may_show: Mapping[int, Flags]
+) -> PartialLabels:
     """Return the labels with implied tags present and other unlisted tags absent.
 
-    On unseen pictures, of which feedback may be known, the other tags stay unknown.
+    On unseen pictures, of which feedback may be known, the other tags stay unknown, and so do
+    labels that are judged by their names: without a presence everywhere, else on the pictures that
+    may well show what the name means.
     """
     entries = known.entries()
     at = np.nonzero(implied)
@@ -194,6 +302,9 @@ def _unlisted_absent(known: PartialLabels, unseen: Flags, implied: Flags) -> Par
         unlisted_weight=1.0,
     )
     unknown = np.broadcast_to(unseen[:, None], known.shape).copy()
+    n_present = _presences(known) + implied.sum(axis=0)
+    for column, shown in may_show.items():
+        unknown[:, column] |= shown | (n_present[column] == 0)
     unknown[rows, columns] = False
     return labels.with_hidden(*np.nonzero(unknown))
 

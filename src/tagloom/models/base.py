@@ -258,13 +258,14 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         self.one_dimensional_ = target.one_dimensional
         return rows, target.known
 
-    def _read_training_data(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
+    def _read_training_data(self, X: Any, Y: Any, prior: Any = None) -> tuple[Array, PartialLabels]:
         """Validate the training data, and find the labels that can be learned.
 
         To be called by `fit` itself: warnings are shown where `fit` was called.
         """
         rows, known = self._read(X, Y)
-        self.learnable_ = check_learnable(known, self.on_unlearnable)
+        given = read_prior(prior, len(rows), self.label_names_, rows.dtype)
+        self.learnable_ = check_learnable(known, self.on_unlearnable, given)
         return rows, known
 
     def _checked_rows(self, X: Any) -> Array:
@@ -386,12 +387,20 @@ class PriorMixin(PartialLabelLearner):
             the columns of labels without any. `scores` and the like then need them, too.
         """
         self._check_parameters()
-        rows, known = self._read_training_data(X, Y)
+        rows, known = self._read_training_data(X, Y, prior)
         self._fit(rows, known, read_prior(prior, len(rows), self.label_names_, rows.dtype))
         return self
 
     def _fit(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
         raise NotImplementedError
+
+    def prior_weights(self) -> tuple[Array, Array] | None:
+        """Return k_i and theta_j, so that prior scores add k_i theta_j t_ij to the training scores.
+
+        k has one value for each training item, or one for all; None without prior scores.
+        """
+        trust: Array | None = getattr(self, "trust_", None)
+        return None if trust is None else (np.ones(1), np.nan_to_num(trust))
 
     @property
     def _prior_labels(self) -> npt.NDArray[np.bool_] | None:
@@ -578,12 +587,14 @@ def _as_names(labels: tuple[Any, ...]) -> npt.NDArray[Any]:
     return boxed
 
 
-def check_learnable(known: PartialLabels, on_unlearnable: str) -> npt.NDArray[np.bool_]:
+def check_learnable(
+    known: PartialLabels, on_unlearnable: str, prior: Prior | None = None
+) -> npt.NDArray[np.bool_]:
     """Return which labels can be learned; raise or warn for the others by `on_unlearnable`.
 
     A label cannot be learned where no entry is known or all known entries agree. A label known only
     as present is a warning and not an error: tag lists whose unlisted tags are unknown contain
-    nothing else.
+    nothing else. Labels with prior scores need no example.
     """
     counts = known.counts()
     if counts.present.sum() + counts.absent.sum() == 0:
@@ -591,8 +602,10 @@ def check_learnable(known: PartialLabels, on_unlearnable: str) -> npt.NDArray[np
             f"Y is all unknown: none of its {known.n_items} x {known.n_labels} entries is 0 or 1. "
             "There is nothing to learn from."
         )
-    nothing = (counts.present == 0) & (counts.absent == 0)
-    only_absent = (counts.present == 0) & (counts.absent > 0)
+    bare = np.ones(known.n_labels, dtype=bool)
+    bare[[] if prior is None else prior.labels] = False
+    nothing = (counts.present == 0) & (counts.absent == 0) & bare
+    only_absent = (counts.present == 0) & (counts.absent > 0) & bare
     only_present = (counts.present > 0) & (counts.absent == 0)
     drop = 'Drop these columns, or pass on_unlearnable="warn" to learn the others beside them.'
     _report_unlearnable(known, nothing, f"have no known entry. {drop}", on_unlearnable)

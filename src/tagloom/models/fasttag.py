@@ -135,7 +135,7 @@ class FastTag(LinearLearner):
     alpha_: Array
     n_layers_: Array
 
-    def _read_training_data(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
+    def _read_training_data(self, X: Any, Y: Any, prior: Any = None) -> tuple[Array, PartialLabels]:
         """Validate the training data; whatever is not known to be present becomes absent."""
         rows, known = self._read(X, Y)
         check_learnable(known, "ignore")

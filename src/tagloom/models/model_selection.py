@@ -27,6 +27,7 @@ from tagloom.linalg import limited_blas
 from tagloom.metrics import average_precision, squared_error
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner, check_learnable
+from tagloom.models.prior import read_prior
 from tagloom.progress import progress_bar
 from tagloom.validation import check_choice, check_integer, check_n_jobs, check_number
 
@@ -169,7 +170,10 @@ def tune(
     if max_seconds is not None:
         check_number("max_seconds", max_seconds, low=0)
     check_choice("hold_out", hold_out, tuple(_SPLITS))
-    check_learnable(known, getattr(model, "on_unlearnable", "ignore"))
+    names = np.empty(known.n_labels, dtype=object)
+    names[:] = known.labels
+    given_prior = read_prior(prior, known.n_items, names, np.float64)
+    check_learnable(known, getattr(model, "on_unlearnable", "ignore"), given_prior)
     given = {"graph": graph, "label_graph": label_graph, "prior": prior}
     inputs = {name: table for name, table in given.items() if table is not None}
     if safest_first is None:

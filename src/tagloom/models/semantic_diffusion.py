@@ -294,6 +294,17 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             return self.coef_, self.intercept_
         return self._kernel_map.attribution(u[0], self._U.mean(axis=0), self.coef_, self.intercept_)
 
+    def prior_weights(self) -> tuple[Array, Array] | None:
+        """Return k_i and theta_j, so that prior scores add k_i theta_j t_ij to the training scores.
+
+        Before the scores are smoothed; None without prior scores.
+        """
+        if self.trust_ is None:
+            return None
+        exponent = self._last_step["score_normalization"]
+        k = self._score_normalizer.factors(self._smoothed, exponent)
+        return k, np.nan_to_num(self.trust_)
+
     def default_param_grid(
         self, X: Any, Y: Any, graph: Any = None, prior: Any = None
     ) -> ParamGrids:

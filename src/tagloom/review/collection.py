@@ -1,13 +1,19 @@
 """The state of every (picture, tag) during a review, in memory, with running counts."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from tagloom.words.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from tagloom.tagger.words import NameReasons
 
 Array = npt.NDArray[Any]
 Entry = tuple[int, int]
@@ -165,6 +171,10 @@ class LoadedRun:
     label_frequency: float
     visual: npt.NDArray[Any]
     """The visual features of the pictures."""
+    names: "Callable[[], NameReasons | None]" = lambda: None
+    """Returns where the names of tags are reasons for their scores, by the columns of P."""
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    """That the run has learned with."""
 
 
 _SUGGESTED, _UNKNOWN = int(EntryState.SUGGESTED), int(EntryState.UNKNOWN)
@@ -215,8 +225,12 @@ class Collection:
         return self._image_numbers.get(name)
 
     def tag(self, name: str) -> int | None:
-        """Return the number of a tag."""
-        return self._tag_numbers.get(name)
+        """Return the number of a tag, which may be called by another name of it."""
+        return self._tag_numbers.get(self.loaded.vocabulary.resolve(name))
+
+    def is_merged(self, t: int) -> bool:
+        """Return whether a tag has become another name of a tag."""
+        return self.tags[t] in self.loaded.vocabulary.aliases
 
     def state(self, i: int, t: int) -> EntryState:
         """Return the current state of an entry."""
@@ -248,6 +262,16 @@ class Collection:
         columns = self._column[tags[known]]
         p[np.flatnonzero(known)[columns >= 0]] = self.loaded.P[i, columns[columns >= 0]]
         return p
+
+    def looks_like(self, i: int, t: int) -> str | None:
+        """Say what a picture looks like, where the name of a tag is a reason for its score."""
+        column = self._column[t] if t < len(self._column) else -1
+        names = self._names
+        return None if names is None or column < 0 else names.text(i, int(column), self.tags[t])
+
+    @cached_property
+    def _names(self) -> "NameReasons | None":
+        return self.loaded.names()
 
     def _probabilities_at(self, entries: list[Entry]) -> npt.NDArray[np.float32]:
         images, tags = np.array(entries).T

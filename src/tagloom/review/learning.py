@@ -1,7 +1,7 @@
 """Learning again from the decisions of a review, in a background process.
 
-The server starts `python -m tagloom.review.learning MODEL DECISIONS OUT PHOTOS`, so that the page
-stays responsive; the process reports its steps as JSON lines.
+The server starts `python -m tagloom.review.learning MODEL DECISIONS OUT VOCABULARY PHOTOS`, so that
+the page stays responsive; the process reports its steps as JSON lines.
 """
 
 import json
@@ -20,12 +20,15 @@ import numpy.typing as npt
 from tagloom.completion.feedback import ABSENT, PRESENT, Place, files_read
 from tagloom.completion.folder import claim
 from tagloom.completion.outputs import (
+    SNAPSHOT,
     digest_of_files,
+    learned_from_snapshot,
     read_record,
     restore,
     restore_if_interrupted,
     snapshot_model,
     take_snapshot,
+    vocabulary_of,
 )
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.formats import Annotation, Annotations, write_jsonl
@@ -117,14 +120,15 @@ class Learning:
                 return
             labels = reviewed_labels(self._review)
             read_files = files_read(read_record(self._review.out))
-            learned = self._review.journal.labels_before_learning(read_files)
-            if not labels and not learned:
+            learned = bool(self._review.journal.labels_before_learning(read_files))
+            learned = learned or learned_from_snapshot(self._review.out)
+            if not labels and not learned and not self._review.has_new_vocabulary:
                 raise InvalidInputError(
                     "Nothing has been decided since the run, so there is nothing to learn. Accept "
                     "or reject some tags first."
                 )
             self._step("begun")
-            self._thread = threading.Thread(target=self._run, args=(labels, bool(learned)))
+            self._thread = threading.Thread(target=self._run, args=(labels, learned))
             self._thread.start()
 
     def wait(self) -> None:
@@ -175,7 +179,11 @@ class Learning:
         review = self._review
         if not has_learned:
             take_snapshot(review.out)
-        if not labels:
+        model = str(snapshot_model(review.out))
+        vocabulary = review.tag_decisions.path
+        base = vocabulary_of(read_record(review.out / SNAPSHOT))
+        renamed = vocabulary.exists() and review.tag_decisions.current(base) != base
+        if not labels and not renamed:
             restore(review.out)
             return
         path = claim(review.out, FILE)
@@ -183,10 +191,12 @@ class Learning:
             Annotations.of(Annotation(*place, one.present) for place, one in labels.items()), path
         )
         digest = digest_of_files([path])[str(path)]
+        decided = str(vocabulary) if renamed else ""
+        decisions = str(path) if labels else ""
         before = {place: one.before for place, one in labels.items()}
         review.journal.add_learned(digest, before)
         try:
-            self._run_process([str(snapshot_model(review.out)), str(path), str(review.out)])
+            self._run_process([model, decisions, str(review.out), decided])
         except BaseException:
             restore_if_interrupted(review.out)
             raise
@@ -273,9 +283,13 @@ def changed_suggestions(collection: Collection, before: npt.NDArray[np.bool_]) -
     }
 
 
-def main(model: str, decisions: str, out: str, photos: str) -> int:
-    """Learn from a file of decisions on top of a model, and replace the files of the run."""
+def main(model: str, decisions: str, out: str, vocabulary: str, photos: str) -> int:
+    """Learn from a file of decisions on top of a model, and replace the files of the run.
+
+    Decisions on pictures and a vocabulary file are left out where their names are empty.
+    """
     from tagloom.completion.pipeline import update
+    from tagloom.words import read_vocabulary
 
     if hasattr(os, "nice"):
         # The page is in use meanwhile.
@@ -283,8 +297,9 @@ def main(model: str, decisions: str, out: str, photos: str) -> int:
     try:
         update(
             Path(model),
-            [Path(decisions)],
+            [Path(decisions)] if decisions else [],
             Path(out),
+            vocabulary=read_vocabulary(vocabulary) if vocabulary else None,
             photos=Path(photos),
             tag_format="jsonl",
             on_step=_report_step,

@@ -91,7 +91,10 @@ def _load_files(
     thresholds[[place[tag] for tag in classes]] = model.thresholds
     tables = _Tables(images, place, out)
     _take_suggestions(tables, states, P, column)
-    _undo_learning(tables, learned, states, P, column, thresholds)
+    resolve = model.options.vocabulary.resolve
+    before = {(image, resolve(tag)): label for (image, tag), label in learned.items()}
+    _undo_learning(tables, before, states, P, column, thresholds)
+    names = model.tagger.name_reasons()
     return LoadedRun(
         title=model.photos.name,
         run=str(record.get("digest")),
@@ -108,6 +111,8 @@ def _load_files(
         affinities=affinities_of(model.tagger),
         label_frequency=model.label_frequency,
         visual=model.tagger.training_set_.features.visual,
+        names=lambda: names,
+        vocabulary=model.options.vocabulary,
     )
 
 

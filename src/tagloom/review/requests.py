@@ -20,6 +20,7 @@ from tagloom.completion.export import FORMS, JOURNALS
 from tagloom.review.checking import ANSWERS
 from tagloom.review.collection import VERDICTS, Collection
 from tagloom.review.session import Decision
+from tagloom.review.vocabulary import ACTIONS
 
 MAX_BODY = 1 << 20
 BODY = "tagloom.body"
@@ -204,6 +205,22 @@ def answer_of(body: Mapping[str, Any], n: int) -> tuple[int, str | None]:
     return place, answer
 
 
+def tag_decision_of(body: Mapping[str, Any]) -> tuple[str, list[str], str]:
+    """Read a decision about tags: what to do, with which tags, and the name of another."""
+    action, tags, to = body.get("action"), body.get("tags", []), body.get("to", "")
+    if action not in ACTIONS:
+        raise RefusedError(400, f"action must be one of {', '.join(ACTIONS)}.")
+    is_list = isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)
+    if not is_list or len(tags) > MAX_DECISIONS:
+        raise RefusedError(400, f"tags must be a list of at most {MAX_DECISIONS:,} names.")
+    if action in ("ignore", "learn"):
+        return action, tags, ""
+    name = _typed_name(to)
+    if name is None:
+        raise RefusedError(400, f"to must be a text of 1 to {_MAX_TAG} printable characters.")
+    return action, tags, to if to in tags else name
+
+
 def decisions_of(body: Mapping[str, Any], collection: Collection) -> list[Decision]:
     """Read decisions; all are refused if one of them is wrong."""
     given = body.get("decisions")
@@ -234,15 +251,23 @@ def _tag_name(number: int, tag: Any, collection: Collection) -> str:
     # A tag from a file may have a name that could not be typed here.
     if isinstance(tag, str) and collection.tag(tag) is not None:
         return tag
-    # Normalised as the readers of tags do, so that one tag is not stored in two spellings.
-    name = normalize("NFC", " ".join(tag.split())) if isinstance(tag, str) else ""
-    # Without control characters and lone surrogates, which some formats cannot hold.
-    if not name or len(name) > _MAX_TAG or not name.isprintable():
+    name = _typed_name(tag)
+    if name is None:
         raise RefusedError(
             400,
             f"Decision {number}: tag must be a text of 1 to {_MAX_TAG} printable characters.",
         )
     return name
+
+
+def _typed_name(tag: Any) -> str | None:
+    """Return the name of a tag that was typed; None for one that cannot be used.
+
+    Normalised as the readers of tags do, so that one tag is not stored in two spellings; without
+    control characters and lone surrogates, which some formats cannot hold.
+    """
+    name = normalize("NFC", " ".join(tag.split())) if isinstance(tag, str) else ""
+    return name if name and len(name) <= _MAX_TAG and name.isprintable() else None
 
 
 class Gate:

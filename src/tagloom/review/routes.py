@@ -148,6 +148,22 @@ class Api:
             rows = views.tag_rows(self._review.collection, q, sort)
         return _answer(request, {"rows": rows})
 
+    def vocabulary(self, request: Request) -> Response:
+        """Return what is decided about all tags, what they mean, and which may be one."""
+        with self._review.lock:
+            return _answer(request, self._vocabulary())
+
+    def decide_tags(self, request: Request) -> Response:
+        """Merge, rename, ignore, learn or add tags."""
+        body = requests.body_of(request.scope[BODY])
+        client, decision = requests.client_of(body), requests.tag_decision_of(body)
+        with self._review.lock:
+            answer = self._review.decide_tags(*decision, client)
+            return _answer(request, answer | self._vocabulary())
+
+    def _vocabulary(self) -> dict[str, Any]:
+        return self._review.tag_decisions.to_json(self._review.collection)
+
     def tag(self, request: Request) -> Response:
         """Return the likeliest pictures of one tag."""
         query = request.query_params
@@ -435,6 +451,7 @@ def _api_routes(api: Api) -> list[Route]:
         "/api/filters": api.filters,
         "/api/why": api.why,
         "/api/tags": api.tags,
+        "/api/vocabulary": api.vocabulary,
         "/api/tags/{t}": api.tag,
         "/api/suspected-errors": api.suspected_errors,
         "/api/to-annotate": api.to_annotate,
@@ -446,6 +463,7 @@ def _api_routes(api: Api) -> list[Route]:
     }
     post = {
         "/api/decide": api.decide,
+        "/api/vocabulary": api.decide_tags,
         "/api/threshold": api.suggest_from,
         "/api/check": api.draw_check,
         "/api/answer": api.answer,

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from tagloom.completion.outputs import (
 from tagloom.errors import UnwritableFileError
 from tagloom.io import atomic_write, read_arrays
 from tagloom.review.collection import LoadedRun, SuspectedError, ToAnnotate
+from tagloom.words.vocabulary import Vocabulary
 
 FOLDER = ".thumbnails"
 FILE, FEATURES_FILE = "run.npz", "features.npy"
@@ -91,7 +93,16 @@ def _deserialized(stored: Mapping[str, Any], texts: dict[str, Any], visual: Any)
         affinities=affinities,
         label_frequency=texts["label_frequency"],
         visual=visual,
+        names=partial(_names, stored, texts["names"]),
+        vocabulary=Vocabulary.of(texts["vocabulary"]),
     )
+
+
+def _names(stored: Mapping[str, Any], texts: dict[str, Any] | None) -> Any:
+    """Return the reasons that are names, when they are asked for."""
+    from tagloom.tagger.words import NameReasons
+
+    return None if texts is None else NameReasons.from_state(stored, texts)
 
 
 def _check_shapes(arrays: Mapping[str, Any], n_images: int, n_tags: int) -> None:
@@ -111,10 +122,17 @@ def write(out: Path, key: str, loaded: LoadedRun) -> None:
         "to_annotate": loaded.to_annotate,
         **{name: getattr(loaded, name) for name in ("title", "run", "images", "tags")},
         "label_frequency": loaded.label_frequency,
+        "vocabulary": loaded.vocabulary.metadata(),
     }
+    names = loaded.names()
+    of_names: dict[str, Any] = {}
+    texts["names"] = None
+    if names is not None:
+        of_names, texts["names"] = names.to_state()
     arrays = {name: getattr(loaded, name) for name in _ARRAYS}
     arrays |= {name: arrays[name].T for name in _BY_COLUMNS}
     arrays |= {f"affinities_{name}": getattr(loaded.affinities, name) for name in _SPARSE}
+    arrays |= of_names
     content = json.dumps(texts).encode("ascii")
     with suppress(OSError, UnwritableFileError):
         folder.mkdir(exist_ok=True)

@@ -22,6 +22,7 @@ from tagloom.review.collection import (
 from tagloom.review.loading import check_is_run, load
 from tagloom.review.near_identical import NearIdentical
 from tagloom.review.views import Pictures
+from tagloom.review.vocabulary import TagDecisions
 
 Json = dict[str, Any]
 
@@ -73,6 +74,7 @@ class Review:
         self.near_identical = NearIdentical(self.collection.loaded.visual)
         self._changes: list[Entry] = []
         self.boot = secrets.token_hex(8)
+        self.tag_decisions = TagDecisions(out, read_record(out))
         self.history = self._history()
         self._take_up_tables()
 
@@ -162,6 +164,25 @@ class Review:
             self.journal.set_threshold(self.collection.loaded.run, threshold)
             self.collection.suggest_from(threshold)
 
+    @property
+    def has_new_vocabulary(self) -> bool:
+        """Whether decisions about tags wait to be learned."""
+        of_run = self.collection.loaded.vocabulary
+        return self.tag_decisions.current(of_run) != of_run
+
+    def decide_tags(self, action: str, tags: list[str], to: str, client: str) -> Json:
+        """Merge, rename, ignore, learn or add tags: in the vocabulary file, for the next learning.
+
+        The file is written first: what the journal can undo was done.
+        """
+        with self.lock:
+            of_run = self.collection.loaded.vocabulary
+            change = self.tag_decisions.change(of_run, self.collection, action, tags, to)
+            if change.entries:
+                self.tag_decisions.apply(of_run, change)
+                self.journal.add(client, [], change)
+            return self._answer({}, len(self.collection.tags))
+
     def undo(self) -> Json:
         """Undo the latest batch in effect, whichever tab made it."""
         return self._step("undone", back=True)
@@ -173,6 +194,10 @@ class Review:
     def _step(self, word: str, *, back: bool) -> Json:
         with self.lock:
             n_tags = len(self.collection.tags)
+            coming = self.journal.to_undo() if back else self.journal.to_redo()
+            if coming is not None and coming.tag_change is not None:
+                of_run = self.collection.loaded.vocabulary
+                self.tag_decisions.apply(of_run, coming.tag_change, back=back)
             batch = self.journal.undo() if back else self.journal.redo()
             if batch is None:
                 return self._answer({word: None}, n_tags)
@@ -247,6 +272,16 @@ class Review:
         """Summarise a batch: how many decisions, which verdict, and on which picture or tag."""
         if batch is None:
             return None
+        if batch.tag_change is not None:
+            text = batch.tag_change.text
+            return {
+                "batch": batch.id,
+                "n": 0,
+                "verdict": "tags",
+                "text": text,
+                "i": None,
+                "t": None,
+            }
         images = {one.image for one in batch.changes}
         tags = {one.tag for one in batch.changes}
         verdicts = {_verdict(one.after) for one in batch.changes}

@@ -163,7 +163,7 @@ def tag_rows(collection: Collection, q: str, sort: str) -> list[Json]:
     names = [tag.casefold() for tag in collection.tags]
     rows: list[Json] = []
     for t, name in enumerate(names):
-        if all(word in name for word in words):
+        if all(word in name for word in words) and not collection.is_merged(t):
             counts = _counts(collection.per_tag[t].tolist())
             learned = {"threshold": collection.threshold(t), "roc_auc": collection.roc_auc(t)}
             rows.append({"t": t, **counts, **learned})
@@ -266,7 +266,7 @@ def _entry_row(collection: Collection, one: SuspectedError | ToAnnotate, **more:
 
 
 def why(collection: Collection, i: int, t: int) -> Json:
-    """Return the most similar pictures, those with the tag first."""
+    """Return what the picture looks like, and the most similar pictures, with the tag first."""
     S: Any = collection.loaded.affinities
     near = slice(int(S.indptr[i]), int(S.indptr[i + 1]))
     neighbors, affinity = S.indices[near], S.data[near]
@@ -279,7 +279,8 @@ def why(collection: Collection, i: int, t: int) -> Json:
         for k in order
     ]
     p = _rounded(collection.probabilities(t)[i])
-    return {"p": p, "neighbors": rows, "n_neighbors": len(neighbors)}
+    looks = collection.looks_like(i, t)
+    return {"p": p, "looks_like": looks, "neighbors": rows, "n_neighbors": len(neighbors)}
 
 
 def _rounded(p: float) -> float | None:

@@ -60,8 +60,8 @@ class NamedConcepts(NamedTuple):
     """The most probable first."""
 
     def __str__(self) -> str:
-        """Say it in words: "looks like a tabby (0.62); a tabby is a cat"."""
-        return looks_like(self.meaning, self.concepts[0])
+        """Say it in words: "looks like a tabby; a tabby is a cat"."""
+        return looks_like(self.meaning, self.concepts[0].name)
 
 
 @dataclass(frozen=True)

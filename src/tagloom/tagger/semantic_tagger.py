@@ -29,6 +29,7 @@ from tagloom.tagger.inputs import (
     append_features,
     encode_pictures,
 )
+from tagloom.tagger.words import NameReasons
 from tagloom.validation import check_choice, check_flag, check_integer
 from tagloom.vision import EmbeddingSummary, Encoder, Features
 from tagloom.vision.encoders.base import EncoderMetadata
@@ -281,6 +282,15 @@ class SemanticTagger(BaseEstimator):
             n_neighbors=self.n_neighbors,
             n_reasons=n_reasons,
         )
+
+    def name_reasons(self) -> NameReasons | None:
+        """Return where the names of labels are reasons for the scores of training pictures."""
+        check_is_fitted(self)
+        words = self.training_set_.pipeline.words
+        weights = getattr(self.learner_, "prior_weights", lambda: None)()
+        if words is None or weights is None:
+            return None
+        return NameReasons.of(words, self.training_set_.features, weights, self.scores())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted tagger to a file atomically.

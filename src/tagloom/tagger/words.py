@@ -1,7 +1,9 @@
 """What the names of labels say about pictures: prior scores by the concepts that a name means."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,13 +11,18 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tagloom.labels import PartialLabels
-from tagloom.vision import Features
-from tagloom.words import Vocabulary, link_tags, load_lexicon
+from tagloom.vision import Features, imagenet_classes, imagenet_synsets
+from tagloom.words import TagLinks, Vocabulary, concept_synsets, link_tags, load_lexicon
 
 Array = npt.NDArray[Any]
 
 # A concept that is less probable than this is not what a picture looks like.
 _SEEN = 0.05
+_PARTS = ("data", "indices", "indptr")
+# The share of a score from which on a name is a reason for it.
+_NOTICEABLE = 0.25
+# How often hand-tagged texts use a noun that everybody knows.
+_COMMON = 10
 
 
 class SeenConcept(NamedTuple):
@@ -67,13 +74,21 @@ class WordPrior:
         shape = known.n_labels, len(features.concepts)
         found = sparse.coo_array(links.concept_matrix)
         rows = np.asarray(columns)[found.coords[0]]
-        meanings: list[str | None] = [None] * known.n_labels
-        lexicon = load_lexicon()
-        for column, link in zip(columns, links.links, strict=True):
-            if link.concepts and link.synsets:
-                meanings[column] = lexicon.name(lexicon.row_of(link.synsets[0]))
         matrix = sparse.csr_array((found.data, (rows, found.coords[1])), shape=shape)
+        meanings: list[str | None] = [None] * known.n_labels
+        for column, meaning in zip(columns, cls.of_links(links).meanings, strict=True):
+            meanings[column] = meaning
         return cls(matrix, tuple(meanings))
+
+    @classmethod
+    def of_links(cls, links: TagLinks) -> Self:
+        """Return the prior of labels that are the tags of these links."""
+        lexicon = load_lexicon()
+        meanings = [
+            lexicon.name(lexicon.row_of(one.synsets[0])) if one.concepts and one.synsets else None
+            for one in links.links
+        ]
+        return cls(links.concept_matrix, tuple(meanings))
 
     def __call__(self, posteriors: Array) -> Array:
         """Return t for every picture and label; NaN for labels without prior scores."""
@@ -93,18 +108,120 @@ class WordPrior:
         return tuple(one for one in seen if one.posterior >= _SEEN)
 
 
-def looks_like(meaning: str, seen: SeenConcept) -> str:
+@dataclass(frozen=True, eq=False)
+class NameReasons:
+    """Where the name of a label is a reason for its score, and what the picture looks like there.
+
+    Attributes
+    ----------
+    words : WordPrior
+    concepts : tuple of str
+    seen : csr_array of shape (n_items, n_concepts)
+        The posteriors of the concepts that a picture looks like.
+    is_reason : csr_array of shape (n_items, n_labels)
+        1 where the concepts that a name means, and that are seen, make up a quarter of the score.
+    """
+
+    words: WordPrior
+    concepts: tuple[str, ...]
+    seen: sparse.csr_array
+    is_reason: sparse.csr_array
+
+    @classmethod
+    def of(
+        cls,
+        words: WordPrior,
+        features: Features,
+        weights: tuple[Array, Array],
+        scores: Array,
+    ) -> Self:
+        """Compare k_i theta_j t_ij, with `weights` k and theta, with the scores."""
+        p = features.posteriors
+        seen = sparse.csr_array(np.where(p >= _SEEN, p, 0))
+        total = sparse.coo_array(seen @ words.concept_matrix.T)
+        rows, columns = total.coords
+        k = np.broadcast_to(weights[0], len(scores))
+        part = k[rows] * weights[1][columns] * np.sqrt(np.clip(total.data, 0, 1))
+        noticed = (part > 0) & (part >= _NOTICEABLE * scores[rows, columns])
+        at = rows[noticed], columns[noticed]
+        ones = np.ones(len(at[0]), dtype=np.int8)
+        is_reason = sparse.csr_array((ones, at), shape=scores.shape)
+        return cls(words, tuple(features.concepts), seen, is_reason)
+
+    def text(self, row: int, column: int, label: str) -> str | None:
+        """Say what a picture looks like and why that speaks for a label; None if it does not."""
+        if not self.is_reason[row, column]:
+            return None
+        start, end = self.words.concept_matrix.indptr[column : column + 2]
+        own = self.words.concept_matrix.indices[start:end]
+        first, last = self.seen.indptr[row : row + 2]
+        there, p = self.seen.indices[first:last], self.seen.data[first:last]
+        best = there[np.argmax(np.where(np.isin(there, own), p, -1))]
+        return looks_like(self.words.meanings[column] or label, self.concepts[best])
+
+    def to_state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return arrays and texts from which `from_state` restores it."""
+        tables = {
+            "concept_matrix": self.words.concept_matrix,
+            "seen": self.seen,
+            "is_reason": self.is_reason,
+        }
+        arrays = {
+            f"names_{name}_{part}": getattr(table, part)
+            for name, table in tables.items()
+            for part in _PARTS
+        }
+        shapes = {name: list(map(int, table.shape)) for name, table in tables.items()}
+        meanings, concepts = list(self.words.meanings), list(self.concepts)
+        return arrays, {"shapes": shapes, "meanings": meanings, "concepts": concepts}
+
+    @classmethod
+    def from_state(cls, arrays: Mapping[str, Array], texts: Mapping[str, Any]) -> Self:
+        """Return what `to_state` has serialised."""
+        tables = {
+            name: sparse.csr_array(
+                tuple(arrays[f"names_{name}_{part}"] for part in _PARTS), shape=tuple(shape)
+            )
+            for name, shape in texts["shapes"].items()
+        }
+        words = WordPrior(tables["concept_matrix"], tuple(texts["meanings"]))
+        return cls(words, tuple(texts["concepts"]), tables["seen"], tables["is_reason"])
+
+
+def looks_like(meaning: str, concept: str) -> str:
     """Say in words what a picture shows of what a label means.
 
-    >>> looks_like("cat", SeenConcept("tabby", 0.62))
-    'looks like a tabby (0.62); a tabby is a cat'
-    >>> looks_like("African elephant", SeenConcept("African elephant", 0.9))
-    'looks like an African elephant (0.90)'
+    >>> looks_like("cat", "tabby")
+    'looks like a tabby; a tabby is a cat'
+    >>> looks_like("animal", "Chihuahua")
+    'looks like a Chihuahua; a Chihuahua is a dog, a dog is an animal'
+    >>> looks_like("African elephant", "African elephant")
+    'looks like an African elephant'
     """
-    shown = _with_article(seen.name)
-    itself = seen.name.casefold() == meaning.casefold()
-    because = "" if itself else f"; {shown} is {_with_article(meaning)}"
-    return f"looks like {shown} ({seen.posterior:.2f}){because}"
+    chain = [concept, *_between(concept, meaning), meaning]
+    if concept.casefold() == meaning.casefold():
+        chain = [concept]
+    steps = [f"{_with_article(a)} is {_with_article(b)}" for a, b in pairwise(chain)]
+    because = f"; {', '.join(steps)}" if steps else ""
+    return f"looks like {_with_article(concept)}{because}"
+
+
+@cache
+def _between(concept: str, meaning: str) -> tuple[str, ...]:
+    """Return the most common kind between a concept and what it is a kind of, if one is common."""
+    lexicon = load_lexicon()
+    known = dict(zip(imagenet_classes(), imagenet_synsets(), strict=True))
+    found = known.get(concept) or concept_synsets([concept])[0]
+    if found is None:
+        return ()
+    below = lexicon.row_of(found)
+    for sense in lexicon.senses(meaning.casefold()):
+        if lexicon.is_below(below, sense.synset):
+            between = lexicon.path(below, sense.synset)[1:-1]
+            best = max(between, key=lexicon.synset_count, default=None)
+            common = best is not None and lexicon.synset_count(best) >= _COMMON
+            return (lexicon.name(best),) if common and best is not None else ()
+    return ()
 
 
 def _with_article(noun: str) -> str:

@@ -9,6 +9,7 @@ contain, and a name that stands there twice is an error. A table for each tag::
     concepts = ["Eskimo dog"]       # or the concepts of the encoder, by name
     parents = ["Tier"]              # broader tags: whoever has this tag has those; [] for none
     ignore = false                  # true: do not learn it
+    add = false                     # true: suggest it although no picture has it yet
     note = "Any remark."
 
 All are optional. What is not said is found out by `link_tags`.
@@ -16,10 +17,12 @@ All are optional. What is not said is found out by `link_tags`.
 
 import json
 import os
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 from typing import Any, Self
 
 from tagloom.errors import InvalidInputError
@@ -27,7 +30,7 @@ from tagloom.io import atomic_write, read_toml
 from tagloom.validation import some_of
 from tagloom.words.lexicon import load_lexicon
 
-_HEAD = "# Decisions about tags. Comments are lost when tagloom writes this file; notes are kept.\n"
+_HEAD = "# Decisions about tags.\n"
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class TagEntry:
     concepts: tuple[str, ...] | None = None
     parents: tuple[str, ...] | None = None
     ignore: bool = False
+    add: bool = False
     note: str = ""
 
 
@@ -84,10 +88,16 @@ class Vocabulary:
         """Return whether a tag is not to be learned."""
         return self.entry(tag).ignore
 
+    @cached_property
+    def added(self) -> tuple[str, ...]:
+        """The tags that are to be suggested although no picture may have them yet."""
+        return tuple(tag for tag, entry in self.entries.items() if entry.add and not entry.ignore)
+
     def merge(self, tags: Iterable[str], *, into: str) -> Self:
         """Return a vocabulary in which these tags are aliases of the tag `into`.
 
-        Their own aliases go with them; what else was decided about them is given up.
+        Their own aliases go with them; what else was decided about them is given up, but that they
+        are wanted.
         """
         given = list(tags)
         gone = dict.fromkeys([*map(self.resolve, given), *given])
@@ -102,7 +112,8 @@ class Vocabulary:
         aliases = tuple(name for name in names if name != target)
         # A tag is not its own parent.
         above = own.parents and tuple(one for one in own.parents if one not in names)
-        entries[target] = replace(own, aliases=aliases, parents=above)
+        wanted = any(self.entries[name].add for name in names if name in self.entries)
+        entries[target] = replace(own, aliases=aliases, parents=above, add=wanted)
         return type(self)(entries)
 
     def _names(self, tag: str) -> tuple[str, ...]:
@@ -121,6 +132,13 @@ class Vocabulary:
     def ignore(self, tags: Iterable[str], *, ignore: bool = True) -> Self:
         """Return a vocabulary in which these tags are not learned, or are after all."""
         changed = {self.resolve(tag): replace(self.entry(tag), ignore=ignore) for tag in tags}
+        return type(self)({**self.entries, **changed})
+
+    def add(self, tags: Iterable[str]) -> Self:
+        """Return a vocabulary with tags that no picture may have yet, and that are wanted."""
+        changed = {
+            self.resolve(tag): replace(self.entry(tag), add=True, ignore=False) for tag in tags
+        }
         return type(self)({**self.entries, **changed})
 
     def metadata(self) -> dict[str, dict[str, Any]]:
@@ -167,10 +185,80 @@ def read_vocabulary(path: str | os.PathLike[str]) -> Vocabulary:
 
 
 def write_vocabulary(path: str | os.PathLike[str], vocabulary: Vocabulary) -> None:
-    """Write a vocabulary file, whole or not at all."""
-    text = _HEAD + "".join(_table(tag, decided) for tag, decided in vocabulary.metadata().items())
+    """Write a vocabulary file, whole or not at all.
+
+    Of a file that is there already, comments stay, and so do lines that still hold. Only where
+    values go over several lines the file is written anew, without comments.
+    """
+    decided = vocabulary.metadata()
+    text = _edited(Path(path), vocabulary)
+    if text is None:
+        text = _HEAD + "".join(_table(tag, value) for tag, value in decided.items())
     with atomic_write(path) as part:
         part.write_bytes(text.encode("utf-8"))
+
+
+@dataclass
+class _Block:
+    """A table of a vocabulary file: the comments before it, its header and its lines."""
+
+    lead: list[str]
+    header: str = ""
+    body: list[str] = field(default_factory=list)
+
+
+def _edited(path: Path, vocabulary: Vocabulary) -> str | None:
+    """Return the text of a file with other decisions; None where lines cannot be told apart."""
+    decided = vocabulary.metadata()
+    try:
+        first, *tables = _blocks(path.read_text(encoding="utf-8"))
+        text, names = "".join([*first.lead, *first.body]), set()
+        for number, block in enumerate(tables):
+            (name,) = tomllib.loads(block.header)["tags"]
+            names.add(name)
+            if name in decided:
+                body = _changed(block.body, decided[name])
+                text += "".join([*block.lead, block.header.rstrip("\r\n") + "\n", *body])
+            elif not number:
+                text += "".join(block.lead)
+        text += "".join(_table(tag, value) for tag, value in decided.items() if tag not in names)
+        same = Vocabulary.of(tomllib.loads(text).get("tags", {})) == vocabulary
+    except (OSError, ValueError, KeyError):
+        return None
+    return text if same else None
+
+
+def _blocks(text: str) -> list[_Block]:
+    """Return the tables, the first without a header; comments before a header go with it."""
+    blocks, comments = [_Block([])], list[str]()
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith("["):
+            blocks.append(_Block(comments, line))
+            comments = []
+        elif not line.strip() or line.lstrip().startswith("#"):
+            comments.append(line)
+        else:
+            blocks[-1].body += [*comments, line]
+            comments = []
+    blocks[-1].body += comments
+    return blocks
+
+
+def _changed(body: Iterable[str], decided: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a table, those that do not hold any more replaced or removed."""
+    lines, left = list[str](), dict(decided)
+    for line in body:
+        given = tomllib.loads(line)
+        if not given:
+            lines.append(line)
+        for key, value in given.items():
+            wanted = left.pop(key, None)
+            if wanted is None and value:
+                continue
+            same = wanted is None or wanted == ([value] if isinstance(value, str) else value)
+            kept = line if line.endswith("\n") else line + "\n"
+            lines.append(kept if same or wanted == value else _line(key, wanted))
+    return [*lines, *(_line(key, value) for key, value in left.items())]
 
 
 def _decided(entry: TagEntry) -> dict[str, Any]:
@@ -193,7 +281,8 @@ def _read_entry(tag: str, value: Any) -> TagEntry:
 
 
 def _read_field(tag: str, name: str, given: Any) -> Any:
-    expected = {"ignore": (bool, "true or false"), "note": (str, "a text")}
+    yes_or_no = (bool, "true or false")
+    expected = {"ignore": yes_or_no, "add": yes_or_no, "note": (str, "a text")}
     if name in expected:
         kind, description = expected[name]
         if not isinstance(given, kind):
@@ -206,8 +295,12 @@ def _read_field(tag: str, name: str, given: Any) -> Any:
 
 
 def _table(tag: str, decided: Mapping[str, Any]) -> str:
-    lines = [f"{name} = {_value_text(value)}\n" for name, value in decided.items()]
+    lines = [_line(name, value) for name, value in decided.items()]
     return f"\n[tags.{_quoted(tag)}]\n{''.join(lines)}"
+
+
+def _line(name: str, value: Any) -> str:
+    return f"{name} = {_value_text(value)}\n"
 
 
 def _value_text(value: bool | str | list[str]) -> str:

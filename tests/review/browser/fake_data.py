@@ -161,7 +161,10 @@ class FakeCollection:
         for row in rows:
             row["state"] = "present" if self.state(row.pop("j"), t) in YES else "unknown"
         rows.sort(key=lambda row: row["state"] != "present")
-        return {"p": self.p[i, t], "neighbors": rows, "n_neighbors": len(rows)}
+        looks = "looks like a tabby; a tabby is a cat" if t == 0 else None
+        return {
+            "p": self.p[i, t], "looks_like": looks, "neighbors": rows, "n_neighbors": len(rows),
+        }  # fmt: skip
 
     def tag_of(self, decision: dict) -> int:
         if "t" in decision:

@@ -16,6 +16,7 @@ function reasonsIn(columns) {
     count: columns.count[number],
     pictures: columns.pictures.slice(starts[number], starts[number + 1]),
     because: columns.because[number],
+    looks: columns.texts[columns.looks[number]] ?? null,
   });
 }
 

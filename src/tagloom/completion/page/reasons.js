@@ -55,6 +55,7 @@ function explain(number, tag, reasons) {
       make("p", { dir: "auto", text: verdict(tag.state, tag.p, label) }), bar(tag.p),
       reasons.because === null
         ? null : make("p", { dir: "auto", text: impliedInWords(reasons, label) }),
+      reasons.looks === null ? null : make("p", { text: `It ${reasons.looks}.` }),
       make("p", { dir: "auto", text: neighborsInWords(number, reasons, label) }))),
     wall(reasons.pictures, (other) => baseName(data.items[other])),
     make("p", {}, seeAll(tag.label)));

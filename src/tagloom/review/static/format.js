@@ -32,7 +32,9 @@ export const shortName = (name) => name.slice(name.lastIndexOf("/") + 1) || name
 const DONE = { accept: "accepted", reject: "rejected", clear: "cleared", mixed: "changed" };
 
 /** "accepted beach on 42 pictures", "rejected 3 tags on a.jpg": a step in words. `names` is the store. */
-export function stepText({ verdict, n, t, i }, names) {
+export function stepText({ verdict, n, t, i, text }, names) {
+  // A decision about tags comes with its own words.
+  if (text) return text;
   const isGiven = (value) => value !== null && value !== undefined;
   const what = isGiven(t) ? names.tagName(t) : many(n, "tag");
   const several = isGiven(t) && n > 1 ? ` on ${many(n, "picture")}` : "";

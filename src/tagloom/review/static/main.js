@@ -16,6 +16,7 @@ import { showPicture } from "./views/picture.js";
 import { showPictures } from "./views/pictures.js";
 import { showSuspectedErrors } from "./views/suspected_errors.js";
 import { showTags } from "./views/tags.js";
+import { showVocabulary } from "./views/vocabulary.js";
 import { showWall } from "./views/wall.js";
 
 // A view builds itself into the root and returns {key, destroy, ready}.
@@ -34,6 +35,7 @@ const VIEWS = {
     tab: "annotate-next",
     title: "What to annotate next",
   },
+  vocabulary: { show: showVocabulary, tab: "tags", title: "Manage tags" },
   check: { show: showCheck, tab: "check", title: "Check" },
 };
 

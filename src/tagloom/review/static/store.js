@@ -126,6 +126,17 @@ class Store extends EventTarget {
     });
   }
 
+  /** Decide about tags: {action, tags, to}. Resolves with the answer, null if it was not stored. */
+  decideTags(decision) {
+    return this.writes.send({
+      path: "/api/vocabulary",
+      body: () => ({ ...decision, client }),
+      count: 1,
+      done: (answer) => this.updateSummary(answer),
+      failed: () => {},
+    });
+  }
+
   /** Continue with what is suggested from a newly chosen threshold on. */
   suggestedFrom({ threshold, thresholds, counts }) {
     Object.assign(this.collection, { threshold, thresholds, counts });

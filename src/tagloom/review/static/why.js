@@ -55,13 +55,14 @@ export class Why {
     }
   }
 
-  draw({ neighbors, n_neighbors: total }) {
+  draw({ neighbors, n_neighbors: total, looks_like: looks }) {
     const present = neighbors.filter(({ state }) => state === "present").length;
     const text = neighbors.length
       ? `${present} of the ${many(total, "most similar picture")} have it.`
       : "There are no similar pictures.";
     fill(
       this.body,
+      looks ? h("p", { class: "looks-like" }, `It ${looks}.`) : null,
       h("p", { class: "quiet-text" }, text),
       h("div", { class: "neighbors" }, ...neighbors.slice(0, 12).map((one) => this.neighbor(one))),
     );

@@ -33,6 +33,7 @@ class TagsView {
     const tools = [
       searchBox("Search tags", this.query.q, change("q")),
       choice("Sort by", SORTS, this.query.sort, change("sort")),
+      h("a", { class: "button plain", href: address("vocabulary") }, "Manage tags"),
     ];
     this.suggesting = new Suggesting();
     Object.assign(this, listPage(root, "Tags", tools, this.suggesting.element));
