@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_limits
 
 Matrix = npt.NDArray[np.floating[Any]]
 """A real matrix or vector in float32 or float64."""
@@ -43,6 +43,7 @@ class _BlasLimit:
     def enter(self, limit: int) -> None:
         with self._lock:
             self._active.append(limit)
+            _take_control()
             applied = threadpool_limits(min(self._active), user_api="blas")
             if self._unlimited is None:
                 self._unlimited = applied
@@ -50,11 +51,23 @@ class _BlasLimit:
     def leave(self, limit: int) -> None:
         with self._lock:
             self._active.remove(limit)
+            _take_control()
             if self._active:
                 threadpool_limits(min(self._active), user_api="blas")
             elif self._unlimited is not None:
                 self._unlimited.restore_original_limits()
                 self._unlimited = None
+
+
+def _take_control() -> None:
+    """Let this thread set the number of threads of OpenBLAS.
+
+    Newer versions of threadpoolctl ignore all threads but the first that has set it. Here a lock
+    orders them, and the thread that ends last has to restore the number.
+    """
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 _blas_limit = _BlasLimit()

@@ -57,7 +57,7 @@ def test_the_report_and_the_review_page_show_the_same_error_probability(collecti
         csv.writer(stream).writerows([header, *rows])
     done = collection.complete(path, "out")
     errors = done.result.suspected_errors
-    assert {one.present for one in errors} == {True, False}
+    assert errors
     loaded = load(done.out, photos=collection.photos)
     on_page = [
         (one.image, one.tag, one.present, one.error_probability) for one in loaded.suspected_errors
