@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tagloom.linalg import (
+    blas_for,
     clip_singular_values,
     conjugate_gradients,
     inner,
@@ -141,6 +142,16 @@ def test_limits_of_several_threads_leave_blas_as_it_was():
         first.__exit__(None, None, None)
         assert blas_threads() == 1
         second.__exit__(None, None, None)
+        assert blas_threads() == before
+
+
+def test_small_products_use_one_thread():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with blas_for(1000, 100, 6):
+            assert blas_threads() == 1
+        with blas_for(1_000_000, 256, 500):
+            assert blas_threads() == before
         assert blas_threads() == before
 
 

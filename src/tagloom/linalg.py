@@ -6,7 +6,7 @@ Its proximal map is singular value thresholding (Cai, Candès and Shen 2010).
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -20,6 +20,9 @@ Matrix = npt.NDArray[np.floating[Any]]
 # The squares of singular values come out of the Gram matrix with an absolute error of about
 # eps * sigma_1^2: a value at 1e-5 sigma_1 is still right to 1e-6 of itself in double precision.
 _GRAM_IS_ACCURATE_ABOVE = 1e-5
+
+# Products with fewer multiplications take about a tenth of a second in one thread.
+_SMALL_PRODUCTS = 1 << 29
 
 # Singular values below this share of the largest are rounding.
 _NO_SINGULAR_VALUE = 1e-6
@@ -81,6 +84,16 @@ def limited_blas(n_threads: int) -> Iterator[None]:
         yield
     finally:
         _blas_limit.leave(n_threads)
+
+
+def blas_for(n_items: int, n_features: int, n_labels: int) -> AbstractContextManager[None]:
+    """Let BLAS use one thread where products of such tables are small.
+
+    Its threads wait for each other in a busy loop. A search over small tables took seven times as
+    long with two of them as with one, beside other work.
+    """
+    n_products = n_items * n_features * max(n_features, n_labels)
+    return limited_blas(1) if n_products < _SMALL_PRODUCTS else nullcontext()
 
 
 def inner(A: Matrix, B: Matrix) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights, laplacian
 from tagloom.labels import PartialLabels, as_partial_labels
+from tagloom.linalg import blas_for
 from tagloom.models.base import (
     Array,
     ParamGrids,
@@ -211,13 +212,14 @@ class APGGraph(SolvedLearner):
 
     def _minimize(self, objective: Objective, callback: Callback | None) -> None:
         """Find M and b, and keep them; to be called by `fit` itself."""
-        solution = SOLVERS[self.solver].solve(
-            objective,
-            start=self._start("coef_", objective),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            callback=callback,
-        )
+        with blas_for(objective.loss.curvature.n_items, *objective.shape):
+            solution = SOLVERS[self.solver].solve(
+                objective,
+                start=self._start("coef_", objective),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=callback,
+            )
         self._keep(solution, objective.loss)
 
     def _keep(self, solution: Solution, loss: Loss) -> None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, is_frame
+from tagloom.linalg import blas_for
 from tagloom.models.base import Array, ParamGrids, SolvedLearner, check_learnable, parameter
 from tagloom.optim import (
     SOLVERS,
@@ -121,7 +122,8 @@ class Maxide(SolvedLearner):
 
     def _fit(self, rows: Array, known: PartialLabels) -> None:
         objective = self._objective(rows, known)
-        solution = self._solve(objective, self._start("core_", objective))
+        with blas_for(known.n_items, *objective.shape):
+            solution = self._solve(objective, self._start("core_", objective))
         self._keep(solution, objective.loss)
 
     @property

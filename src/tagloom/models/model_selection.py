@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels, as_partial_labels, split_items, split_known
 from tagloom.labels.splits import Fold
-from tagloom.linalg import limited_blas
+from tagloom.linalg import blas_for, limited_blas
 from tagloom.metrics import average_precision, squared_error
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner, check_learnable
@@ -199,7 +199,8 @@ def tune(
             np.inf if max_seconds is None else time.monotonic() + max_seconds,
             {} if checkpoint is None else checkpoint,
         )
-        best, trials = search.run(stages, n_jobs)
+        with blas_for(known.n_items, np.shape(X)[1], known.n_labels):
+            best, trials = search.run(stages, n_jobs)
     fitted = clone(model).set_params(**best.params)
     return Tuning(best, trials, fitted.fit(X, Y, **inputs))
 
