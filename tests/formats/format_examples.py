@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
 
-LETTERS = st.characters(codec="utf-8", exclude_characters="\\", exclude_categories=["Cs"])
+LETTERS = st.characters(codec="utf-8", exclude_characters="\\\0", exclude_categories=["Cs"])
 PRINTABLE = st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Cn", "Co"])
 WRONG = [None, True, 3, -1, 2.5, float("nan"), "", "x", [], [[]], {}, {"a": []}, "\ud800"]
 

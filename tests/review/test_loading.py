@@ -70,7 +70,7 @@ def test_a_suspected_error_of_an_absent_tag_has_a_state_of_its_own(page, review)
 
 @pytest.mark.parametrize(
     "labels",
-    [None, {}, [1, None], [{}], [{"label": "tree"}], [{"label": "tree", "roc_auc": "x"}],
+    [None, [1, None], [{}], [{"label": "tree"}], [{"label": "tree", "roc_auc": "x"}],
      [{"label": "tree", "roc_auc": 1.5}]],
 )  # fmt: skip
 def test_records_without_a_roc_auc_are_read(home, labels):
