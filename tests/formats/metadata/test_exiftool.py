@@ -220,7 +220,11 @@ def test_without_exiftool_it_says_how_to_install_it(monkeypatch, tmp_path):
     [
         ("echo 12.23", ExifToolError, "Expected 12.24 or later"),
         ("[ $3 = -ver ] && echo 12.60 || exit 1", InvalidInputError, "ended or did not answer"),
-        ("[ $3 = -ver ] && echo 12.60 || exec sleep 60", InvalidInputError, "ended or did not answer"),
+        (
+            "[ $3 = -ver ] && echo 12.60 || exec sleep 60",
+            InvalidInputError,
+            "ended or did not answer",
+        ),
     ],
 )
 def test_a_program_that_does_not_serve(tmp_path, monkeypatch, script, error, message):
