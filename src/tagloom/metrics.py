@@ -79,17 +79,18 @@ def mean_average_precision(
     truth: Any, scores: npt.ArrayLike, *, interpolation: Interpolation = "area"
 ) -> float:
     """Return the mean of `average_precision` over the labels for which it is defined."""
-    return _mean_of_defined(average_precision(truth, scores, interpolation=interpolation))
+    return mean_of_defined(average_precision(truth, scores, interpolation=interpolation))
 
 
 def mean_average_precision_per_item(
     truth: Any, scores: npt.ArrayLike, *, interpolation: Interpolation = "area"
 ) -> float:
     """Return the mean of `average_precision_per_item` over the items for which it is defined."""
-    return _mean_of_defined(average_precision_per_item(truth, scores, interpolation=interpolation))
+    return mean_of_defined(average_precision_per_item(truth, scores, interpolation=interpolation))
 
 
-def _mean_of_defined(values: Floats) -> float:
+def mean_of_defined(values: Floats) -> float:
+    """Return the mean of what is not NaN; NaN where nothing is left."""
     defined = ~np.isnan(values)
     return float(values[defined].mean()) if defined.any() else float("nan")
 
@@ -315,8 +316,8 @@ def at_top_k(truth: Any, scores: npt.ArrayLike, k: int = 5) -> TopK:
     n_right = np.sum(suggested & present, axis=0)
     n_present = np.sum(present, axis=0)
     scored = n_present > 0
-    precision = _mean_of_defined(n_right[scored] / np.maximum(n_suggested_known[scored], 1))
-    recall = _mean_of_defined(n_right[scored] / n_present[scored])
+    precision = mean_of_defined(n_right[scored] / np.maximum(n_suggested_known[scored], 1))
+    recall = mean_of_defined(n_right[scored] / n_present[scored])
     n_suggested = int(suggested.sum())
     return TopK(
         k=k,

@@ -434,9 +434,9 @@ def evaluate(truth: PartialLabels, scores: Scores) -> dict[str, Any]:
     top = metrics.at_top_k(truth, scores, k=TOP_K)
     n_scored = int(np.isfinite(ap).sum())
     return {
-        "map": _mean(ap),
-        "map_voc11": _mean(voc11),
-        "map_per_item": _mean(metrics.average_precision_per_item(truth, scores)),
+        "map": metrics.mean_of_defined(ap),
+        "map_voc11": metrics.mean_of_defined(voc11),
+        "map_per_item": metrics.mean_average_precision_per_item(truth, scores),
         f"precision_at_{TOP_K}": float(top.precision),
         f"recall_at_{TOP_K}": float(top.recall),
         f"f1_at_{TOP_K}": float(top.f1),
@@ -444,12 +444,6 @@ def evaluate(truth: PartialLabels, scores: Scores) -> dict[str, Any]:
         "n_labels_scored": n_scored,
         "n_labels_left_out": len(ap) - n_scored,
     }
-
-
-def _mean(values: Scores) -> float:
-    """Return the mean of the defined values, NaN if there are none."""
-    defined = np.asarray(values)[np.isfinite(values)]
-    return float(defined.mean()) if len(defined) else float("nan")
 
 
 def evaluate_labels(truth: PartialLabels, scores: Scores) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ from tagloom.models.base import (
     parameter,
     squared_norm,
 )
-from tagloom.models.kernels import MOST_ITEMS, Kernel, KernelLearner, inverse_root
+from tagloom.models.kernels import MOST_ITEMS, Kernel, KernelLearner, draw_landmarks, inverse_root
 from tagloom.models.least_squares import (
     LeastSquares,
     NormalEquations,
@@ -178,9 +178,7 @@ class KernelRidge(KernelLearner):
             number = _N_LANDMARKS
         if number is None or number >= len(rows):
             return ExactProblem(kernel, rows, known, self.fit_intercept, self.n_jobs)
-        rng = np.random.default_rng(self.random_state)
-        chosen = np.sort(rng.choice(len(rows), size=number, replace=False))
-        landmarks = rows[chosen]
+        landmarks = draw_landmarks(rows, number, self.random_state)
         return NystroemProblem(kernel, rows, known, self.fit_intercept, self.n_jobs, landmarks)
 
     def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:

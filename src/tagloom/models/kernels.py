@@ -106,6 +106,14 @@ def median_squared_distance(rows: Array) -> float:
     return float(np.median(pairs)) or float(np.mean(pairs)) or 1.0
 
 
+def draw_landmarks(rows: Array, n_landmarks: int, random_state: int | None) -> Array:
+    """Return a copy of so many rows, in their order; of all rows where there are no more."""
+    if n_landmarks >= len(rows):
+        return rows.copy()
+    rng = np.random.default_rng(random_state)
+    return np.asarray(rows[np.sort(rng.choice(len(rows), n_landmarks, replace=False))])
+
+
 def inverse_root(K: Floats) -> Floats:
     """Return K^(-1/2) of a positive semidefinite matrix, 0 in directions in which K is 0.
 
@@ -149,11 +157,7 @@ class KernelMap:
         cls, kernel: Kernel, rows: Array, n_landmarks: int, random_state: int | None
     ) -> "KernelMap":
         """Draw landmarks among the rows."""
-        landmarks = rows
-        if n_landmarks < len(rows):
-            rng = np.random.default_rng(random_state)
-            landmarks = rows[np.sort(rng.choice(len(rows), n_landmarks, replace=False))]
-        landmarks = landmarks.copy()  # not a view of X, which may change
+        landmarks = draw_landmarks(rows, n_landmarks, random_state)
         return cls(kernel, landmarks, inverse_root(kernel(landmarks, landmarks)))
 
     def scaled_to(self, rows: Array) -> "KernelMap":

@@ -24,7 +24,7 @@ from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels, as_partial_labels, split_items, split_known
 from tagloom.labels.splits import Fold
 from tagloom.linalg import blas_for, limited_blas
-from tagloom.metrics import average_precision, squared_error
+from tagloom.metrics import average_precision, mean_of_defined, squared_error
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner, check_learnable
 from tagloom.models.prior import read_prior
@@ -393,17 +393,8 @@ def _trial(params: Params, by_fold: Sequence[Any]) -> Trial:
     table = np.array(by_fold, dtype=float)
     if table.ndim == 1:
         return Trial(params, tuple(table.tolist()))
-    scores = _mean(table, axis=1)
-    return Trial(params, tuple(scores.tolist()), _mean(table, axis=0))
-
-
-def _mean(table: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
-    """Return the mean of what is not NaN; NaN where nothing is left."""
-    there = ~np.isnan(table)
-    count = there.sum(axis=axis)
-    total = np.where(there, table, 0.0).sum(axis=axis)
-    mean = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
-    return np.asarray(mean, dtype=float)
+    by_label = np.array([mean_of_defined(scores) for scores in table.T])
+    return Trial(params, tuple(map(mean_of_defined, table)), by_label)
 
 
 def _best(trials: Sequence[Trial], n_folds: int, safest: Params | None) -> Trial:

@@ -57,7 +57,7 @@ _SHRINKAGES_OF_PRESENCES = (10.0, 0.3, 3.0)
 _SMOOTHINGS = (0.8, 0.0, 0.5)
 _SCORE_NORMALIZATIONS = (0.5, 0.0)
 
-KERNELS = ("linear", "rbf")
+_KERNELS = ("linear", "rbf")
 
 # Parameters of the last step alone: linear part and graphs do not depend on them.
 _LAST_STEP = ("shrinkage", "smoothing", "score_normalization")
@@ -292,7 +292,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         """Return M_u and b_u with u'M_u + b_u = P(u); with a kernel they depend on u."""
         if self._kernel_map is None:
             return self.coef_, self.intercept_
-        return self._kernel_map.attribution(u[0], self._U.mean(axis=0), self.coef_, self.intercept_)
+        mean = self._kernel_map.kernel.origin
+        return self._kernel_map.attribution(u[0], mean, self.coef_, self.intercept_)
 
     def prior_weights(self) -> tuple[Array, Array] | None:
         """Return k_i and theta_j, so that prior scores add k_i theta_j t_ij to the training scores.
@@ -317,7 +318,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         U = RowNormalizer.of(rows)(rows) if self.normalize_rows else rows
         known = as_partial_labels(Y)
         shrinkages = _SHRINKAGES_OF_PRESENCES if known.unlisted_weight else _SHRINKAGES
-        unit, kernels = ridge_unit(U, known), {"kernel": list(KERNELS)}
+        unit, kernels = ridge_unit(U, known), {"kernel": list(_KERNELS)}
         linear: dict[str, list[Any]] = {"ridge": [share * unit for share in _RIDGES]}
         if prior is not None:
             linear["prior_shrinkage"] = [*PRIOR_SHRINKAGES]
@@ -397,7 +398,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             check_integer(*parameter(self, name), at_least=1)
         check_number(*parameter(self, "score_normalization"), low=0, high=1)
         check_flag(*parameter(self, "normalize_rows"))
-        check_choice(*parameter(self, "kernel"), KERNELS)
+        check_choice(*parameter(self, "kernel"), _KERNELS)
         check_number(*parameter(self, "bandwidth"), low=0, inclusive=False)
         check_integer(*parameter(self, "n_components"), at_least=1)
         check_integer(*parameter(self, "random_state"), at_least=0)
