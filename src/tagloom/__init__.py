@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from tagloom.models import LabelPropagation as LabelPropagation
     from tagloom.models import LeastSquares as LeastSquares
     from tagloom.models import Maxide as Maxide
+    from tagloom.models import MultilabelStratifiedKFold as MultilabelStratifiedKFold
     from tagloom.models import SemanticDiffusion as SemanticDiffusion
+    from tagloom.models import cross_val_scores as cross_val_scores
+    from tagloom.models import make_scorer as make_scorer
     from tagloom.models import regularization_path as regularization_path
     from tagloom.models import tune as tune
     from tagloom.tagger import SemanticTagger as SemanticTagger
@@ -36,8 +39,11 @@ _HOME = {
     "LeastSquares": "tagloom.models",
     "Maxide": "tagloom.models",
     "KNeighborsTagger": "tagloom.models",
+    "MultilabelStratifiedKFold": "tagloom.models",
     "PartialLabels": "tagloom.labels",
     "SemanticTagger": "tagloom.tagger",
+    "cross_val_scores": "tagloom.models",
+    "make_scorer": "tagloom.models",
     "regularization_path": "tagloom.models",
     "tune": "tagloom.models",
 }

@@ -228,7 +228,7 @@ def test_a_nonzero_outside_the_mask_is_named():
         (sparse.csr_array([[1, np.nan]]), [[True, True]], "found nan at row 0, column 1"),
         (sparse.csr_array([[1, 0]]), [[True, np.nan]], "The mask must hold True or False"),
         (sparse.csr_array([[1, 0]]), [[True]], r"shape of the labels, \(1, 2\)"),
-        (sparse.csr_array([[1, 0]]), None, "The mask must be numbers or booleans"),
+        (sparse.csr_array([[1, 2]]), [[None, True]], "The mask must be numbers or booleans"),
         (sparse.coo_array([1, 0]), [True, True], "two dimensions"),
     ],
 )

@@ -1,5 +1,6 @@
 """The semantic graph of the paper, which joins items of like meaning, and graph Laplacians."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -103,10 +104,46 @@ def symmetrized(W: Any, opposite: Any, symmetrize: str) -> sparse.csr_array:
     return graph
 
 
+@dataclass(frozen=True, eq=False)
+class ItemGraph:
+    """A graph of items for cross-validation: `graph[rows]` is the graph among these items.
+
+    Tools of scikit-learn split whatever has a row for each item. Of a matrix of weights they would
+    keep all columns; this keeps the columns of the same items.
+
+    Parameters
+    ----------
+    weights : square matrix, dense or sparse
+        As for `fit`.
+
+    Examples
+    --------
+    >>> ItemGraph([[0, 1, 0], [1, 0, 2], [0, 2, 0]])[[1, 2]].weights.toarray()
+    array([[0., 2.],
+           [2., 0.]])
+    """
+
+    weights: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of items, twice."""
+        n_items = int(np.shape(self.weights)[0])
+        return n_items, n_items
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> "ItemGraph":
+        rows = key[0] if isinstance(key, tuple) else key
+        return ItemGraph(_as_csr(self.weights, "graph")[rows][:, rows])
+
+
 def check_weights(weights: Any, n_nodes: int, *, name: str, nodes: str) -> sparse.csr_array:
     """Return the weights W of an undirected graph as CSR without self-edges.
 
-    `weights` is a square symmetric matrix (array, scipy sparse, DataFrame) of finite weights >= 0.
+    `weights` is a square symmetric matrix (array, scipy sparse, DataFrame, ItemGraph) of finite
+    weights >= 0.
     `name` and `nodes` are the names of the argument and of its nodes in error messages.
     """
     W = _as_csr(weights, name)
@@ -126,6 +163,8 @@ def check_weights(weights: Any, n_nodes: int, *, name: str, nodes: str) -> spars
 
 
 def _as_csr(weights: Any, name: str) -> sparse.csr_array:
+    if isinstance(weights, ItemGraph):
+        weights = weights.weights
     try:
         if not sparse.issparse(weights):
             weights = np.asarray(weights)

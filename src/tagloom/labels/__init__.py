@@ -1,5 +1,6 @@
 """Partial labels: each (item, label) is present, absent or unknown."""
 
+from tagloom.labels.frames import is_column_table, is_frame, named_like
 from tagloom.labels.parsing import is_missing
 from tagloom.labels.partial import PartialLabels, as_partial_labels
 from tagloom.labels.splits import (
@@ -11,7 +12,7 @@ from tagloom.labels.splits import (
     split_items,
     split_known,
 )
-from tagloom.labels.storage import Counts, Entries, State, is_frame
+from tagloom.labels.storage import Counts, Entries, State
 
 __all__ = [
     "Counts",
@@ -22,10 +23,12 @@ __all__ = [
     "as_partial_labels",
     "hide_per_class",
     "hide_uniformly",
+    "is_column_table",
     "is_frame",
     "is_missing",
     "keep_presences",
     "keep_salient",
+    "named_like",
     "split_items",
     "split_known",
 ]

@@ -5,7 +5,7 @@ with the place of the first wrong value.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
@@ -14,6 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tagloom.errors import InvalidInputError
+from tagloom.labels.frames import (
+    FrameLike,
+    column_names,
+    is_column_table,
+    is_frame,
+    table_values,
+)
 from tagloom.labels.storage import (
     ABSENT,
     PRESENT,
@@ -22,14 +29,12 @@ from tagloom.labels.storage import (
     Codes,
     Flags,
     Floats,
-    FrameLike,
     Positions,
     State,
     Store,
     TableLike,
     cell_keys,
     cell_positions,
-    is_frame,
     store_cells,
     store_table,
 )
@@ -101,7 +106,7 @@ def read_array(
 ) -> Parsed:
     """Read a table in which NaN, None, NA and masked cells are unknown."""
     _refuse_sparse(Y)
-    if is_frame(Y):
+    if is_frame(Y) or is_column_table(Y):
         raise InvalidInputError(
             "from_array would lose the names of a data frame: use PartialLabels.from_frame."
         )
@@ -114,8 +119,9 @@ def read_array(
 def _refuse_sparse(Y: object) -> None:
     if sparse.issparse(Y):
         raise InvalidInputError(
-            "A sparse matrix alone does not say what is known, because a zero that is not stored "
-            "could be absent or unknown. Give a mask through PartialLabels.from_sparse(Y, mask)."
+            "A sparse matrix without a stored zero does not say what is known, because a zero that "
+            "is not stored could be absent or unknown. Give a mask through "
+            "PartialLabels.from_sparse(Y, mask), or store a zero for every known absence."
         )
 
 
@@ -137,7 +143,16 @@ def _is_tag_list(row: object) -> bool:
 
 
 def read_frame(frame: FrameLike, weights: Any) -> Parsed:
-    """Read a data frame: its index names the items, its columns the labels."""
+    """Read a data frame: its index, where it has one, names the items, its columns the labels."""
+    if is_column_table(frame):
+        values = table_values(frame)
+        names = Names.checked(
+            _two_dimensional(values.shape, "The labels"), column_names(frame), None
+        )
+        if is_column_table(weights):
+            _check_equal(column_names(frame), column_names(weights), "columns")
+            weights = table_values(weights)
+        return _read_table(values, names, weights)
     if not is_frame(frame):
         raise InvalidInputError(
             f"from_frame expects a data frame, found {type(frame).__name__}. "
@@ -174,11 +189,15 @@ def _check_same_names(frame: FrameLike, weights: FrameLike) -> None:
         ("columns", frame.columns, weights.columns),
         ("index", frame.index, weights.index),
     ):
-        if _plain(of_labels) != _plain(of_weights):
-            raise InvalidInputError(
-                f"The weights must have the same {kind} as the labels, in the same order. "
-                "Align them with weights.reindex_like(labels)."
-            )
+        _check_equal(_plain(of_labels), _plain(of_weights), kind)
+
+
+def _check_equal(of_labels: Sequence[Hashable], of_weights: Sequence[Hashable], kind: str) -> None:
+    if of_labels != of_weights:
+        raise InvalidInputError(
+            f"The weights must have the same {kind} as the labels, in the same order. "
+            "Align them with weights.reindex_like(labels), or by selecting the columns."
+        )
 
 
 def _two_dimensional(shape: tuple[int, ...], what: str) -> tuple[int, int]:
@@ -433,7 +452,7 @@ def read_sparse(
     items: Iterable[Hashable] | None,
     weights: Any,
 ) -> Parsed:
-    """Read presences from a sparse matrix and what is known from its mask."""
+    """Read presences from a sparse matrix and what is known from its mask, or by what is stored."""
     if not bool(sparse.issparse(Y)):
         raise InvalidInputError(
             f"from_sparse expects a scipy sparse matrix, found {type(Y).__name__}. "
@@ -441,7 +460,7 @@ def read_sparse(
         )
     shape = _checked_shape(_two_dimensional(Y.shape, "The labels"))
     names = Names.checked(shape, labels, items)
-    known = _true_keys(mask, shape, "The mask", names)
+    known = _stored_keys(Y) if mask is None else _true_keys(mask, shape, "The mask", names)
     present = _true_keys(Y, shape, "The labels", names)
     codes = _is_in(known, present).astype(np.int8)
     _check_inside_mask(present[~_is_in(present, known)], names)
@@ -463,6 +482,16 @@ def _true_keys(matrix: Any, shape: tuple[int, int], what: str, names: Names) -> 
         )
     true = table.data != 0
     return np.unique(cell_keys(rows[true], columns[true], shape[1]))
+
+
+def has_stored_zeros(Y: Any) -> bool:
+    """Return whether a sparse matrix stores a zero: then what is stored is what is known."""
+    return bool((Y.tocoo().data == 0).any())
+
+
+def _stored_keys(Y: Any) -> Positions:
+    table = Y.tocoo()
+    return np.unique(cell_keys(table.row.astype(np.int64), table.col.astype(np.int64), Y.shape[1]))
 
 
 def _is_in(keys: Positions, among: Positions) -> Flags:

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.labels import parsing
+from tagloom.labels.frames import FrameLike, is_column_table, is_frame
 from tagloom.labels.parsing import Names, checked_names, label_positions, row_positions
 from tagloom.labels.storage import (
     PRESENT,
@@ -17,11 +18,9 @@ from tagloom.labels.storage import (
     Counts,
     Entries,
     Floats,
-    FrameLike,
     Positions,
     Store,
     TableLike,
-    is_frame,
     same_content,
 )
 from tagloom.labels.tags import read_tags
@@ -85,12 +84,12 @@ class PartialLabels:
     def from_frame(
         cls, frame: FrameLike, *, weights: FrameLike | ArrayLike | None = None
     ) -> "PartialLabels":
-        """Read a data frame of 1 (present), 0 (absent) and NaN, None or NA (unknown).
+        """Read a data frame of 1 (present), 0 (absent) and NaN, None, NA or null (unknown).
 
         Parameters
         ----------
-        frame : DataFrame
-            Its index names the items, its columns the labels.
+        frame : DataFrame of pandas or polars, or Table of pyarrow
+            Its columns name the labels, and the index of pandas the items.
         weights : DataFrame or array-like, optional
             As in `from_array`; a frame must have the same index and columns.
 
@@ -107,20 +106,21 @@ class PartialLabels:
     def from_sparse(
         cls,
         Y: Any,
-        mask: Any,
+        mask: Any = None,
         *,
         labels: Iterable[Hashable] | None = None,
         items: Iterable[Hashable] | None = None,
         weights: Any = None,
     ) -> "PartialLabels":
-        """Read a sparse matrix of presences and a mask of known entries.
+        """Read a sparse matrix of presences, and what is known by a mask or by what is stored.
 
         Parameters
         ----------
         Y : scipy sparse array or matrix of shape (n_items, n_labels)
             Greater than 0 where present.
-        mask : sparse or array-like of bool, of the same shape
-            True where known: there, a zero of `Y` is absent. Everything else is unknown.
+        mask : sparse or array-like of bool, of the same shape, optional
+            True where known: there, a zero of `Y` is absent. Everything else is unknown. Without a
+            mask what is stored is known: a stored zero is an absence.
         labels, items : iterable of hashable, optional
             Names, as in `from_array`.
         weights : sparse or array-like of the same shape, optional
@@ -132,6 +132,10 @@ class PartialLabels:
         >>> Y, mask = csr_array([[1, 0], [0, 0]]), [[True, True], [False, True]]
         >>> PartialLabels.from_sparse(Y, mask)
         PartialLabels(2 items x 2 labels: 1 present, 2 absent, 1 unknown)
+        >>> stored = csr_array(([1, 0], ([0, 1], [0, 1])), shape=(2, 2))
+        >>> PartialLabels.from_sparse(stored).to_array()
+        array([[ 1., nan],
+               [nan,  0.]])
         """
         return cls(*parsing.read_sparse(Y, mask, labels, items, weights))
 
@@ -207,6 +211,11 @@ class PartialLabels:
     def shape(self) -> tuple[int, int]:
         """Numbers of items and labels."""
         return self._store.shape
+
+    @property
+    def ndim(self) -> int:
+        """2: items and labels."""
+        return 2
 
     @property
     def n_items(self) -> int:
@@ -360,6 +369,66 @@ class PartialLabels:
             items = checked_names([items[row] for row in positions.tolist()], "item", None)
         return PartialLabels(self._store.take(positions), Names(self.labels, items))
 
+    def __len__(self) -> int:
+        return self.n_items
+
+    # Rows are chosen, not walked through: without this, Python would try known[0], known[1], ...
+    __iter__ = None
+
+    def __getitem__(self, key: Any) -> "PartialLabels":
+        """Return some items, or some items and labels, by position: what scikit-learn slices by.
+
+        >>> known = PartialLabels.from_array([[1, 0], [None, 1], [0, None]])
+        >>> known[[2, 0]]
+        PartialLabels(2 items x 2 labels: 1 present, 2 absent, 1 unknown)
+        >>> known[:2, [1]].to_array().ravel()
+        array([0., 1.])
+
+        Rows may be repeated, as in a bootstrap sample; items then lose their names.
+        """
+        rows, *rest = key if isinstance(key, tuple) else (key,)
+        if len(rest) > 1:
+            raise InvalidInputError(
+                f"PartialLabels have two dimensions, items and labels; got {len(rest) + 1} indices."
+            )
+        found = self if rows is Ellipsis else self._rows(rows)
+        if not rest or rest[0] is Ellipsis:
+            return found
+        columns = row_positions(rest[0], self.n_labels)
+        return found.select([self.labels[column] for column in columns.tolist()])
+
+    def _rows(self, rows: Any) -> "PartialLabels":
+        if isinstance(rows, int | np.integer):
+            raise InvalidInputError(
+                f"One row is no table: write known[[{rows}]], or known[{rows}:{rows + 1}]."
+            )
+        positions = row_positions(rows, self.n_items)
+        if self.items is None or len(np.unique(positions)) == len(positions):
+            return self.take(positions)
+        return PartialLabels(self._store.take(positions), Names(self.labels, None))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return 0 and 1 where all is known; else an array only of the type that is asked for.
+
+        Floats and objects hold NaN where an entry is unknown. Were the type chosen here, unknown
+        entries would become a third class to whoever counts distinct values, as scikit-learn does.
+        """
+        codes = self.states()
+        unknown = codes == UNKNOWN
+        if dtype is None and not unknown.any():
+            return codes
+        wanted = np.dtype("V" if dtype is None else dtype)
+        if unknown.any() and wanted.kind not in "fO":
+            raise InvalidInputError(
+                "These PartialLabels hold unknown entries, which an array shows only if asked to: "
+                "call to_array() for floats with NaN. If scikit-learn asked: instead of "
+                "cross_val_predict use tagloom.models.cross_val_scores, and pass min_resources= to "
+                "a halving search."
+            )
+        values = codes.astype(wanted)
+        values[unknown] = np.nan
+        return values
+
     def select(self, labels: Iterable[Hashable]) -> "PartialLabels":
         """Return the named labels, in the order in which they are named."""
         columns = label_positions(labels, self.labels)
@@ -422,14 +491,19 @@ def _ranks(labels: tuple[Hashable, ...]) -> Positions:
     return ranks
 
 
-def as_partial_labels(Y: PartialLabels | FrameLike | TableLike) -> PartialLabels:
-    """Return partial labels of a data frame, an array or partial labels.
+def as_partial_labels(Y: Any) -> PartialLabels:
+    """Return partial labels of a data frame, an array, a sparse matrix or partial labels.
+
+    Of a sparse matrix what is stored is known. One without a stored zero is refused: whether all
+    that is not stored is absent or unknown cannot be told.
 
     >>> as_partial_labels([[1, None]])
     PartialLabels(1 items x 2 labels: 1 present, 0 absent, 1 unknown)
     """
     if isinstance(Y, PartialLabels):
         return Y
-    if is_frame(Y):
+    if is_frame(Y) or is_column_table(Y):
         return PartialLabels.from_frame(Y)
+    if sparse.issparse(Y) and parsing.has_stored_zeros(Y):
+        return PartialLabels.from_sparse(Y)
     return PartialLabels.from_array(cast(TableLike, Y))

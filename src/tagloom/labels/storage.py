@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeGuard, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,26 +55,6 @@ class Counts(NamedTuple):
     present: Positions
     absent: Positions
     unknown: Positions
-
-
-class FrameLike(Protocol):
-    """A data frame, without importing pandas."""
-
-    @property
-    def index(self) -> Any:
-        """Names of the rows."""
-
-    @property
-    def columns(self) -> Any:
-        """Names of the columns."""
-
-    def to_numpy(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the values as an array."""
-
-
-def is_frame(value: object) -> TypeGuard[FrameLike]:
-    """Return whether `value` looks like a data frame."""
-    return all(hasattr(value, name) for name in ("columns", "index", "to_numpy"))
 
 
 def frozen(array: NDArray[_T]) -> NDArray[_T]:

@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from tagloom.errors import InvalidInputError
+from tagloom.labels.frames import is_column_table, is_frame
 from tagloom.labels.parsing import Names, Parsed, checked_names, is_hashable, is_missing, is_weight
 from tagloom.labels.storage import (
     PRESENT,
@@ -14,7 +15,6 @@ from tagloom.labels.storage import (
     Positions,
     cell_keys,
     cell_positions,
-    is_frame,
     store_cells,
 )
 from tagloom.validation import some_of
@@ -58,15 +58,15 @@ class _TagLists:
 
     @classmethod
     def of(cls, tags: Any) -> "_TagLists":
+        if is_frame(tags) or is_column_table(tags):
+            raise InvalidInputError(
+                "Expected lists of tags, found a whole data frame: pass the column that holds "
+                'them, such as frame["tags"].'
+            )
         if isinstance(tags, str | bytes) or not isinstance(tags, Iterable):
             raise InvalidInputError(
                 f"Expected a list of tags for each item, or a mapping from items to their tags; "
                 f"found {tags!r}."
-            )
-        if is_frame(tags):
-            raise InvalidInputError(
-                "Expected lists of tags, found a whole data frame: pass the column that holds "
-                'them, such as frame["tags"].'
             )
         items, lists = _split(tags)
         flat: list[Hashable] = []
@@ -119,6 +119,9 @@ class _TagLists:
 def _split(tags: Any) -> tuple[Sequence[Hashable] | None, list[Any]]:
     if isinstance(tags, Mapping):
         return list(tags.keys()), list(tags.values())
+    if hasattr(tags, "to_pylist"):
+        # A column of pyarrow: iterating over it would give its own scalars instead of strings.
+        return None, tags.to_pylist()
     if hasattr(tags, "index") and hasattr(tags, "to_numpy"):
         # A pandas Series: iterating over it would lose the names of the items.
         return list(tags.index), list(tags)

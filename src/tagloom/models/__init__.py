@@ -3,6 +3,11 @@
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner
 from tagloom.models.binary_relevance import BinaryRelevance, ClassifierPerLabel
+from tagloom.models.cross_validation import (
+    MultilabelStratifiedKFold,
+    cross_val_scores,
+    make_scorer,
+)
 from tagloom.models.fasttag import FastTag
 from tagloom.models.k_neighbors import KNeighborsTagger
 from tagloom.models.kernel_ridge import KernelRidge
@@ -24,10 +29,13 @@ __all__ = [
     "LabelPropagation",
     "LeastSquares",
     "Maxide",
+    "MultilabelStratifiedKFold",
     "PartialLabelLearner",
     "SemanticDiffusion",
     "Trial",
     "Tuning",
+    "cross_val_scores",
+    "make_scorer",
     "regularization_path",
     "tune",
 ]

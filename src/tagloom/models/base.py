@@ -22,7 +22,15 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
-from tagloom.labels import PartialLabels, State, as_partial_labels, is_frame, is_missing
+from tagloom.labels import (
+    PartialLabels,
+    State,
+    as_partial_labels,
+    is_column_table,
+    is_frame,
+    is_missing,
+    named_like,
+)
 from tagloom.metrics import mean_average_precision
 from tagloom.models.prior import Prior, read_prior
 from tagloom.neighbors import ALGORITHMS, METRICS
@@ -309,12 +317,8 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         return _matched_labels(known, labels, named=has_names and not self.one_dimensional_)
 
     def _with_names(self, table: Array, given: Any) -> Any:
-        """Return a DataFrame with the names of items and labels where `given` is a DataFrame."""
-        if not is_frame(given):
-            return table
-        import pandas as pd
-
-        return pd.DataFrame(table, index=given.index, columns=self.label_names_)
+        """Return a table with the names of items and labels where `given` is a data frame."""
+        return named_like(given, table, self.label_names_.tolist())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -515,15 +519,15 @@ def read_target(Y: Any) -> Target:
             "This estimator requires y to be passed, but the target y is None. "
             "Pass an array of 1, 0 and NaN (unknown), one column for each label."
         )
-    if _is_column(Y):
+    if is_column(Y):
         return _read_column(Y)
     known = as_partial_labels(Y)
     return Target(known, _as_names(known.labels), one_dimensional=False)
 
 
-def _is_column(Y: Any) -> bool:
+def is_column(Y: Any) -> bool:
     """Return whether Y has one dimension; what numpy cannot convert to an array is no column."""
-    if isinstance(Y, PartialLabels) or sparse.issparse(Y):
+    if isinstance(Y, PartialLabels) or sparse.issparse(Y) or is_column_table(Y):
         return False
     try:
         return np.asarray(Y).ndim == 1

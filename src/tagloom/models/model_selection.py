@@ -75,13 +75,17 @@ class Trial:
         return [score for score in self.scores if np.isfinite(score)] or [float("nan")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tuning:
     """The trials of a search, the best of them, and its learner fitted on all training data."""
 
     best: Trial
     trials: list[Trial]
     model: PartialLabelLearner
+
+    def __repr__(self) -> str:
+        best = f"{self.best.mean:.4g} ± {self.best.std:.2g} with {self.best.params}"
+        return f"Tuning({type(self.model).__name__}: best of {len(self.trials)} trials {best})"
 
     def to_frame(self) -> Any:
         """Return the trials as a pandas DataFrame, best first."""
