@@ -9,7 +9,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,6 +32,7 @@ from tagloom.labels import (
 )
 from tagloom.metrics import mean_average_precision
 from tagloom.models.prior import Prior, read_prior
+from tagloom.models.search_cache import SearchCache
 from tagloom.neighbors import ALGORITHMS, METRICS
 from tagloom.optim import Iteration, Objective, Solution
 from tagloom.validation import (
@@ -223,6 +223,9 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
             f"{type(self).__name__} has no default param_grid; pass param_grid=, a mapping from "
             "parameters to values."
         )
+
+    # What the fits of one search share; outside a search nothing is kept.
+    _search_cache: SearchCache = SearchCache()
 
     # `tune` fits candidates along falling values of these, so that warm starts can help.
     _path_parameters: ClassVar[tuple[str, ...]] = ("lam",)
@@ -653,11 +656,6 @@ def labelled_part(
         return rows, known, prior
     some = None if prior is None else prior.take(labelled)
     return rows[labelled], known.take(labelled), some
-
-
-def fingerprint(rows: Array) -> tuple[Any, ...]:
-    """Return a digest of the rows, which tells whether their values have changed."""
-    return blake2b(np.ascontiguousarray(rows).data).hexdigest(), rows.shape, rows.dtype
 
 
 def parameter(model: Any, name: str) -> tuple[str, Any]:

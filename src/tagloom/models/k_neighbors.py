@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from tagloom.labels import PartialLabels
-from tagloom.models.base import Array, InstanceBasedLearner, ParamGrids, fingerprint, parameter
+from tagloom.models.base import Array, InstanceBasedLearner, ParamGrids, parameter
 from tagloom.neighbors import Neighbors, nearest_neighbors, neighbor_table
 from tagloom.semantics.evidence import Evidence, Floats, as_dense, evidence_by_labels, label_rates
 from tagloom.validation import check_choice, check_number
@@ -131,7 +131,7 @@ class KNeighborsTagger(InstanceBasedLearner):
     def _find_training_neighbors(self, rows: Array) -> Neighbors:
         """Search, or reuse the nearest of the neighbours that the previous fit found."""
         k = min(self.n_neighbors, len(rows) - 1)
-        searched = (*fingerprint(rows), self.metric, self.algorithm)
+        searched = (*self._search_cache.fingerprint(rows), self.metric, self.algorithm)
         if self.warm_start and getattr(self, "_searched", None) == searched:
             found = self._training_neighbors
             if found.indices.shape[1] >= k:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tagloom.graph import AffinityGraph, affinity_graph, diffuse
 from tagloom.labels import PartialLabels, State
-from tagloom.models.base import Array, InstanceBasedLearner, ParamGrids, fingerprint, parameter
+from tagloom.models.base import Array, InstanceBasedLearner, ParamGrids, parameter
 from tagloom.semantics.evidence import label_rates
 from tagloom.validation import check_below_one, check_number
 
@@ -112,7 +112,7 @@ class LabelPropagation(InstanceBasedLearner):
         check_number(*parameter(self, "shrinkage"), low=0, inclusive=False)
 
     def _graph_of(self, rows: Array) -> AffinityGraph:
-        key = (*fingerprint(rows), self.n_neighbors, self.metric, self.algorithm)
+        key = (*self._search_cache.fingerprint(rows), self.n_neighbors, self.metric, self.algorithm)
         if self.warm_start and getattr(self, "_graph_key", None) == key:
             return self._graph
         search = {"metric": self.metric, "algorithm": self.algorithm}

@@ -28,6 +28,7 @@ from tagloom.metrics import average_precision, mean_of_defined, squared_error
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import PartialLabelLearner, check_learnable
 from tagloom.models.prior import read_prior
+from tagloom.models.search_cache import SearchCache
 from tagloom.progress import progress_bar
 from tagloom.validation import check_choice, check_integer, check_n_jobs, check_number
 
@@ -49,6 +50,9 @@ _FEWEST_DIFFERENCES = 3
 # Candidates are compared, not used: an objective solved to one per cent ranks them as an exact one
 # does, and a candidate that needs more iterations (weak penalties, few labels) is scored as it is.
 _TUNING_PARAMS = {"warm_start": True, "tol": 1e-2, "max_iter": 50, "on_unlearnable": "ignore"}
+
+# What the candidates of a search share is kept up to this size, and computed again beyond it.
+_CACHE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -206,7 +210,10 @@ def tune(
         with blas_for(known.n_items, np.shape(X)[1], known.n_labels):
             best, trials = search.run(stages, n_jobs)
     fitted = clone(model).set_params(**best.params)
-    return Tuning(best, trials, fitted.fit(X, Y, **inputs))
+    fitted._search_cache = search.cache
+    fitted.fit(X, Y, **inputs)
+    del fitted._search_cache
+    return Tuning(best, trials, fitted)
 
 
 def _folds(known: PartialLabels, cv: int, hold_out: str, random_state: Any) -> list[Fold]:
@@ -293,6 +300,7 @@ class _Search:
     safest_first: bool
     deadline: float = np.inf
     checkpoint: Checkpoint = field(default_factory=dict)
+    cache: SearchCache = field(default_factory=lambda: SearchCache(_CACHE_BYTES))
 
     def run(
         self, stages: Sequence[Mapping[str, Sequence[Any]]], n_jobs: int | None
@@ -340,6 +348,7 @@ class _Search:
 
     def _fit_and_score(self, path: Sequence[Params], fold: Fold, deadline: float) -> list[Any]:
         learner = clone(self.model)
+        learner._search_cache = self.cache
         own = learner.get_params()
         overrides = _TUNING_PARAMS | learner._tuning_params
         learner.set_params(**{name: value for name, value in overrides.items() if name in own})

@@ -31,7 +31,6 @@ from tagloom.models.base import (
     PriorMixin,
     check_learnable,
     differ_only_in,
-    fingerprint,
     labelled_part,
     parameter,
     ridge_unit,
@@ -40,6 +39,7 @@ from tagloom.models.kernels import Kernel, KernelMap
 from tagloom.models.least_squares import PRIOR_SHRINKAGES, LeastSquares
 from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
 from tagloom.models.prior import Prior, read_prior
+from tagloom.models.search_cache import fingerprint
 from tagloom.validation import (
     check_below_one,
     check_choice,
@@ -64,6 +64,10 @@ _LAST_STEP = ("shrinkage", "smoothing", "score_normalization")
 # For the scores that describe items in the next pass. They are not searched: then every candidate
 # would need a neighbour search of its own.
 _INTERMEDIATE = {"shrinkage": 0.1, "smoothing": 0.5}
+# What the features of the linear part depend on besides the rows.
+_OF_FEATURES = ("normalize_rows", "kernel", "bandwidth", "n_components", "random_state")
+# Tables of scores that a pass keeps: P, residuals, weights, and P smoothed, up to three times.
+_TABLES_OF_A_PASS = 6
 # With these, M has a closed form and no graph is needed.
 _CLOSED_FORM = {"lam": 0, "shrinkage": inf, "smoothing": 0}
 
@@ -364,7 +368,11 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         if not (self.warm_start and self._is_warm(key, known)):
             self._warm_key = None
             Z, self._prior = self._fit_features(rows), prior
-            self.linear_ = self._fit_linear(*labelled_part(Z, known, prior))
+            self.linear_ = self._search_cache.get(
+                ("linear", *key, id(known)),
+                lambda: self._fit_linear(*labelled_part(Z, known, prior)),
+                Z.shape[1] * known.n_labels * Z.itemsize,
+            )
             self._P = linear_scores(self.linear_, Z, prior)
             self._passes, self._links = [], []
             self._known, self._warm_key = known, key
@@ -408,7 +416,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         skipped = (*_LAST_STEP, "warm_start", "on_unlearnable")
         given = {name: value for name, value in self.get_params().items() if name not in skipped}
         columns = () if prior is None else (*fingerprint(prior.T), *prior.labels.tolist())
-        return *fingerprint(rows), *columns, *given.items()
+        return *self._search_cache.fingerprint(rows), *columns, *given.items()
 
     def _is_warm(self, key: tuple[Any, ...], known: PartialLabels) -> bool:
         if getattr(self, "_warm_key", None) != key:
@@ -417,14 +425,24 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
 
     def _fit_features(self, rows: Array) -> Array:
         """Learn row normalisation and kernel; return the features of the linear part."""
-        self._row_normalizer = RowNormalizer.of(rows) if self.normalize_rows else None
-        self._U = self._normalized(rows)
-        self._kernel_map = None
-        if self.kernel == "rbf":
-            kernel = Kernel.of(self._U, "rbf", bandwidth=self.bandwidth)
-            found = KernelMap.of(kernel, self._U, self.n_components, self.random_state)
-            self._kernel_map = found.scaled_to(self._U)
-        return self._mapped(self._U)
+        width = rows.shape[1] + (self.n_components if self.kernel == "rbf" else 0)
+        self._row_normalizer, self._U, self._kernel_map, Z = self._search_cache.get(
+            ("features", rows, *(getattr(self, name) for name in _OF_FEATURES)),
+            lambda: self._make_features(rows),
+            len(rows) * width * rows.itemsize,
+        )
+        return Z
+
+    def _make_features(
+        self, rows: Array
+    ) -> tuple[RowNormalizer | None, Array, KernelMap | None, Array]:
+        normalizer = RowNormalizer.of(rows) if self.normalize_rows else None
+        U = rows if normalizer is None else normalizer(rows)
+        if self.kernel == "linear":
+            return normalizer, U, None, U
+        kernel = Kernel.of(U, "rbf", bandwidth=self.bandwidth)
+        found = KernelMap.of(kernel, U, self.n_components, self.random_state).scaled_to(U)
+        return normalizer, U, found, found(U)
 
     def _mapped(self, U: Array) -> Array:
         return U if self._kernel_map is None else self._kernel_map(U)
@@ -450,30 +468,35 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         if _is_linear(last_step):
             return self._P
         if not self._passes:
-            self._make_passes()
+            self._passes, self._links = self._search_cache.get(
+                ("passes", self._warm_key, id(self._known)),
+                self._make_passes,
+                self._P.nbytes * _TABLES_OF_A_PASS * self.n_passes,
+            )
         return self._passes[-1].scores(last_step["shrinkage"], last_step["smoothing"])
 
-    def _make_passes(self) -> None:
+    def _make_passes(self) -> "tuple[list[ResidualDiffusion], list[Link]]":
         """Build the graph of each pass and diffuse the residuals over it."""
         P = self._P
         tables = _known_residuals(self._known, P)
-        passes = [self._diffusion(self._U, P, *tables)]
-        links = []
+        first = self._search_cache.get(
+            ("graph", self._U, self.n_neighbors, self.metric, self.algorithm),
+            lambda: self._graph(self._U),
+            self._U.nbytes,
+        )
+        passes = [ResidualDiffusion.of(first, P, *tables, self.alpha)]
+        links: list[Link] = []
         for _ in range(self.n_passes - 1):
             F = passes[-1].scores(**_INTERMEDIATE)
             links.append(Link(F, ScoreAugmenter.of(self._U, F)))
             features = links[-1].augmenter(self._U, F)
-            passes.append(self._diffusion(features, P, *tables))
-        # Only now: an interrupted fit must not leave incomplete passes for a warm start.
-        self._passes, self._links = passes, links
+            passes.append(ResidualDiffusion.of(self._graph(features), P, *tables, self.alpha))
+        return passes, links
 
-    def _diffusion(
-        self, features: Array, P: Array, residuals: Array, weights: Array
-    ) -> "ResidualDiffusion":
-        graph = affinity_graph(
+    def _graph(self, features: Array) -> AffinityGraph:
+        return affinity_graph(
             features, self.n_neighbors, metric=self.metric, algorithm=self.algorithm
         )
-        return ResidualDiffusion.of(graph, P, residuals, weights, self.alpha)
 
     def _finish(self, F: Array, last_step: dict[str, float]) -> None:
         """Set the scores of the training items, after score normalisation."""
@@ -534,7 +557,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         linear = [self.set_params(**params)._linear_learner() for params in path]
         closed = all(isinstance(one, LeastSquares) for one in linear)
         joint = closed and differ_only_in(("ridge", "prior_shrinkage"), path)
-        if not (self.warm_start and joint):
+        if not (self.warm_start and joint and len(path) > 1):
             yield from super()._fit_path(path, X, Y, inputs)
             return
         for params in path:
@@ -563,10 +586,14 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     ) -> None:
         """Set the state after a fit that found this M and needed no graph."""
         self._warm_key = None
-        self.linear_, self._passes, self._links = linear, [], []
+        key = self._key(rows, prior)
+        self.linear_ = self._search_cache.get(
+            ("linear", *key, id(known)), lambda: linear, linear.coef_.nbytes
+        )
+        self._passes, self._links = [], []
         self._P = linear_scores(linear, Z, prior)
         self._prior = prior
-        self._known, self._warm_key = known, self._key(rows, prior)
+        self._known, self._warm_key = known, key
 
 
 @dataclass(frozen=True, eq=False)
