@@ -109,7 +109,8 @@ def complete(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="lite0, lite1, lite2 or a .onnx file; repeat to combine several.",
+            help="lite0, lite1, lite2, a .onnx file or a folder with one (see encoders); repeat "
+            "to combine several.",
         ),
     ] = None,
     whole: Annotated[

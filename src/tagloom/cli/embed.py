@@ -18,7 +18,10 @@ def embed(
     folder: Annotated[Path, typer.Argument(help="Folder with pictures, including subfolders.")],
     encoder: Annotated[
         list[str] | None,
-        typer.Option(help="lite0, lite1, lite2 or a .onnx file; repeat to combine several."),
+        typer.Option(
+            help="lite0, lite1, lite2, a .onnx file or a folder with one (see encoders); repeat to "
+            "combine several."
+        ),
     ] = None,
     cache: Cache = None,
     out: Annotated[

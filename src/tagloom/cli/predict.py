@@ -23,7 +23,10 @@ def predict(
         float | None, typer.Option(help="Suggest every tag of at least this probability.")
     ] = None,
     encoder: Annotated[
-        list[str] | None, typer.Option(help="The .onnx file that the model was made with, if any.")
+        list[str] | None,
+        typer.Option(
+            help="The .onnx file or folder that the model was made with, if it has moved."
+        ),
     ] = None,
     cache: Cache = None,
     to_json: AsJson = False,

@@ -1,4 +1,5 @@
 import json
+import subprocess
 
 import numpy as np
 import onnx
@@ -190,7 +191,7 @@ def test_whatever_decides_the_numbers_changes_the_identity(save):
     ("settings", "message"),
     [
         ({"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}, "pixel_range = 1"),
-        ({"meen": 1}, "unknown setting 'meen'. Available: mean, std"),
+        ({"meen": 1}, "unknown setting 'meen'. Available: preprocessing, mean, std"),
         ({"std": [1.0, 0.0, 1.0]}, "'std' must be positive"),
         ({"mean": [1.0]}, "'mean' must be three numbers"),
         ({"layout": "CHWN"}, "'layout' must be 'NCHW' or 'NHWC'"),
@@ -213,14 +214,8 @@ def test_a_wrong_configuration_is_explained(save, settings, message):
         (resnet_like(), {"output": "out"}, "no output 'out'. Available: scores"),
         (resnet_like(), {"visual": "gone"}, "no tensor 'gone'"),
         (resnet_like(), {"scores": "probabilities"}, 'Set scores = "logits"'),
-        (resnet_like(outputs=("scores", "relu")), {}, "has 2 outputs"),
-        (resnet_like(shape=(4, 3, SIZE, SIZE)), {}, "takes 4 pictures at a time"),
-        (resnet_like(shape=("n", 3, "h", "w")), {}, "takes any size"),
-        (
-            resnet_like(shape=("n", "c", SIZE, SIZE)),
-            {},
-            "which axis holds the channels",
-        ),
+        (resnet_like(shape=(400, 3, SIZE, SIZE)), {}, "takes 400 pictures at a time"),
+        (resnet_like(shape=(1, 4, SIZE, SIZE)), {"layout": "NCHW"}, "takes 4 channels"),
         (resnet_like(shape=("n", 3, SIZE, 9)), {}, "must take squares"),
         (resnet_like(), {"size": 9}, "configuration has size 9"),
         (resnet_like(number=TensorProto.INT64), {}, "takes INT64"),
@@ -252,15 +247,93 @@ def test_what_is_no_network_is_explained(tmp_path):
             OnnxEncoder(tmp_path / "net.onnx")
 
 
-def test_a_missing_configuration_shows_one(save, tmp_path):
+def test_two_configurations_are_one_too_many(save, tmp_path):
     path = save(resnet_like())
     (tmp_path / "net.toml").write_text("")
     with pytest.raises(InvalidInputError, match="two configurations"):
         OnnxEncoder(path)
-    (tmp_path / "net.toml").unlink()
-    (tmp_path / "net.json").unlink()
-    with pytest.raises(InvalidInputError, match=r"expected net\.toml or net\.json(.|\n)*mean = "):
+
+
+def flattened():
+    """The output has the name of a number, as in exports of torch."""
+    return model(
+        [*conv(), node("GlobalAveragePool", ["relu"], ["p"]), node("Flatten", ["p"], ["495"])],
+        {"kernel": KERNEL},
+        shape=("n", 3, "h", "w"),
+        outputs=("495",),
+    )
+
+
+def test_what_is_missing_is_asked_for_in_a_line_to_paste(tmp_path, picture):
+    path = tmp_path / "my net.onnx"
+    onnx.save(flattened(), path)
+    with pytest.raises(InvalidInputError, match="how pictures are normalised, and their size"):
         OnnxEncoder(path)
+    for _ in range(3):
+        try:
+            encoder = OnnxEncoder(path)
+            break
+        except InvalidInputError as problem:
+            (line,) = [one for one in str(problem).splitlines() if one.startswith("printf ")]
+            subprocess.run(["sh", "-c", line], check=True)
+    assert encoder.framing.size == 224
+    assert (encoder.width, encoder.concepts) == (4, [])
+    visual, posteriors = encoder.encode(encoder.prepare(picture))
+    assert visual.shape == (4,)
+    assert posteriors.shape == (0,)
+
+
+def spread(network, tensor, width):
+    """Let the network give more numbers."""
+    weights = np.ones((4, width), dtype=np.float32)
+    network.graph.initializer.append(numpy_helper.from_array(weights, "wide"))
+    network.graph.node[-1].output[0] = "narrow"
+    network.graph.node.append(node("MatMul", ["narrow", "wide"], [tensor]))
+    return network
+
+
+@pytest.mark.parametrize(
+    ("network", "settings", "asked"),
+    [
+        (flattened(), {}, '"size": 224'),
+        (resnet_like(shape=("n", "c", SIZE, SIZE)), {"classes": CONFIG["classes"]}, None),
+        (resnet_like(outputs=("relu", "conv")), {}, '"visual": "relu"'),
+        (resnet_like(outputs=("relu", "skip")), {"classes": ["a"]}, '"output": "relu"'),
+        (spread(flattened(), "495", 1000), {"size": SIZE}, '"classes": "imagenet"'),
+    ],
+)
+def test_what_cannot_be_guessed_is_asked_for(save, tmp_path, network, settings, asked):
+    path = save(network)
+    known = {name: CONFIG[name] for name in ("mean", "std")} | settings
+    (tmp_path / "net.json").write_text(json.dumps(known))
+    if asked is None:  # the convolution tells where the channels are
+        assert OnnxEncoder(path).concepts == CONFIG["classes"]
+        return
+    with pytest.raises(InvalidInputError) as caught:
+        OnnxEncoder(path)
+    assert f"Add to {tmp_path / 'net.json'}: {asked}" in str(caught.value)
+
+
+def test_a_classifier_without_names_gives_what_goes_into_its_last_layer(save, tmp_path, picture):
+    network = resnet_like(outputs=("scores",))
+    path = save(network)
+    _, expected, _ = encode(path, picture)
+    (tmp_path / "net.json").write_text(json.dumps(CONFIG | {"classes": None}))
+    encoder, visual, posteriors = encode(path, picture)
+    np.testing.assert_allclose(visual, 16 * expected / np.linalg.norm(expected), rtol=1e-6)
+    assert len(posteriors) == len(encoder.concepts) == 0
+
+
+def test_a_network_that_takes_bytes_normalises_them_itself(tmp_path, picture):
+    network = resnet_like(shape=(1, SIZE, SIZE, 3), number=TensorProto.UINT8, outputs=("features",))
+    network.graph.node.insert(0, node("Cast", ["x"], ["floats"], to=TensorProto.FLOAT))
+    network.graph.node.insert(1, node("Transpose", ["floats"], ["turned"], perm=[0, 3, 1, 2]))
+    network.graph.node[2].input[0] = "turned"
+    onnx.save(network, tmp_path / "net.onnx")
+    _, visual, _ = encode(tmp_path / "net.onnx", picture)
+    activations = convolved(np.asarray(picture).astype(float))
+    pooled = (np.maximum(activations, 0) + activations).mean(axis=(1, 2))
+    np.testing.assert_allclose(visual, 16 * pooled / np.linalg.norm(pooled), rtol=1e-4)
 
 
 def test_weights_in_a_file_of_their_own_are_read_and_count(save, tmp_path, picture):
@@ -284,10 +357,75 @@ def test_a_graph_that_leads_in_a_circle_is_refused(save):
 
 
 def test_a_negative_size_is_no_size(save):
-    with pytest.raises(ModelFileError, match="takes any size"):
+    with pytest.raises(InvalidInputError, match="the size of the pictures it takes"):
         OnnxEncoder(save(vgg_like(shape=(1, 3, -1, -1)), layout="NCHW"))
 
 
 def test_huge_squares_are_refused(save):
     with pytest.raises(ModelFileError, match="at most 4,096"):
         OnnxEncoder(save(vgg_like(shape=(1, 3, 10**6, 10**6))))
+
+
+def with_weights_at(place, dims, **more):
+    network = flattened()
+    (kernel,) = network.graph.initializer
+    kernel.CopyFrom(TensorProto(name="kernel", data_type=1, dims=dims, data_location=1))
+    for key, value in ({"location": str(place)} | more).items():
+        kernel.external_data.add(key=key, value=value)
+    return network
+
+
+def runs_forever():
+    network = flattened()
+    network.graph.node.append(node("Loop", ["m", "c"], ["y"], body=flattened().graph))
+    return network
+
+
+def gives_a_terabyte():
+    network = flattened()
+    network.graph.node[-1].output[0] = "small"
+    shape = np.array([2**38], dtype=np.int64)
+    network.graph.initializer.append(numpy_helper.from_array(shape, "shape"))
+    network.graph.node.append(node("ConstantOfShape", ["shape"], ["huge"]))
+    network.graph.node.append(node("ReduceMax", ["huge"], ["most"], keepdims=0))
+    network.graph.node.append(node("Add", ["small", "most"], ["495"]))
+    return network
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (with_weights_at("../secret.bin", [4, 3, 3, 3]), "nothing outside is read"),
+        (with_weights_at("/etc/hostname", [4, 3, 3, 3]), "nothing outside is read"),
+        (with_weights_at("link.bin", [4, 3, 3, 3]), "nothing outside is read"),
+        (with_weights_at("gone.bin", [4, 3, 3, 3]), "is missing"),
+        (with_weights_at("short.bin", [4, 3, 3, 3], length="99999999999"), "has 8 bytes, too few"),
+        (with_weights_at("short.bin", [4, 3, 3, 3], offset="-4"), "too few"),
+        (with_weights_at("short.bin", [4, 3, 3, 3], offset="x"), "too few"),
+        (with_weights_at("short.bin", [2**40, 3, 3, 3]), "cannot load"),
+        (runs_forever(), "contains a Loop"),
+        (gives_a_terabyte(), "failed on a picture"),
+    ],
+)
+def test_hostile_networks_are_refused_in_one_sentence(tmp_path, network, message):
+    folder = tmp_path / "net"
+    folder.mkdir()
+    (tmp_path / "secret.bin").write_bytes(bytes(432))
+    (folder / "short.bin").write_bytes(bytes(8))
+    (folder / "link.bin").symlink_to(tmp_path / "secret.bin")
+    onnx.save(network, folder / "net.onnx")
+    (folder / "net.toml").write_text('preprocessing = "clip"\nsize = 8\n')
+    with pytest.raises(ModelFileError) as caught:
+        OnnxEncoder(folder / "net.onnx")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_class_names_outside_of_the_folder_are_not_read(save, tmp_path):
+    folder = tmp_path / "net"
+    folder.mkdir()
+    (tmp_path / "names.txt").write_text("a\nb\nc\nd\ne\n")
+    path = save(resnet_like()).rename(folder / "net.onnx")
+    (folder / "net.json").write_text(json.dumps(CONFIG | {"classes": "../names.txt"}))
+    with pytest.raises(InvalidInputError, match="must lie in"):
+        OnnxEncoder(path)

@@ -20,9 +20,11 @@ from tagloom.vision.pictures import DECODING_PROTOCOL
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from tagloom.vision.encoders.text import TextEncoder
+
 Vector = NDArray[np.float32]
 View = Literal["centre", "whole"]
-Interpolation = Literal["bicubic", "bilinear"]
+Interpolation = Literal["bicubic", "bilinear", "lanczos", "nearest"]
 EncoderMetadata = dict[str, Any]
 """What is remembered of an encoder: plain values, see `Encoder.metadata`."""
 
@@ -68,10 +70,7 @@ class Framing:
         """Crop and resample an RGB picture to uint8 of shape (size, size, 3) in one step."""
         from PIL import Image
 
-        resampling = {
-            "bicubic": Image.Resampling.BICUBIC,
-            "bilinear": Image.Resampling.BILINEAR,
-        }[self.interpolation]
+        resampling = Image.Resampling[self.interpolation.upper()]
         square = picture.resize((self.size, self.size), resampling, box=self.box(*picture.size))
         pixels: NDArray[Any] = np.asarray(square)
         return pixels
@@ -102,6 +101,10 @@ class Encoder(ABC):
         Length that a picture's shorter side must keep: how much detail the encoder can use.
     framing
         How `prepare` crops and resamples pictures; None for combined encoders.
+    text
+        The encoder of texts that belongs to it, if visual descriptors can be compared with texts.
+    text_start
+        The column of the visual descriptor where what can be compared with texts begins.
     """
 
     name: str
@@ -110,6 +113,8 @@ class Encoder(ABC):
     concepts: list[str]
     side_needed: int
     framing: Framing | None = None
+    text: "TextEncoder | None" = None
+    text_start: int = 0
 
     def prepare(self, picture: "Image") -> NDArray[Any]:
         """Turn an upright RGB picture into the array that `encode` takes, the square of pixels."""

@@ -5,6 +5,7 @@ own and list it in `PRETRAINED`: `load_encoder`, ``--encoder`` and saved models 
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from tagloom.vision.encoders.base import (
     fingerprint,
 )
 from tagloom.vision.encoders.efficientnet import EfficientNetLite
+from tagloom.vision.encoders.layouts import FolderEncoder, is_folder_of_networks
 from tagloom.vision.encoders.onnx import OnnxEncoder
 from tagloom.vision.features import Features, join_features, joined_concepts
 
@@ -64,6 +66,11 @@ class CombinedEncoders(Encoder):
         self.side_needed = max(one.side_needed for one in encoders)
         identities = [one.identity for one in encoders]
         self.identity = fingerprint({"members": identities, "visual": visual})
+        start = 0
+        for one in encoders[: self._n_visual]:
+            if self.text is None and one.text is not None:
+                self.text, self.text_start = one.text, start + one.text_start
+            start += one.width
 
     @property
     def members(self) -> tuple[Encoder, ...]:
@@ -100,32 +107,53 @@ class CombinedEncoders(Encoder):
 
 
 PRETRAINED: tuple[type[PretrainedEncoder], ...] = (EfficientNetLite,)
+NO_CONCEPTS = "none"
+"""The name that stands for no concepts, in the place of a second encoder."""
+_GIVES_CONCEPTS = "lite0"
+_FILES = (OnnxEncoder, FolderEncoder)
 
 
 def load_encoder(names: Sequence[str], *, view: View = "centre") -> Encoder:
-    """Load the encoder of that name or file; several are combined.
+    """Load the encoder of that name, file or folder; several are combined.
+
+    Where none of them knows classes, EfficientNet-Lite0 gives the concepts and nothing else,
+    unless ``none`` is among the names. The visual descriptor is that of the first, with those of
+    further ones that know no classes.
 
     Parameters
     ----------
     names
-        ``lite0``, ``lite1``, ``lite2`` or the path of an ``.onnx`` file each.
+        ``lite0``, ``lite1``, ``lite2``, the path of an ``.onnx`` file or of a folder each.
     view
         Whether pretrained encoders take the centre of a picture or the whole; an ONNX file has it
         in its configuration.
     """
-    loaded = [_load_one(name, view) for name in names]
-    return loaded[0] if len(loaded) == 1 else CombinedEncoders(loaded)
+    loaded = [load_one(name, view) for name in names if name != NO_CONCEPTS]
+    if not loaded:
+        raise InvalidInputError(f"{NO_CONCEPTS!r} stands beside an encoder, which is missing.")
+    visual: Literal["first", "all"] = "all" if any(not e.concepts for e in loaded[1:]) else "first"
+    if NO_CONCEPTS not in names and not any(one.concepts for one in loaded):
+        loaded.append(load_one(_GIVES_CONCEPTS, view))
+        if len(loaded) > 2:
+            inner = CombinedEncoders(loaded[:-1], visual="all")
+            return CombinedEncoders([inner, loaded[-1]])
+    return loaded[0] if len(loaded) == 1 else CombinedEncoders(loaded, visual=visual)
 
 
-def _load_one(name: str, view: View) -> Encoder:
+def load_one(name: str, view: View = "centre") -> Encoder:
+    """Load one encoder by its name, file or folder."""
     for family in PRETRAINED:
         if name in family.variants:
             return family(name, view=view)
+    path = Path(name)
+    if is_folder_of_networks(path):
+        return FolderEncoder(path)
     if name.lower().endswith(".onnx"):
-        return OnnxEncoder(name)
+        return OnnxEncoder(path)
     available = ", ".join(variant for family in PRETRAINED for variant in family.variants)
     raise InvalidInputError(
-        f"There is no encoder {name!r}. Available: {available}, or the path of an .onnx file."
+        f"There is no encoder {name!r}. Available: {available}, or the path of an .onnx file or of "
+        "a folder with one (see tagloom encoders)."
     )
 
 
@@ -150,10 +178,10 @@ def resolve_encoder(encoder: Encoder | None, metadata: EncoderMetadata | None) -
 def rebuild_encoder(metadata: EncoderMetadata) -> Encoder:
     """Load the encoder that `Encoder.metadata` describes.
 
-    Only pretrained encoders and combinations of them can be loaded again. Of others, such as a
-    user's ONNX file, only the fingerprint is known.
+    Pretrained encoders, files and folders that are where they were, and combinations of them can be
+    loaded again. Of others only the fingerprint is known.
     """
-    _check_pretrained(metadata)
+    _check_available(metadata)
     encoder = _rebuild(metadata)
     check_same_encoder(encoder, metadata)
     return encoder
@@ -169,11 +197,19 @@ def check_same_encoder(encoder: Encoder, metadata: EncoderMetadata) -> None:
         )
 
 
-def _check_pretrained(metadata: EncoderMetadata) -> None:
+def _check_available(metadata: EncoderMetadata) -> None:
     """Check all members before any network is loaded."""
     if metadata["kind"] == CombinedEncoders.__name__:
         for member in metadata["members"]:
-            _check_pretrained(member)
+            _check_available(member)
+        return
+    path = metadata.get("path")
+    if path is not None and metadata["kind"] in {one.__name__ for one in _FILES}:
+        if not Path(path).exists():
+            raise InvalidInputError(
+                f"The pictures were encoded by {_described(metadata)}, which is not at {path} any "
+                "more. Pass it as encoder= (--encoder), or pass Features."
+            )
     elif metadata["kind"] not in {family.__name__ for family in PRETRAINED}:
         raise InvalidInputError(
             f"The pictures were encoded by {_described(metadata)}, a {metadata['kind']}, whose "
@@ -185,6 +221,9 @@ def _rebuild(metadata: EncoderMetadata) -> Encoder:
     if metadata["kind"] == CombinedEncoders.__name__:
         members = [_rebuild(member) for member in metadata["members"]]
         return CombinedEncoders(members, visual=metadata["visual"])
+    for kind in _FILES:
+        if kind.__name__ == metadata["kind"]:
+            return kind(metadata["path"])
     (family,) = (one for one in PRETRAINED if one.__name__ == metadata["kind"])
     return family.from_metadata(metadata)
 
