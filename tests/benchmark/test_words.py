@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from toy_sets import RIDGE, make_dataset, small
 
-from tagloom.benchmark.inputs import TrainTest, prior_scores, shuffle_prior, split_features
+from tagloom.benchmark.inputs import (
+    TrainTest,
+    append_prior,
+    prior_scores,
+    shuffle_prior,
+    split_features,
+)
 from tagloom.benchmark.methods import METHODS, WORDS, select_methods
 from tagloom.benchmark.plan import plan_benchmark
 from tagloom.benchmark.run import run_plan
@@ -69,6 +75,31 @@ def test_shuffling_exchanges_columns_only_between_labels_that_have_some():
     np.testing.assert_array_equal(np.sort(shuffled.training, axis=1), np.sort(prior.training))
     np.testing.assert_array_equal(shuffled.training[0], shuffled.test[0])
     assert not np.array_equal(shuffled.test, prior.test, equal_nan=True)
+
+
+def test_baselines_without_prior_scores_get_them_as_columns(tmp_path):
+    names = ["kernel-ridge", "kernel-ridge+word-columns"]
+    labels = results(tmp_path, names).labels
+    ap = labels[labels.label == "cat"].groupby("method").ap.mean()
+    assert ap["kernel-ridge+word-columns"] > ap["kernel-ridge"]
+
+
+def test_appended_columns_have_the_variance_of_the_features_and_no_unknown_value():
+    rng = np.random.default_rng(0)
+    X = TrainTest(rng.normal(size=(50, 4)).astype(np.float32), np.ones((3, 4), np.float32))
+    T = rng.random((53, 3))
+    T[:, 1] = np.nan
+    joined = append_prior(X, TrainTest(T[:50], T[50:]))
+    assert joined.training.shape == (50, 6)
+    assert joined.test.dtype == np.float32
+    own, given = joined.training[:, :4].var(axis=0).sum(), joined.training[:, 4:].var(axis=0).sum()
+    assert given == pytest.approx(own, rel=1e-5)
+    np.testing.assert_array_equal(joined.test[:, :4], X.test)
+    # Training and test items are shifted and scaled alike.
+    slope = (joined.test[0, 4] - joined.training[0, 4]) / (T[50, 0] - T[0, 0])
+    assert slope == pytest.approx(
+        (joined.test[1, 4] - joined.training[0, 4]) / (T[51, 0] - T[0, 0]), rel=1e-4
+    )
 
 
 def test_sets_without_concepts_are_refused_before_anything_runs(tmp_path):

@@ -25,6 +25,7 @@ from tagloom import metrics
 from tagloom.benchmark.inputs import (
     TrainTest,
     add_unlabelled,
+    append_prior,
     normalize_rows,
     read_features,
     read_graph,
@@ -250,6 +251,8 @@ def _feature_tables(task: Task) -> list[TrainTest]:
     """
     inputs = task.method.inputs
     X = read_features(task.features if inputs == "features" else task.semantics, inputs)
+    if task.method.words == "columns":
+        X = append_prior(X, read_features(task.semantics, "prior"))
     if inputs != "features" or task.normalize_rows == "never":
         return [X]
     if task.normalize_rows == "always":
@@ -259,7 +262,7 @@ def _feature_tables(task: Task) -> list[TrainTest]:
 
 def _prior(task: Task) -> TrainTest | None:
     """Return the prior scores of a method that takes some."""
-    if task.method.words is None:
+    if task.method.words in (None, "columns"):
         return None
     prior = read_features(task.semantics, "prior")
     return shuffle_prior(prior, task.cell.seed) if task.method.words == "shuffled" else prior

@@ -307,6 +307,23 @@ def shuffle_prior(prior: TrainTest, seed: int) -> TrainTest:
     return TrainTest(prior.training[:, columns], prior.test[:, columns])
 
 
+def append_prior(X: TrainTest, prior: TrainTest) -> TrainTest:
+    """Append prior scores to the features as columns, scaled to the same total variance."""
+    linked = ~np.isnan(prior.training).all(axis=0)
+    mean = prior.training[:, linked].mean(axis=0)
+    own, given = (
+        table.var(axis=0, dtype=np.float64).sum()
+        for table in (X.training, prior.training[:, linked])
+    )
+    size = np.sqrt(own / given) if given > 0 else 0.0
+    return TrainTest(
+        *(
+            np.hstack([rows, (size * (T[:, linked] - mean)).astype(rows.dtype)])
+            for rows, T in zip(X, prior, strict=True)
+        )
+    )
+
+
 @dataclass(frozen=True)
 class Required:
     """The inputs to compute from one pattern of known labels.

@@ -4,7 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -39,9 +39,10 @@ class Method:
         is given the test items, too, without their labels.
     inputs : {"features", "global", "local", "both"}
         What it learns from: the features that all learners share, or one semantic descriptor.
-    words : {"names", "shuffled"}, optional
+    words : {"names", "shuffled", "columns"}, optional
         Whether `fit` takes prior scores by the names of the labels. "shuffled" exchanges them at
-        random between the labels that have some, as a control.
+        random between the labels that have some, as a control; "columns" appends them to the
+        features, for learners that take no prior scores.
     """
 
     name: str
@@ -118,6 +119,16 @@ WORDS = (
             ("semantic-diffusion", "Semantic diffusion", "SemanticDiffusion", True),
         )
         for words, kind in (("words", "names"), ("shuffled-words", "shuffled"))
+    ),
+    *(
+        replace(
+            one,
+            name=f"{one.name}+word-columns",
+            title=f"{one.title} with word columns",
+            words="columns",
+        )
+        for one in METHODS
+        if not one.ours and one.name != "least-squares"
     ),
 )
 """Methods that know the names of the labels; for sets with concepts, and only by request."""
