@@ -96,3 +96,20 @@ def test_any_text_is_a_method_or_refused(text):
 def test_own_methods_come_first_in_tables():
     names = [method.name for method in select_methods(["maxide", "a:B", "least-squares"])]
     assert names == ["B", "least-squares", "maxide"]
+
+
+def test_a_part_that_is_left_out_is_not_searched_for(tmp_path):
+    names = ["semantic-diffusion-no-kernel", "semantic-diffusion-no-diffusion"]
+    own = "tagloom.models:SemanticDiffusion(n_passes=1, smoothing=0.5)"
+    config = small(tmp_path, rates=(0.3,), protocols=("per-class",))
+    plan = plan_benchmark(config, make_dataset(), select_methods([*names, own]))
+    assert run_plan(plan) == {}
+    chosen = write_tables(plan).results.set_index("method")["parameters"].map(json.loads)
+    for params in chosen[names[0]]:
+        assert "kernel" not in params
+        assert "smoothing" in params
+    for params in chosen[names[1]]:
+        assert not {"smoothing", "shrinkage"} & set(params)
+        assert "kernel" in params
+    for params in chosen["SemanticDiffusion(n_passes=1,smoothing=0.5)"]:
+        assert "smoothing" not in params

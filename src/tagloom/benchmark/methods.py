@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tagloom.errors import InvalidInputError
@@ -133,6 +134,26 @@ WORDS = (
 )
 """Methods that know the names of the labels; for sets with concepts, and only by request."""
 
+ABLATIONS = tuple(
+    Method(
+        f"semantic-diffusion-no-{part}",
+        f"Semantic diffusion without {part.replace('-', ' ')}",
+        "tagloom.models:SemanticDiffusion",
+        parameters,
+        fixed=tuple(parameters),
+        ours=True,
+        uses_unlabelled=True,
+    )
+    for part, parameters in (
+        ("kernel", {"kernel": "linear"}),
+        ("diffusion", {"shrinkage": inf, "smoothing": 0.0}),
+        ("second-pass", {"n_passes": 1}),
+        ("row-normalization", {"normalize_rows": False}),
+        ("score-normalization", {"score_normalization": 0.0}),
+    )
+)
+"""Semantic diffusion with one part left out; only by request."""
+
 DESCRIPTORS = tuple(
     Method(f"descriptor-{part}", title, "tagloom.models:LeastSquares", inputs=part)
     for part, title in (
@@ -145,7 +166,7 @@ DESCRIPTORS = tuple(
 
 def check_methods(names: Iterable[str]) -> None:
     """Require names of known methods, or classes of one's own."""
-    known = [method.name for method in (*METHODS, *WORDS)]
+    known = [method.name for method in (*METHODS, *WORDS, *ABLATIONS)]
     for name in names:
         if ":" in str(name):
             own_method(name)
@@ -163,14 +184,14 @@ def select_methods(names: Iterable[str]) -> tuple[Method, ...]:
     wanted = list(names)
     check_methods(wanted)
     own = tuple(own_method(name) for name in wanted if ":" in name)
-    return own + tuple(method for method in (*METHODS, *WORDS) if method.name in wanted)
+    return own + tuple(method for method in (*METHODS, *WORDS, *ABLATIONS) if method.name in wanted)
 
 
 def own_method(text: str) -> Method:
     """Return the method of a class "module:Class", with parameters "module:Class(name=value)".
 
-    Values are literals: nothing is evaluated. The name is the class with its parameters, in
-    characters that any file system takes.
+    Values are literals: nothing is evaluated. Parameters that are given are not searched. The name
+    is the class with its parameters, in characters that any file system takes.
 
     >>> own_method("sklearn.svm:SVC(C=0.5, kernel='rbf')").name
     'SVC(C=0.5,kernel=rbf)'
@@ -185,7 +206,7 @@ def own_method(text: str) -> Method:
     parameters = {} if arguments is None else _literals(text, arguments)
     listed = ",".join(f"{name}={value}" for name, value in parameters.items())
     name = re.sub(r"[^\w.,=+()-]", "", f"{kind}({listed})" if listed else kind)[:80]
-    return Method(name, name, f"{module}:{kind}", parameters)
+    return Method(name, name, f"{module}:{kind}", parameters, fixed=tuple(parameters))
 
 
 def _literals(text: str, arguments: str) -> dict[str, Any]:

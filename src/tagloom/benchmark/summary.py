@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tagloom.benchmark.methods import DESCRIPTORS, METHODS, WORDS
+from tagloom.benchmark.methods import ABLATIONS, DESCRIPTORS, METHODS, WORDS
 from tagloom.benchmark.plan import Plan
 from tagloom.errors import InvalidInputError
 from tagloom.io import atomic_write
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-_METHODS = {method.name: method for method in (*METHODS, *WORDS, *DESCRIPTORS)}
+_METHODS = {method.name: method for method in (*METHODS, *WORDS, *ABLATIONS, *DESCRIPTORS)}
 _DESCRIPTOR_NAMES = frozenset(method.name for method in DESCRIPTORS)
 OURS = tuple(method.name for method in (*METHODS, *WORDS) if method.ours)
 
