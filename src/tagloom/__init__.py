@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
+    from tagloom.calibration import CalibratedLearner as CalibratedLearner
     from tagloom.labels import PartialLabels as PartialLabels
     from tagloom.models import APGGraph as APGGraph
     from tagloom.models import BinaryRelevance as BinaryRelevance
@@ -31,6 +32,7 @@ _HOME = {
     "SemanticDiffusion": "tagloom.models",
     "APGGraph": "tagloom.models",
     "BinaryRelevance": "tagloom.models",
+    "CalibratedLearner": "tagloom.calibration",
     "ClassifierPerLabel": "tagloom.models",
     "FastTag": "tagloom.models",
     "KernelRidge": "tagloom.models",

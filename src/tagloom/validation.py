@@ -71,6 +71,23 @@ def check_choice(name: str, given: Any, choices: tuple[Any, ...]) -> None:
         raise InvalidInputError(f"{name} must be one of {listed}; got {given!r}.")
 
 
+def in_main_memory(given: Any, name: str) -> Any:
+    """Return an array of another library (torch, jax, ...) as one of numpy; all else as it is.
+
+    What lies in main memory is shared, not copied.
+    """
+    if isinstance(given, np.ndarray | np.generic) or not hasattr(given, "__dlpack__"):
+        return given
+    try:
+        return np.from_dlpack(given)
+    except (BufferError, RuntimeError, TypeError, ValueError) as problem:
+        raise InvalidInputError(
+            f"{name} is an array of {type(given).__module__.partition('.')[0]} that numpy cannot "
+            f"read ({problem}). Pass it in main memory and without gradients, for example "
+            f"{name}.detach().cpu()."
+        ) from None
+
+
 def largest_feature(dtype: npt.DTypeLike) -> float:
     """Return the largest feature that learners compute with: beyond, products of squares overflow.
 

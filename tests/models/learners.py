@@ -1,5 +1,6 @@
 """Every learner, as the common suite runs it: to join, a learner adds one line."""
 
+from tagloom.calibration import CalibratedLearner
 from tagloom.models import (
     APGGraph,
     BinaryRelevance,
@@ -34,6 +35,7 @@ LEARNERS = [
     LabelPropagation(n_neighbors=10),
     SemanticDiffusion(ridge=1.0),
     SemanticDiffusion(lam=0.3, n_passes=1),
+    CalibratedLearner(LeastSquares(ridge=1.0)),
 ]
 
 

@@ -16,12 +16,17 @@ from tagloom.metrics import mean_average_precision
 from tagloom.models import (
     APGGraph,
     BinaryRelevance,
+    ClassifierPerLabel,
     FastTag,
     KernelRidge,
     LeastSquares,
     Maxide,
     tune,
 )
+
+polars = pytest.importorskip("polars")
+pyarrow = pytest.importorskip("pyarrow")
+array_api_strict = pytest.importorskip("array_api_strict")
 
 TOY = low_rank_toy()
 HIDDEN = np.where(TOY.known.states() == -1, TOY.truth, np.nan)
@@ -30,11 +35,31 @@ NAMES = [f"label {j}" for j in range(8)]
 every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=name_of)
 
 
-def takes_unknown_as_absent(learner) -> bool:
-    return isinstance(learner, FastTag)
+# Solved in closed form, or by a fixed number of equal steps: a weight of 2 is an item twice.
+EXACT = (
+    "LeastSquares()",
+    "APGGraph(solver='paper')",
+    "Maxide(lam=0.3, solver='published')",
+    "KernelRidge(gamma=1.0, kernel='linear', ridge=1.0)",
+)
 
 
-@parametrize_with_checks(LEARNERS)
+def expected_failures(learner) -> dict[str, str]:
+    """Others solve to a tolerance, or find neighbours and scales among the rows that there are."""
+    if repr(learner) in EXACT:
+        return {}
+    return {"check_sample_weight_equivalence_on_dense_data": "weights are not repeated rows here"}
+
+
+@parametrize_with_checks(
+    [learner for learner in LEARNERS if not isinstance(learner, FastTag)],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_contract_with_weights(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([learner for learner in LEARNERS if isinstance(learner, FastTag)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -78,7 +103,7 @@ def test_unknown_is_not_absent(learner):
     array = TOY.known.to_array()
     unknown = clone(learner).fit(TOY.X, array).scores(TOY.X)
     absent = clone(learner).fit(TOY.X, np.nan_to_num(array)).scores(TOY.X)
-    if takes_unknown_as_absent(learner):
+    if learner.unknown_is_absent:
         np.testing.assert_array_equal(unknown, absent)
     else:
         assert unknown.mean() > absent.mean() + 0.1
@@ -98,9 +123,9 @@ def test_the_order_of_rows_does_not_matter(learner):
     straight = clone(learner).fit(TOY.X, TOY.known).scores(TOY.X)
     shuffled = clone(learner).fit(TOY.X[order], TOY.known.take(order)).scores(TOY.X)
     # The dual of the hinge loss is solved only as far as its tolerance, in an order of its own, and
-    # landmarks are drawn by their position.
+    # landmarks and folds are drawn by their position.
     by_order = getattr(learner, "loss", None) == "hinge" or getattr(learner, "n_components", None)
-    atol = 0.1 if by_order else 1e-6
+    atol = 0.25 if hasattr(learner, "n_splits") else 0.1 if by_order else 1e-6
     np.testing.assert_allclose(shuffled, straight, atol=atol)
 
 
@@ -152,6 +177,120 @@ def test_pandas_in_pandas_out_with_names(learner):
         assert list(answer.index) == list(X.index)
     shuffled = model.complete(X, Y[NAMES[::-1]])
     pd.testing.assert_frame_equal(shuffled, model.complete(X, Y))
+
+
+@every_learner
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_tables_of_other_libraries_come_back(learner, library):
+    table = {"polars": polars.DataFrame, "pyarrow": pyarrow.table}[library]
+    X = table({f"f{k}": TOY.X[:, k] for k in range(10)})
+    Y = table({name: TOY.known.to_frame()[j].tolist() for j, name in enumerate(NAMES)})
+    model = clone(learner).fit(X, Y)
+    assert list(model.classes_) == NAMES
+    assert list(model.feature_names_in_) == [f"f{k}" for k in range(10)]
+    found = model.scores(X)
+    assert type(found) is type(X)
+    expected = clone(learner).fit(TOY.X, TOY.known).scores(TOY.X)
+    columns = np.column_stack([found[name] for name in NAMES])
+    np.testing.assert_allclose(columns, expected, atol=1e-6)
+
+
+@every_learner
+def test_arrays_of_other_libraries_are_read(learner):
+    X = array_api_strict.asarray(TOY.X)
+    Y = array_api_strict.asarray(TOY.known.to_array())
+    expected = clone(learner).fit(TOY.X, TOY.known).scores(TOY.X)
+    np.testing.assert_array_equal(clone(learner).fit(X, Y).scores(X), expected)
+
+
+@every_learner
+def test_sample_weight_multiplies_the_weights_of_known_labels(learner):
+    if isinstance(learner, FastTag):
+        return
+    weight = np.random.default_rng(0).integers(0, 4, size=120)
+    found = clone(learner).fit(TOY.X, TOY.known, sample_weight=weight).scores(TOY.X)
+    weighted = TOY.known.with_item_weights(weight)
+    np.testing.assert_array_equal(found, clone(learner).fit(TOY.X, weighted).scores(TOY.X))
+    assert np.abs(found - clone(learner).fit(TOY.X, TOY.known).scores(TOY.X)).max() > 0.05
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        LeastSquares(),
+        APGGraph(lam=0.3, tol=1e-9),
+        Maxide(lam=0.3, tol=1e-7),
+        KernelRidge("linear", gamma=1.0),
+    ],
+    ids=name_of,
+)
+def test_a_weight_of_two_is_an_item_twice(learner):
+    weight = np.random.default_rng(0).integers(0, 4, size=120)
+    rows = np.repeat(np.arange(120), weight)
+    found = clone(learner).fit(TOY.X, TOY.known, sample_weight=weight).scores(TOY.X)
+    repeated = clone(learner).fit(TOY.X[rows], TOY.known[rows]).scores(TOY.X)
+    np.testing.assert_allclose(found, repeated, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.ones(7), r"one weight for each of the 120 items; found shape \(7,\)"),
+        (np.full(120, -1.0), "at least 0; found -1.0 for item 0, and 120 such weights"),
+        (np.full(120, np.nan), "must be finite"),
+        (np.zeros(120), "every item with a known label is zero"),
+        (["a"] * 120, "must be numbers"),
+    ],
+)
+def test_bad_weights_are_refused(weight, message):
+    with pytest.raises(InvalidInputError, match=message):
+        LeastSquares().fit(TOY.X, TOY.known, sample_weight=weight)
+
+
+def test_weights_of_items_and_of_unlisted_tags_are_not_mixed():
+    listed = keep_presences(PartialLabels.from_array(TOY.truth), 0.7, unlisted=0.3, random_state=0)
+    with pytest.raises(InvalidInputError, match=r"absent with one weight for all of them, 0\.3"):
+        LeastSquares().fit(TOY.X, listed, sample_weight=np.ones(120))
+
+
+def test_score_counts_items_by_their_weight():
+    model = LeastSquares().fit(TOY.X, TOY.known)
+    weight = np.random.default_rng(0).integers(0, 3, size=120)
+    rows = np.repeat(np.arange(120), weight)
+    found = model.score(TOY.X, TOY.known, sample_weight=weight)
+    assert found == pytest.approx(model.score(TOY.X[rows], TOY.known[rows]))
+    assert model.score(TOY.X, TOY.known, np.ones(120)) == pytest.approx(
+        model.score(TOY.X, TOY.known)
+    )
+
+
+@every_learner
+def test_probabilities_or_what_to_do_instead(learner):
+    model = clone(learner).fit(TOY.X, TOY.known)
+    if not hasattr(model, "predict_proba"):
+        with pytest.raises(AttributeError) as error:
+            model.predict_proba(TOY.X)
+        assert f"CalibratedLearner({type(learner).__name__}(...))" in str(error.value.__cause__)
+        return
+    chances = model.predict_proba(TOY.X)
+    assert chances.shape == TOY.truth.shape
+    assert chances.min() >= 0
+    assert chances.max() <= 1
+    np.testing.assert_array_equal(chances > 0.5, model.predict(TOY.X) == 1)
+    y = np.where(TOY.truth[:, 0] == 1, "yes", "no")
+    both = clone(learner).fit(TOY.X, y).predict_proba(TOY.X)
+    assert both.shape == (120, 2)
+    np.testing.assert_allclose(both.sum(axis=1), 1)
+
+
+def test_classifiers_of_ones_own_give_their_probabilities():
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    own = ClassifierPerLabel(LogisticRegression()).fit(TOY.X, TOY.known)
+    first = own.estimators_[0].predict_proba(TOY.X)[:, 1]
+    np.testing.assert_array_equal(own.predict_proba(TOY.X)[:, 0], first)
+    assert not hasattr(ClassifierPerLabel(LinearSVC()), "predict_proba")
 
 
 @every_learner
@@ -227,7 +366,7 @@ def test_bad_training_data_is_refused_with_a_clear_message(learner, X, Y, messag
 @every_learner
 def test_a_label_without_known_entries_is_refused(learner):
     # To FastTag such a label is one that no item has.
-    what = "known only to be absent" if takes_unknown_as_absent(learner) else "no known entry"
+    what = "known only to be absent" if learner.unknown_is_absent else "no known entry"
     with pytest.raises(InvalidInputError, match=rf"1 of 8 labels .*{what}.*They are: 3\."):
         clone(learner).fit(TOY.X, NOTHING_KNOWN)
 
@@ -246,7 +385,7 @@ def test_unlearnable_labels_can_be_kept_beside_the_others(learner, Y):
 
 @every_learner
 def test_bad_parameters_are_refused_in_fit(learner):
-    for name, given in learner.get_params().items():
+    for name, given in learner.get_params(deep=False).items():
         if not isinstance(given, int | float | str):
             continue
         model = clone(learner).set_params(**{name: [given]})
@@ -258,9 +397,9 @@ def test_bad_parameters_are_refused_in_fit(learner):
 @every_learner
 def test_clone_keeps_parameters_and_fit_changes_none(learner):
     model = clone(learner)
-    before = model.get_params()
+    before = repr(model.get_params())
     model.fit(TOY.X, TOY.known)
-    assert clone(model).get_params() == model.get_params() == before
+    assert repr(clone(model).get_params()) == repr(model.get_params()) == before
 
 
 @every_learner

@@ -38,6 +38,7 @@ TOY = low_rank_toy(n=60, d=4, c=3, rate=0.7)
 # One of each kind is enough here.
 KINDS = list({type(learner): learner for learner in LEARNERS}.values())
 GRIDS = {
+    "CalibratedLearner": {"estimator__ridge": [0.1, 1.0]},
     "LeastSquares": {"ridge": [0.1, 1.0]},
     "BinaryRelevance": {"C": [0.1, 1.0]},
     "KernelSVM": {"C": [0.1, 1.0]},

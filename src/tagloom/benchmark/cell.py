@@ -277,9 +277,9 @@ class PriorScores(PartialLabelLearner):
     def __init__(self, on_unlearnable: str = "ignore") -> None:
         self.on_unlearnable = on_unlearnable
 
-    def fit(self, X: Any, Y: Any, prior: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, prior: Any = None) -> Self:  # type: ignore[override]
         """Note which labels have prior scores; nothing is learned."""
-        rows, _ = self._read_training_data(X, Y)
+        rows, _ = self._read_training_data(X, y)
         given = read_prior(prior, len(rows), self.label_names_, rows.dtype)
         self._given = np.isin(np.arange(len(self.classes_)), () if given is None else given.labels)
         return self

@@ -9,11 +9,13 @@ from tagloom.calibration.collection import (
     choose_threshold,
 )
 from tagloom.calibration.forgetting import Forgetting, overall_label_frequency
+from tagloom.calibration.learner import CalibratedLearner
 from tagloom.calibration.names import JudgedByName, with_names
 
 __all__ = [
     "IMPLIED",
     "AnswerCorrection",
+    "CalibratedLearner",
     "Calibration",
     "CollectionCalibration",
     "ExpectedPrecision",

@@ -62,7 +62,7 @@ class ListingModel:
     def log_odds_of(self, scores: Array, column: int) -> Floats:
         """Return z for scores of one label, by a learner that was not shown the entries."""
         terms = _terms(scores.astype(np.float64), np.full(len(scores), self.log_odds[column]))
-        h = _standardized(terms, self.mean, self.scale) @ self.weights
+        h = standardized(terms, self.mean, self.scale) @ self.weights
         return np.asarray(self.intercepts[column] + self.slopes[column] * h)
 
     def probability(self, scores: Array, column: int) -> Floats:
@@ -120,15 +120,15 @@ def fit_listing(
     if current is not None and not training.n_present:
         # All of the original annotations have been withdrawn.
         training = current
-    entries = _sampled_entries(training, scores, np.random.default_rng(random_state))
+    entries = sampled_entries(training, scores, np.random.default_rng(random_state))
     q = _log_odds(training, training if current is None else current)
     terms = _terms(entries.scores, q[entries.columns])
     mean, scale = terms.mean(axis=0), terms.std(axis=0)
     scale[scale == 0] = 1.0
-    D = _standardized(terms, mean, scale)
-    weights = _fit_common(D, entries, m)
+    D = standardized(terms, mean, scale)
+    weights = fit_shared_curve(D, entries, m)
     deviations = (_INTERCEPT_SD, _SLOPE_SD)
-    a, b = _fit_labels(D @ weights, entries, m[entries.columns], training.n_labels, deviations)
+    a, b = fit_label_curves(D @ weights, entries, m[entries.columns], training.n_labels, deviations)
     return ListingModel(q, weights, mean, scale, a, b, m)
 
 
@@ -151,18 +151,18 @@ def fit_common_curve(
     if not len(columns):
         return CommonCurve(float(np.mean(model.log_odds)), 0.0, 1.0)
     some = training.select([training.labels[column] for column in columns])
-    entries = _sampled_entries(some, scores[:, columns], np.random.default_rng(random_state))
+    entries = sampled_entries(some, scores[:, columns], np.random.default_rng(random_state))
     q = float(np.mean(model.log_odds[columns]))
     terms = _terms(entries.scores, np.full(len(entries.scores), q))
-    h = _standardized(terms, model.mean, model.scale) @ model.weights
+    h = standardized(terms, model.mean, model.scale) @ model.weights
     together = replace(entries, columns=np.zeros_like(entries.columns))
     m = model.ceilings[columns][entries.columns]
-    a, b = _fit_labels(h, together, m, 1, (_COMMON_INTERCEPT_SD, _COMMON_SLOPE_SD))
+    a, b = fit_label_curves(h, together, m, 1, (_COMMON_INTERCEPT_SD, _COMMON_SLOPE_SD))
     return CommonCurve(q, float(a[0]), float(b[0]))
 
 
 @dataclass(frozen=True, eq=False)
-class _Entries:
+class ScoredEntries:
     """Entries with their held-out scores; weights stand for the entries that were left out."""
 
     scores: Floats
@@ -171,10 +171,12 @@ class _Entries:
     weights: Floats
 
 
-def _sampled_entries(training: PartialLabels, scores: Array, rng: np.random.Generator) -> _Entries:
+def sampled_entries(
+    training: PartialLabels, scores: Array, rng: np.random.Generator
+) -> ScoredEntries:
     """Return all annotated entries and a weighted sample of those that are absent as unlisted."""
     entries = training.entries()
-    listed = _Entries(
+    listed = ScoredEntries(
         scores[entries.rows, entries.columns].astype(np.float64),
         entries.columns,
         entries.present,
@@ -190,7 +192,7 @@ def _sampled_entries(training: PartialLabels, scores: Array, rng: np.random.Gene
     high = others >= np.quantile(others, _HIGH) if len(others) else np.zeros(0, dtype=bool)
     kept = high | (rng.random(len(others)) < _SHARE_OF_LOW)
     weights = training.unlisted_weight * np.where(high[kept], 1.0, 1 / _SHARE_OF_LOW)
-    return _Entries(
+    return ScoredEntries(
         np.concatenate([listed.scores, others[kept]]),
         np.concatenate([listed.columns, columns[kept]]),
         np.concatenate([listed.present, np.zeros(kept.sum(), dtype=bool)]),
@@ -212,11 +214,12 @@ def _terms(scores: Floats, q: Floats) -> Floats:
     return np.stack([log_t, t, np.sqrt(t), q, q * log_t, q * t], axis=1)
 
 
-def _standardized(terms: Floats, mean: Floats, scale: Floats) -> Floats:
+def standardized(terms: Floats, mean: Floats, scale: Floats) -> Floats:
+    """Return the terms in units of their scale, and a column of ones."""
     return np.hstack([(terms - mean) / scale, np.ones((len(terms), 1))])
 
 
-def _fit_common(D: Floats, entries: _Entries, ceilings: Floats) -> Floats:
+def fit_shared_curve(D: Floats, entries: ScoredEntries, ceilings: Floats) -> Floats:
     """Return the w that minimises the loss plus 1/2 ||w||^2, the constant excepted."""
     weights, m = entries.weights, ceilings[entries.columns]
 
@@ -240,8 +243,8 @@ def _loss(z: Floats, present: npt.NDArray[np.bool_], m: Floats) -> tuple[Floats,
     return value, np.where(present, p - 1, m * p * (1 - p) / rest)
 
 
-def _fit_labels(
-    h: Floats, entries: _Entries, m: Floats, n_labels: int, deviations: tuple[float, float]
+def fit_label_curves(
+    h: Floats, entries: ScoredEntries, m: Floats, n_labels: int, deviations: tuple[float, float]
 ) -> tuple[Floats, Floats]:
     """Return each label's a and b at the mode of their posterior, by Fisher scoring.
 

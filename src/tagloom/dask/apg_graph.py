@@ -53,10 +53,10 @@ class APGGraph(models.APGGraph):
 
     n_passes_: int
 
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         X: Any,
-        Y: Any = None,
+        y: Any = None,
         graph: Any = None,
         label_graph: Any = None,
         *,
@@ -71,7 +71,7 @@ class APGGraph(models.APGGraph):
         ----------
         X : dask array of shape (n_items, n_features), or ParquetItems
             A partition is a chunk of rows, or a row group.
-        Y : dask array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
+        y : dask array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
             None where X is ParquetItems, which bring their labels.
         graph : GraphBlocks, or a square matrix over the items in memory, optional
             Required where gamma > 0.
@@ -92,7 +92,7 @@ class APGGraph(models.APGGraph):
         client = get_client(client)
         passes = PassCounter()
         with passes.shown(self.max_iter, verbose):
-            objective = self._distributed_objective(X, Y, graph, label_graph, client, keep, passes)
+            objective = self._distributed_objective(X, y, graph, label_graph, client, keep, passes)
             self._minimize(objective, callback)
         self.n_passes_ = passes.number
         return self

@@ -1,7 +1,7 @@
 """Partial labels: each (item, label) is present, absent or unknown."""
 
 from tagloom.labels.frames import is_column_table, is_frame, named_like
-from tagloom.labels.parsing import is_missing
+from tagloom.labels.parsing import checked_item_weights, is_missing
 from tagloom.labels.partial import PartialLabels, as_partial_labels
 from tagloom.labels.splits import (
     add_known,
@@ -21,6 +21,7 @@ __all__ = [
     "State",
     "add_known",
     "as_partial_labels",
+    "checked_item_weights",
     "hide_per_class",
     "hide_uniformly",
     "is_column_table",

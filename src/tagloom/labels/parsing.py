@@ -294,6 +294,23 @@ def _entry_weights(
     return full
 
 
+def checked_item_weights(weights: ArrayLike, n_items: int) -> Floats:
+    """Return one weight >= 0 for each item: scikit-learn's `sample_weight`."""
+    given = _numbers(weights)
+    if given.shape != (n_items,):
+        raise InvalidInputError(
+            f"sample_weight must hold one weight for each of the {n_items:,} items; found shape "
+            f"{given.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
+    if len(bad):
+        raise InvalidInputError(
+            f"A sample_weight must be finite and at least 0; found {given[bad[0]]} for item "
+            f"{bad[0]}, and {len(bad):,} such weights in all."
+        )
+    return given
+
+
 def _usable(weights: Floats) -> Flags:
     return np.isfinite(weights) & (weights > 0)
 

@@ -450,6 +450,27 @@ class PartialLabels:
         )
         return PartialLabels(*parts)
 
+    def with_item_weights(self, weights: ArrayLike) -> "PartialLabels":
+        """Return a copy in which the weights of each item's entries are multiplied by its own.
+
+        Entries of an item of weight 0 become unknown.
+        """
+        given = parsing.checked_item_weights(weights, self.n_items)
+        if self.unlisted_weight:
+            raise InvalidInputError(
+                "Weights of items cannot be joined with unlisted entries that are absent with one "
+                f"weight for all of them, {self.unlisted_weight:g}. List the absences that count, "
+                'or read the tags with unlisted="unknown".'
+            )
+        entries = self.entries()
+        total = entries.weights * given[entries.rows]
+        kept = total > 0
+        if len(kept) and not kept.any():
+            raise InvalidInputError("The sample_weight of every item with a known label is zero.")
+        return self.with_entries(
+            entries.rows[kept], entries.columns[kept], entries.present[kept], weights=total[kept]
+        )
+
     def with_hidden(self, rows: ArrayLike, columns: ArrayLike) -> "PartialLabels":
         """Return a copy in which the entries at these rows and columns are unknown."""
         places = parsing.checked_positions(rows, columns, self.shape)

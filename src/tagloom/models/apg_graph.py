@@ -128,10 +128,11 @@ class APGGraph(SolvedLearner):
     def fit(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         graph: Any = None,
         label_graph: Any = None,
         *,
+        sample_weight: Any = None,
         callback: Callback | None = None,
     ) -> Self:
         """Learn M from the known labels.
@@ -139,18 +140,20 @@ class APGGraph(SolvedLearner):
         Parameters
         ----------
         X : array or DataFrame of shape (n_items, n_features), float32 or float64
-        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
+        y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
             Items without known labels are allowed: they take part through the graph. A
             one-dimensional y with two classes is one label.
         graph : square matrix over the items, dense or sparse, optional
             Symmetric weights >= 0. Required where gamma > 0.
         label_graph : square matrix over the labels, dense or sparse, optional
             The same for the labels. Required where gamma_labels > 0.
+        sample_weight : array of shape (n_items,), optional
+            Multiplies the weights of the known labels of each item.
         callback : callable, optional
             Called as callback(iteration, M) after every iteration; a true result stops the fit.
         """
         self._check_parameters()
-        rows, known = self._read_training_data(X, Y)
+        rows, known = self._read_training_data(X, y, sample_weight=sample_weight)
         self._minimize(self._objective(rows, known, graph, label_graph), callback)
         return self
 

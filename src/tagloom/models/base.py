@@ -16,7 +16,9 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import average_precision_score
 from sklearn.utils import column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
@@ -25,12 +27,13 @@ from tagloom.labels import (
     PartialLabels,
     State,
     as_partial_labels,
+    checked_item_weights,
     is_column_table,
     is_frame,
     is_missing,
     named_like,
 )
-from tagloom.metrics import mean_average_precision
+from tagloom.metrics import mean_average_precision, mean_of_defined
 from tagloom.models.prior import Prior, read_prior
 from tagloom.models.search_cache import SearchCache
 from tagloom.neighbors import ALGORITHMS, METRICS
@@ -41,6 +44,7 @@ from tagloom.validation import (
     check_integer,
     check_magnitude,
     check_same_items,
+    in_main_memory,
     some_of,
 )
 
@@ -53,6 +57,16 @@ _SAMPLE_SIZE = 1_000
 
 # A score estimates the label itself: 1 present, 0 absent. The decision boundary is half-way.
 BOUNDARY = 0.5
+
+
+def _gives_probabilities(learner: "PartialLabelLearner") -> bool:
+    if learner.gives_probabilities:
+        return True
+    name = type(learner).__name__
+    raise AttributeError(
+        f"{name} gives scores, not probabilities. For calibrated ones wrap it: "
+        f"tagloom.calibration.CalibratedLearner({name}(...)); without calibration, use `scores`."
+    )
 
 
 class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
@@ -73,6 +87,8 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
 
     takes_prior: ClassVar[bool] = False
     """Whether `fit` takes prior scores."""
+    unknown_is_absent: ClassVar[bool] = False
+    """Whether the method itself takes unknown entries as absent, as FastTag does."""
     safest_first: ClassVar[bool] = False
     """Whether each list in `default_param_grid` begins with its safest value, see `tune`."""
 
@@ -82,18 +98,21 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     learnable_: npt.NDArray[np.bool_]
     n_features_in_: int
 
-    def fit(self, X: Any, Y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Learn from the known labels.
 
         Parameters
         ----------
         X : array or DataFrame of shape (n_items, n_features), float32 or float64
-        Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
+        y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown) of shape (n_items, n_labels)
             Items without known labels are allowed. A one-dimensional y with two classes is one
             label.
+        sample_weight : array of shape (n_items,), optional
+            Multiplies the weights of the known labels of each item. An item of weight 0 takes part
+            as one without known labels.
         """
         self._check_parameters()
-        self._fit(*self._read_training_data(X, Y))
+        self._fit(*self._read_training_data(X, y, sample_weight=sample_weight))
         return self
 
     def _check_parameters(self) -> None:
@@ -145,6 +164,27 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
             return self.classes_[present[:, 0].astype(int)]
         return self._with_names(present.astype(int), X)
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether scores are probabilities; if not, `CalibratedLearner` makes some of them."""
+        return False
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any, prior: Any = None) -> Any:
+        """Return the probability that each label is present.
+
+        An array of shape (n_items, n_labels), or a table with names as by `scores`; for a
+        one-dimensional y of shape (n_items, 2), as for any classifier of scikit-learn. Where
+        unlisted tags count as absent, it is the probability that a label would be listed.
+        """
+        chances = self._checked_chances(self._checked_rows(X), prior)
+        if self.one_dimensional_:
+            return np.hstack([1 - chances, chances])
+        return self._with_names(chances, X)
+
+    def _checked_chances(self, rows: Array, prior: Any) -> Array:
+        return np.clip(self._checked_scores(rows, prior), 0, 1)
+
     def complete(self, X: Any, Y: Any, *, fill: str = "labels", prior: Any = None) -> Any:
         """Return Y with the unknown entries filled in; known entries stay as they are.
 
@@ -179,7 +219,8 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     def score(self, X: Any, y: Any, sample_weight: Any = None, prior: Any = None) -> float:
         """Return the mean average precision over the known entries of y.
 
-        For a one-dimensional y it is the accuracy, as for any classifier of scikit-learn.
+        For a one-dimensional y it is the accuracy, as for any classifier of scikit-learn. Items
+        count with their `sample_weight`.
         """
         check_is_fitted(self)
         if self.one_dimensional_:
@@ -189,7 +230,12 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
             return float(np.average(right, weights=weight))
         rows = self._checked_rows(X)
         known = self._checked_labels(y, rows)
-        return mean_average_precision(known, self._checked_scores(rows, prior))
+        scores = self._checked_scores(rows, prior)
+        if sample_weight is None:
+            return mean_average_precision(known, scores)
+        return _weighted_average_precision(
+            known, scores, checked_item_weights(sample_weight, len(rows))
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file; an interrupted write leaves no partial file.
@@ -258,6 +304,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
 
     def _read(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
         """Validate the training data; set the attributes about features, labels and target."""
+        X, Y = in_main_memory(X, "X"), in_main_memory(Y, "Y")
         rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
         check_magnitude(rows)
         target = read_target(Y)
@@ -269,18 +316,24 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         self.one_dimensional_ = target.one_dimensional
         return rows, target.known
 
-    def _read_training_data(self, X: Any, Y: Any, prior: Any = None) -> tuple[Array, PartialLabels]:
+    def _read_training_data(
+        self, X: Any, Y: Any, prior: Any = None, sample_weight: Any = None
+    ) -> tuple[Array, PartialLabels]:
         """Validate the training data, and find the labels that can be learned.
 
         To be called by `fit` itself: warnings are shown where `fit` was called.
         """
         rows, known = self._read(X, Y)
+        if sample_weight is not None:
+            known = known.with_item_weights(sample_weight)
+            _check_two_classes(known, self.one_dimensional_)
         given = read_prior(prior, len(rows), self.label_names_, rows.dtype)
         self.learnable_ = check_learnable(known, self.on_unlearnable, given)
         return rows, known
 
     def _checked_rows(self, X: Any) -> Array:
         check_is_fitted(self)
+        X = in_main_memory(X, "X")
         rows: Array = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         check_magnitude(rows)
         return rows
@@ -310,7 +363,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         return Prior(labels, given.T[:, np.isin(given.labels, labels)])
 
     def _checked_labels(self, Y: Any, rows: Array) -> PartialLabels:
-        known = as_partial_labels(Y)
+        known = as_partial_labels(in_main_memory(Y, "Y"))
         check_same_items(len(rows), known.n_items)
         labels = self.label_names_
         positions = list(range(known.n_labels))
@@ -329,6 +382,18 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _weighted_average_precision(known: PartialLabels, scores: Array, weights: Floats) -> float:
+    """Return the mean over labels of the average precision of weighted items."""
+    truth, found = known.to_array(), np.full(known.n_labels, np.nan)
+    for j in range(known.n_labels):
+        at = ~np.isnan(truth[:, j]) & (weights > 0)
+        if truth[at, j].any():
+            found[j] = average_precision_score(
+                truth[at, j], scores[at, j], sample_weight=weights[at]
+            )
+    return mean_of_defined(found)
 
 
 def _listed(known: PartialLabels) -> npt.NDArray[np.bool_]:
@@ -382,19 +447,19 @@ class PriorMixin(PartialLabelLearner):
 
     takes_prior = True
 
-    def fit(self, X: Any, Y: Any, prior: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, prior: Any = None, *, sample_weight: Any = None) -> Self:
         """Learn from the known labels.
 
         Parameters
         ----------
-        X, Y
+        X, y, sample_weight
             As for every learner.
         prior : array or DataFrame of shape (n_items, n_labels), optional
             Prior scores, near 1 where a label is likely present and near 0 where it is not; NaN in
             the columns of labels without any. `scores` and the like then need them, too.
         """
         self._check_parameters()
-        rows, known = self._read_training_data(X, Y, prior)
+        rows, known = self._read_training_data(X, y, prior, sample_weight)
         self._fit(rows, known, read_prior(prior, len(rows), self.label_names_, rows.dtype))
         return self
 
@@ -561,6 +626,13 @@ def _read_column(y: Any) -> Target:
     table = np.full((len(column), 1), np.nan)
     table[~missing, 0] = codes
     return Target(PartialLabels.from_array(table), classes, one_dimensional=True)
+
+
+def _check_two_classes(known: PartialLabels, one_dimensional: bool) -> None:
+    if one_dimensional and not (known.n_present and known.n_absent):
+        raise InvalidInputError(
+            "Only one class of y is left where sample_weight is above zero; two are needed."
+        )
 
 
 def missing_in(y: Any) -> npt.NDArray[np.bool_]:

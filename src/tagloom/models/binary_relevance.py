@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Callable
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -166,6 +167,11 @@ class BinaryRelevance(LinearLearner):
                 stacklevel=4,
             )
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """True for the logistic loss, whose scores are those of a maximum likelihood fit."""
+        return self.loss == "logistic"
+
     def _scores(self, X: Array) -> Array:
         decision = super()._scores(X)
         if self.loss == "logistic":
@@ -288,10 +294,21 @@ class ClassifierPerLabel(PartialLabelLearner):
             given = {}
         return clone(self.estimator).fit(X[rows], present.astype(int), **given)
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether the classifier has `predict_proba`."""
+        return hasattr(self.estimator, "predict_proba")
+
+    def _checked_chances(self, rows: Array, prior: Any) -> Array:
+        return self._by_label(rows, lambda one: one.predict_proba(rows)[:, 1])
+
     def _scores(self, X: Array) -> Array:
-        table = np.empty((len(X), len(self.estimators_)), dtype=X.dtype)
+        return self._by_label(X, lambda one: _scores_of(one, X))
+
+    def _by_label(self, rows: Array, answer: Callable[[Any], Array]) -> Array:
+        table = np.empty((len(rows), len(self.estimators_)), dtype=rows.dtype)
         for j, one in enumerate(self.estimators_):
-            table[:, j] = one if isinstance(one, float) else _scores_of(one, X)
+            table[:, j] = one if isinstance(one, float) else answer(one)
         return table
 
 

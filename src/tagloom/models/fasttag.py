@@ -6,7 +6,7 @@ differ from tag to tag.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -131,11 +131,24 @@ class FastTag(LinearLearner):
         self.random_state = random_state
         self.on_unlearnable = on_unlearnable
 
+    unknown_is_absent = True
     noise_: Array
     alpha_: Array
     n_layers_: Array
 
-    def _read_training_data(self, X: Any, Y: Any, prior: Any = None) -> tuple[Array, PartialLabels]:
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+        """Learn from the known presences; FastTag knows no weights.
+
+        Parameters
+        ----------
+        X, y
+            As for every learner.
+        """
+        return super().fit(X, y)
+
+    def _read_training_data(
+        self, X: Any, Y: Any, prior: Any = None, sample_weight: Any = None
+    ) -> tuple[Array, PartialLabels]:
         """Validate the training data; whatever is not known to be present becomes absent."""
         rows, known = self._read(X, Y)
         check_learnable(known, "ignore")

@@ -142,6 +142,11 @@ class KNeighborsTagger(InstanceBasedLearner):
         self._searched = searched
         return found
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """True: the share of the votes for a label estimates its probability."""
+        return True
+
     def _training_scores(self) -> Array:
         return self._votes(self._training_neighbors)
 

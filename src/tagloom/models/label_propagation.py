@@ -121,6 +121,11 @@ class LabelPropagation(InstanceBasedLearner):
         self._graph_key = key
         return graph
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """True: the share of presences among the labels nearby estimates a probability."""
+        return True
+
     def _training_scores(self) -> Array:
         return self._shrunk(self._spread_presences, self._spread_weights)
 
