@@ -296,7 +296,7 @@ def prior_scores(training: Features, test: Features, known: PartialLabels) -> Tr
     if words is None:
         nothing = (np.full((len(part), known.n_labels), np.nan) for part in (training, test))
         return TrainTest(*nothing)
-    return TrainTest(words(training.posteriors), words(test.posteriors))
+    return TrainTest(words(training), words(test))
 
 
 def shuffle_prior(prior: TrainTest, seed: int) -> TrainTest:

@@ -202,12 +202,20 @@ def update(
         Path | None, typer.Option(help="Vocabulary file, instead of that of the run (see tags).")
     ] = None,
     add_tag: AddTag = None,
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="The encoder of the run, if it has moved and new tags are compared with pictures.",
+        ),
+    ] = None,
     tag_format: TagFormat = None,
     to_json: AsJson = False,
     config: ConfigFile = None,
 ) -> None:
     """Learn again from new annotations, or other decisions about tags, with the same parameters."""
     from tagloom.completion.pipeline import update as run
+    from tagloom.vision import load_encoder
 
     if not (tags or vocabulary or add_tag):
         raise typer.BadParameter(
@@ -222,6 +230,7 @@ def update(
         to,
         vocabulary=_decided(path, vocabulary, add_tag or ()),
         photos=photos,
+        encoder=load_encoder(encoder) if encoder else None,
         tag_format=tag_format,
         on_step=StepPrinter(quiet=to_json),
         verbose=sys.stderr.isatty(),

@@ -136,7 +136,7 @@ def score_held_out(
 
 
 def _named(tagger: SemanticTagger) -> npt.NDArray[np.bool_]:
-    """Return the labels whose names mean concepts."""
+    """Return the labels whose names say something about pictures."""
     prior = tagger.training_set_.descriptors.prior
     if prior is None:
         return np.zeros(len(tagger.classes_), dtype=bool)
@@ -156,12 +156,7 @@ class _Split(TypedDict):
 
 def _scores_of_fold(tagger: SemanticTagger, features: Features, labels: PartialLabels) -> Array:
     learner = clone(tagger.learner_).set_params(on_unlearnable="ignore")
-    fold = SemanticTagger(
-        learner,
-        words=tagger.words,
-        vocabulary=tagger.vocabulary,
-        random_state=tagger.random_state,
-    )
+    fold = tagger.with_learner(learner)
     return np.asarray(fold.fit(features, labels).scores(), dtype=np.float32)
 
 

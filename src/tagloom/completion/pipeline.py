@@ -65,8 +65,10 @@ from tagloom.errors import InvalidInputError
 from tagloom.formats import Annotation, Annotations
 from tagloom.labels import PartialLabels, State, add_known
 from tagloom.tagger import SemanticTagger
+from tagloom.tagger.texts import TextPrior, Texts, say_compared
 from tagloom.tagger.words import NameReasons, WordPrior
 from tagloom.vision import Encoder, Features, find_pictures
+from tagloom.vision.encoders.registry import check_same_encoder
 from tagloom.words import TagLinks, Vocabulary, link_tags
 
 Array = npt.NDArray[Any]
@@ -145,7 +147,8 @@ def complete(
         Checkpoint(out / CHECKPOINT, digest).remove()
         return Finished(out, None, None)
     check_feedback_kept(out, known, read.annotations.undecided)
-    training = labels_to_train(known, pictures.features, options)
+    texts = Texts.of_encoder(pictures.encoder)
+    training = labels_to_train(known, pictures.features, options, texts=texts)
     on_step("training_labels", {"training": training})
     checkpoint = Checkpoint(out / CHECKPOINT, digest)
     tagger = fit_tagger(
@@ -167,6 +170,7 @@ def update(
     *,
     vocabulary: Vocabulary | None = None,
     photos: Path | None = None,
+    encoder: Encoder | None = None,
     tag_format: str | None = None,
     on_step: OnStep | None = None,
     verbose: bool = False,
@@ -176,10 +180,14 @@ def update(
     New annotations override earlier ones. They may repeat them and may contain new tags. No picture
     is encoded again. Where the run is updated in its own folder, they are first written into its
     journal: an update that is broken off loses none. With another `vocabulary` than that of the
-    run there need not be any.
+    run there need not be any. An `encoder` is only needed for the names of new tags, if it knows
+    texts and is not where it was.
     """
     on_step = on_step or _ignore
     model = CompletionModel.load(model_path)
+    if encoder is not None and model.tagger.encoder_metadata_ is not None:
+        check_same_encoder(encoder, model.tagger.encoder_metadata_)
+        model.tagger.set_params(encoder=encoder)
     decides = vocabulary is not None and vocabulary != model.options.vocabulary
     if not more and not decides:
         raise InvalidInputError("There are no tags to learn from: name a file or folder.")
@@ -243,7 +251,8 @@ def _learn(
     new = _not_yet_known(given, model.known)
     known, feedback = add_known(model.known, given), add_known(model.feedback, new)
     run = _Run(pictures, read, known, feedback, model.options, out, inputs, verbose)
-    training = labels_to_train(known, features, model.options, feedback)
+    texts = model.tagger.texts()
+    training = labels_to_train(known, features, model.options, feedback, texts=texts)
     on_step("training_labels", {"training": training})
     forgetting = model.calibrations.seen.forgetting.for_labels(
         _classes(model), training.with_examples
@@ -301,7 +310,12 @@ class _Run:
             known.unlisted_weight,
             self.options.metadata(),
             self.inputs.get("model"),
+            *self._texts(),
         )[:32]
+
+    def _texts(self) -> list[str]:
+        encoder = self.pictures.encoder
+        return [] if encoder is None or encoder.text is None else [encoder.text.identity]
 
 
 def _finish(
@@ -334,6 +348,7 @@ def _finish(
         options,
         affinities=affinities_of(tagger),
         names=tagger.name_reasons(),
+        texts=tagger.texts(),
         warnings=run.read.warnings,
         summary=run.summary() | (summary or {}),
     )
@@ -374,6 +389,7 @@ def assemble_result(
     warnings: list[Any],
     summary: dict[str, Any],
     names: NameReasons | None = None,
+    texts: Texts | None = None,
 ) -> CompletionResult:
     """Turn scores into probabilities, and those into suggestions, suspected errors and queries."""
     known = training.known
@@ -416,7 +432,7 @@ def assemble_result(
         too_rare=training.too_rare,
         ignored=training.ignored,
         unlinked=training.unlinked,
-        links=_links(known, pictures.features, options),
+        links=_links(known, pictures.features, options, texts if options.words else None),
         names=names,
         summary=summary
         | {
@@ -519,32 +535,39 @@ def labels_to_train(
     features: Features,
     options: Options,
     feedback: PartialLabels | None = None,
+    texts: Texts | None = None,
 ) -> TrainingLabels:
     """Return the training labels, with what the names of tags imply and which concepts they mean.
 
-    `feedback` is as for `training_labels`.
+    `feedback` is as for `training_labels`; `texts` compares names with pictures.
     """
     if not options.words:
         return training_labels(known, options, feedback)
     links = _links(known, features, options)
-    T = WordPrior.of_links(links)(features.posteriors)
+    compared = TextPrior.of(texts, features, known.labels)
+    T = replace(WordPrior.of_links(links), texts=compared)(features)
     return training_labels(
         known,
         options,
         feedback,
         implications=[(one.narrow, one.broad) for one in links.implications],
-        prior={label: T[:, n] for n, label in enumerate(known.labels) if links.links[n].concepts},
+        prior={
+            label: T[:, n] for n, label in enumerate(known.labels) if not np.isnan(T[:1, n]).any()
+        },
     )
 
 
-def _links(known: PartialLabels, features: Features, options: Options) -> TagLinks:
-    return link_tags(
+def _links(
+    known: PartialLabels, features: Features, options: Options, texts: Texts | None = None
+) -> TagLinks:
+    links = link_tags(
         map(str, known.labels),
         features.concepts,
         vocabulary=options.vocabulary,
         labels=known,
         posteriors=features.posteriors,
     )
+    return say_compared(links, texts)
 
 
 def _no_labels(like: PartialLabels) -> PartialLabels:

@@ -53,6 +53,7 @@ from tagloom.semantics.descriptor import DescriptorState, SemanticDescriptor
 from tagloom.semantics.local import LocalDescriptor, LocalState
 from tagloom.semantics.pca import DescriptorPCA
 from tagloom.tagger.inputs import Alignment, DescriptorPipeline, Descriptors, TrainingSet
+from tagloom.tagger.texts import TextPrior
 from tagloom.tagger.words import WordPrior
 from tagloom.vision import Features
 from tagloom.words import Vocabulary
@@ -560,6 +561,7 @@ _LEARNER_CODECS: dict[type[Any], _Codec] = {
 _LEARNERS_BY_NAME = {kind.__name__: kind for kind in _LEARNER_CODECS}
 
 
+_OF_TEXTS = ("directions", "centres", "spreads")
 _TAGGER_KINDS = (*_LEARNER_CODECS, *DESCRIPTOR_KINDS)
 
 
@@ -680,14 +682,24 @@ def _deserialize_training_set(serialized: Serialized, learner: PartialLabelLearn
 
 def _serialize_words(words: WordPrior) -> Serialized:
     table, shape = _serialize_sparse(words.concept_matrix)
-    return Serialized(table, shape | {"meanings": list(words.meanings)})
+    own = Serialized(table, shape | {"meanings": list(words.meanings)})
+    texts = words.texts
+    if texts is None:
+        return own
+    arrays = {name: getattr(texts, name) for name in _OF_TEXTS}
+    compared = Serialized(arrays, {"encoder": texts.encoder, "start": texts.start})
+    return joined({"texts": compared}, own)
 
 
 def _deserialize_words(serialized: Serialized) -> WordPrior | None:
     if serialized.metadata.get("words") is None:
         return None
     part = serialized.part("words")
-    return WordPrior(_deserialize_sparse(part), tuple(part.metadata["meanings"]))
+    compared, texts = part.optional_part("texts"), None
+    if compared is not None:
+        arrays, metadata = compared
+        texts = TextPrior(metadata["encoder"], metadata["start"], *(arrays[n] for n in _OF_TEXTS))
+    return WordPrior(_deserialize_sparse(part), tuple(part.metadata["meanings"]), texts)
 
 
 def _serialize_known(known: PartialLabels, items: list[str]) -> Serialized:

@@ -18,6 +18,7 @@ from tagloom.review.collection import HAS_TAG, Collection
 from tagloom.words.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
 
 if TYPE_CHECKING:
+    from tagloom.tagger.texts import Texts
     from tagloom.vision import Features
     from tagloom.words import TagLinks
 
@@ -33,6 +34,7 @@ class _Run(NamedTuple):
     digest: str
     known: PartialLabels
     features: "Features"
+    texts: "Texts | None"
 
 
 class TagDecisions:
@@ -87,7 +89,11 @@ class TagDecisions:
         """Return all tags with what is decided about them, what they mean, and offered merges."""
         of_run = collection.loaded.vocabulary
         vocabulary = self.current(of_run)
+        from tagloom.tagger.texts import say_compared, text_of
+
         links, known = self._linked(vocabulary, collection)
+        texts = self._loaded(collection.loaded.run).texts
+        links = say_compared(links, texts)
         n = dict(zip(known.labels, known.counts().present.tolist(), strict=True))
         return {
             "file": str(self.path),
@@ -99,7 +105,8 @@ class TagDecisions:
                     "aliases": list(vocabulary.entry(link.tag).aliases),
                     "ignored": vocabulary.is_ignored(link.tag),
                     "added": vocabulary.entry(link.tag).add,
-                    "linked": bool(link.concepts),
+                    "linked": bool(link.concepts)
+                    or (texts is not None and text_of(link.tag) is not None),
                     "how": link.how,
                     "implies": list(link.parents),
                 }
@@ -134,7 +141,8 @@ class TagDecisions:
 
             model = CompletionModel.load(self._out / MODEL)
             features = model.tagger.training_set_.features
-            self._run, self._links = _Run(digest, model.known, features), None
+            texts = model.tagger.texts() if model.options.words else None
+            self._run, self._links = _Run(digest, model.known, features, texts), None
         return self._run
 
 

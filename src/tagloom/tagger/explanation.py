@@ -12,7 +12,7 @@ from tagloom.errors import InvalidInputError
 from tagloom.labels import State
 from tagloom.neighbors import nearest_neighbors
 from tagloom.tagger.inputs import Descriptors, TrainingSet
-from tagloom.tagger.words import SeenConcept, looks_like
+from tagloom.tagger.words import FITS, SeenConcept, fits_name, looks_like
 from tagloom.validation import some_of
 
 Array = npt.NDArray[Any]
@@ -64,6 +64,18 @@ class NamedConcepts(NamedTuple):
         return looks_like(self.meaning, self.concepts[0].name)
 
 
+class FittingName(NamedTuple):
+    """The name of a label, compared with the picture as a text."""
+
+    name: str
+    probability: float
+    """That the picture fits it, see `tagloom.tagger.texts.TextPrior`."""
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        return fits_name(self.name)
+
+
 @dataclass(frozen=True)
 class Explanation:
     """The score of one label for one picture, taken apart.
@@ -90,10 +102,11 @@ class Explanation:
     base: float
     """The intercept of the linear part."""
     name_part: float
-    """What the concepts add that the name of the label means, by their name alone; 0 where it means
-    none."""
-    named: "NamedConcepts | None"
-    """Those of these concepts that the picture looks like; None where there are none."""
+    """What the name of the label adds, by the concepts that it means or as a text; 0 where it means
+    none and is compared with no picture."""
+    named: "NamedConcepts | FittingName | None"
+    """Those of these concepts that the picture looks like, or that it fits the name, whichever is
+    more probable; None where there is neither."""
     graph_part: float
     """The score less its linear part: what the graph adds; 0 for a linear learner."""
 
@@ -224,14 +237,19 @@ class _Target:
             return None
         return float(self.own.prior[0, self.column])
 
-    def named(self, count: int) -> NamedConcepts | None:
-        """Return the concepts that the name of the label means, the most probable first."""
+    def named(self, count: int) -> NamedConcepts | FittingName | None:
+        """Return the concepts that the name of the label means, or that the picture fits it."""
         words = self.training.pipeline.words
         if words is None or self.prior is None:
             return None
         meaning = words.meanings[self.column] or str(self.training.known.labels[self.column])
         concepts = self.training.features.concepts
         seen = words.seen(self.own.posteriors[0], self.column, concepts, count)
+        if words.texts is not None:
+            visual = self.own.columns[:, : self.training.pipeline.n_visual]
+            fits = float(words.texts.probabilities(visual)[0, self.column])
+            if fits >= FITS and fits > sum(one.posterior for one in seen):
+                return FittingName(str(self.training.known.labels[self.column]), fits)
         return NamedConcepts(meaning, seen) if seen else None
 
     def neighbors(self, n_neighbors: int) -> tuple[Neighbor, ...]:

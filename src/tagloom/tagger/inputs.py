@@ -12,6 +12,7 @@ from sklearn.base import clone
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
+from tagloom.tagger.texts import Texts
 from tagloom.tagger.words import WordPrior
 from tagloom.validation import some_of
 from tagloom.vision import EmbeddingSummary, Encoder, Features, embed
@@ -184,14 +185,13 @@ class Descriptors(NamedTuple):
     """The learner's features, principal components of `columns`."""
     posteriors: Array
     prior: Array | None
-    """Prior scores by the names of the labels; None where no name means a concept."""
+    """Prior scores by the names of the labels; None where no name has any."""
 
     @classmethod
     def of(cls, features: Features, S: Array, X: Array, words: WordPrior | None) -> Self:
         """Join features with semantic descriptors and the learner's features."""
-        p = features.posteriors
-        prior = None if words is None else words(p)
-        return cls(features.items, S, _columns(features, S), X, p, prior)
+        prior = None if words is None else words(features)
+        return cls(features.items, S, _columns(features, S), X, features.posteriors, prior)
 
     def row(self, row: int) -> "Descriptors":
         """Return one picture alone."""
@@ -212,6 +212,8 @@ class DescriptorPipeline:
         Of the PCA, as in scikit-learn; a float in (0, 1) is the share of the variance.
     vocabulary
         Decides what the names of labels mean; None leaves names out.
+    texts
+        Compares names with pictures, if the encoder can.
     """
 
     words: WordPrior | None
@@ -221,10 +223,11 @@ class DescriptorPipeline:
         descriptor: SemanticDescriptor | None,
         n_components: float | None,
         vocabulary: Vocabulary | None = None,
+        texts: Texts | None = None,
     ) -> None:
         self.descriptor = SemanticDescriptor(0) if descriptor is None else clone(descriptor)
         self.pca = DescriptorPCA(n_components)
-        self.vocabulary, self.words = vocabulary, None
+        self.vocabulary, self.texts, self.words = vocabulary, texts, None
 
     @classmethod
     def from_fitted(
@@ -252,7 +255,7 @@ class DescriptorPipeline:
             self.descriptor.set_params(concepts="drop")
         S = self.descriptor.fit_transform(_encoder_output(features), known)
         if self.vocabulary is not None:
-            self.words = WordPrior.of(features, known, self.vocabulary)
+            self.words = WordPrior.of(features, known, self.vocabulary, self.texts)
         X = self.pca.fit_transform(_columns(features, S))
         return Descriptors.of(features, S, X, self.words)
 
@@ -298,10 +301,11 @@ class TrainingSet(NamedTuple):
         descriptor: SemanticDescriptor | None,
         n_components: float | None,
         vocabulary: Vocabulary | None,
+        texts: Texts | None = None,
     ) -> Self:
         """Match labels to pictures and compute their descriptors."""
         alignment = align(as_partial_labels(Y), features.items)
-        pipeline = DescriptorPipeline(descriptor, n_components, vocabulary)
+        pipeline = DescriptorPipeline(descriptor, n_components, vocabulary, texts)
         return cls(features, alignment, pipeline, pipeline.fit_transform(features, alignment.known))
 
     @property

@@ -29,6 +29,7 @@ from tagloom.tagger.inputs import (
     append_features,
     encode_pictures,
 )
+from tagloom.tagger.texts import Texts
 from tagloom.tagger.words import NameReasons
 from tagloom.validation import check_choice, check_flag, check_integer
 from tagloom.vision import EmbeddingSummary, Encoder, Features
@@ -57,7 +58,8 @@ class SemanticTagger(BaseEstimator):
     of [visual; s]. Pictures with similar features, or as in the paper with similar s, are joined in
     a graph. Pictures without labels may be part of the training set: they are tagged, and they
     connect others in the graph. What the name of a label means is known before its first example:
-    the posteriors of the concepts that it names are prior scores of the label.
+    the posteriors of the concepts that it names are prior scores of the label, and so is how well a
+    picture fits the name, if the encoder knows texts.
 
     Parameters
     ----------
@@ -80,7 +82,8 @@ class SemanticTagger(BaseEstimator):
     vocabulary : Vocabulary, optional
         Decisions about what names mean.
     encoder : Encoder, optional
-        Encodes pictures that are given as a folder; EfficientNet-Lite0 by default.
+        Encodes pictures that are given as a folder, EfficientNet-Lite0 by default, and the names of
+        labels, if it knows texts.
     cache : path, optional
         Where features of folders are cached; the user's cache by default.
     random_state : int, default=0
@@ -124,6 +127,7 @@ class SemanticTagger(BaseEstimator):
     embedding_summary_: EmbeddingSummary | None
     encoder_metadata_: EncoderMetadata | None
     _graph: sparse.csr_array | None
+    _texts: Texts | None = None
 
     def __init__(
         self,
@@ -292,6 +296,27 @@ class SemanticTagger(BaseEstimator):
             return None
         return NameReasons.of(words, self.training_set_.features, weights, self.scores())
 
+    def texts(self) -> Texts | None:
+        """Return what compares names with pictures; None if the encoder knows no texts."""
+        if self._texts is None:
+            self._texts = Texts.of_encoder(self.encoder)
+        fitted = getattr(self, "training_set_", None)
+        words = None if fitted is None else fitted.pipeline.words
+        if self._texts is None and words is not None and words.texts is not None:
+            self._texts = Texts.of_prior(words.texts, self.classes_, self.encoder_metadata_)
+        return self._texts
+
+    def with_learner(self, learner: PartialLabelLearner) -> "SemanticTagger":
+        """Return a tagger that is not fitted, with another learner and the same knowledge of names.
+
+        It takes features, not pictures.
+        """
+        other = SemanticTagger(
+            learner, words=self.words, vocabulary=self.vocabulary, random_state=self.random_state
+        )
+        other._texts = self.texts()
+        return other
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted tagger to a file atomically.
 
@@ -362,6 +387,7 @@ class SemanticTagger(BaseEstimator):
             self.descriptor,
             self.n_components,
             vocabulary if self.words and takes_prior else None,
+            self.texts() if self.words and takes_prior else None,
         )
 
     def _semantic_graph(self, training: TrainingSet) -> sparse.csr_array:

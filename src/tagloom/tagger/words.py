@@ -1,7 +1,7 @@
-"""What the names of labels say about pictures: prior scores by the concepts that a name means."""
+"""What the names of labels say about pictures: by the concepts that they mean, and as texts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from tagloom.labels import PartialLabels
+from tagloom.tagger.texts import TextPrior, Texts
 from tagloom.vision import Features, imagenet_classes, imagenet_synsets
 from tagloom.words import TagLinks, Vocabulary, concept_synsets, link_tags, load_lexicon
 
@@ -21,6 +22,9 @@ _SEEN = 0.05
 _PARTS = ("data", "indices", "indptr")
 # The share of a score from which on a name is a reason for it.
 _NOTICEABLE = 0.25
+# The probability from which on a picture fits a name.
+FITS = 0.5
+_BY_CONCEPTS, _BY_TEXT = 1, 2
 # How often hand-tagged texts use a noun that everybody knows.
 _COMMON = 10
 
@@ -42,7 +46,9 @@ class WordPrior:
         t_ij = sqrt(sum_{c in C_j} p_ic).
 
     The root lifts small posteriors: one class of many has to stand for all that a picture shows.
-    A label whose name means no concept has no prior scores.
+    An encoder of pictures and texts compares the name itself with a picture, p_ij of `TextPrior`.
+    Where a label has both, t_ij is the root of their mean (a linear opinion pool, Stone 1961). A
+    label whose name means no concept and is no text has no prior scores.
 
     Attributes
     ----------
@@ -50,14 +56,34 @@ class WordPrior:
         1 where a concept shows what a label names.
     meanings : tuple
         The noun that each label means; None for a label without one.
+    texts : TextPrior, optional
+        How well pictures fit the names, if the encoder knows texts.
     """
 
     concept_matrix: sparse.csr_array
     meanings: tuple[str | None, ...]
+    texts: TextPrior | None = None
 
     @classmethod
-    def of(cls, features: Features, known: PartialLabels, vocabulary: Vocabulary) -> Self | None:
-        """Link the names of labels; None where no name means a concept of the encoder."""
+    def of(
+        cls,
+        features: Features,
+        known: PartialLabels,
+        vocabulary: Vocabulary,
+        texts: Texts | None = None,
+    ) -> Self | None:
+        """Link the names of labels; None where no name says anything to the encoder."""
+        by_concepts = cls._of_concepts(features, known, vocabulary)
+        compared = TextPrior.of(texts, features, known.labels)
+        if by_concepts is not None or compared is None:
+            return None if by_concepts is None else replace(by_concepts, texts=compared)
+        none = sparse.csr_array((known.n_labels, len(features.concepts)))
+        return cls(none, (None,) * known.n_labels, compared)
+
+    @classmethod
+    def _of_concepts(
+        cls, features: Features, known: PartialLabels, vocabulary: Vocabulary
+    ) -> Self | None:
         columns = [n for n, label in enumerate(known.labels) if isinstance(label, str)]
         if not features.concepts or not columns:
             return None
@@ -90,12 +116,21 @@ class WordPrior:
         ]
         return cls(links.concept_matrix, tuple(meanings))
 
-    def __call__(self, posteriors: Array) -> Array:
+    def __call__(self, features: Features) -> Array:
         """Return t for every picture and label; NaN for labels without prior scores."""
+        posteriors = features.posteriors
         total = np.asarray((self.concept_matrix @ posteriors.T).T, dtype=posteriors.dtype)
-        T = np.sqrt(np.clip(total, 0, 1))
-        T[:, np.diff(self.concept_matrix.indptr) == 0] = np.nan
-        return np.asarray(T)
+        p = np.clip(total, 0, 1)
+        p[:, ~self.means_concepts] = np.nan
+        if self.texts is not None:
+            fits = self.texts.probabilities(features.visual)
+            p = np.where(np.isnan(p), fits, np.where(np.isnan(fits), p, (p + fits) / 2))
+        return np.asarray(np.sqrt(p))
+
+    @property
+    def means_concepts(self) -> npt.NDArray[np.bool_]:
+        """Which labels mean concepts."""
+        return np.asarray(np.diff(self.concept_matrix.indptr) > 0)
 
     def seen(
         self, posteriors: Array, column: int, concepts: Sequence[str], count: int
@@ -119,7 +154,8 @@ class NameReasons:
     seen : csr_array of shape (n_items, n_concepts)
         The posteriors of the concepts that a picture looks like.
     is_reason : csr_array of shape (n_items, n_labels)
-        1 where the concepts that a name means, and that are seen, make up a quarter of the score.
+        1 where the concepts that a name means, and that are seen, make up a quarter of the score; 2
+        where the picture fits the name as a text, and that counts for more.
     """
 
     words: WordPrior
@@ -138,20 +174,27 @@ class NameReasons:
         """Compare k_i theta_j t_ij, with `weights` k and theta, with the scores."""
         p = features.posteriors
         seen = sparse.csr_array(np.where(p >= _SEEN, p, 0))
-        total = sparse.coo_array(seen @ words.concept_matrix.T)
+        by_concepts = sparse.csr_array(seen @ words.concept_matrix.T)
+        by_concepts.data = np.clip(by_concepts.data, 0, 1)
+        fits = _fitting(words, features)
+        total = sparse.coo_array((by_concepts + fits) @ _one_of(words))
         rows, columns = total.coords
         k = np.broadcast_to(weights[0], len(scores))
-        part = k[rows] * weights[1][columns] * np.sqrt(np.clip(total.data, 0, 1))
+        part = k[rows] * weights[1][columns] * np.sqrt(total.data)
         noticed = (part > 0) & (part >= _NOTICEABLE * scores[rows, columns])
         at = rows[noticed], columns[noticed]
-        ones = np.ones(len(at[0]), dtype=np.int8)
-        is_reason = sparse.csr_array((ones, at), shape=scores.shape)
+        kinds = np.full(len(at[0]), _BY_CONCEPTS, dtype=np.int8)
+        if fits.nnz:
+            kinds[np.asarray(fits[at] > by_concepts[at])] = _BY_TEXT
+        is_reason = sparse.csr_array((kinds, at), shape=scores.shape)
         return cls(words, tuple(features.concepts), seen, is_reason)
 
     def text(self, row: int, column: int, label: str) -> str | None:
         """Say what a picture looks like and why that speaks for a label; None if it does not."""
         if not self.is_reason[row, column]:
             return None
+        if self.is_reason[row, column] == _BY_TEXT:
+            return fits_name(label)
         start, end = self.words.concept_matrix.indptr[column : column + 2]
         own = self.words.concept_matrix.indices[start:end]
         first, last = self.seen.indptr[row : row + 2]
@@ -186,6 +229,31 @@ class NameReasons:
         }
         words = WordPrior(tables["concept_matrix"], tuple(texts["meanings"]))
         return cls(words, tuple(texts["concepts"]), tables["seen"], tables["is_reason"])
+
+
+def _fitting(words: WordPrior, features: Features) -> sparse.csr_array:
+    """Return the probabilities of pictures that fit the name of a label as a text."""
+    if words.texts is None:
+        return sparse.csr_array((len(features), len(words.meanings)))
+    p = words.texts.probabilities(features.visual)
+    return sparse.csr_array(np.where(p >= FITS, p, 0))
+
+
+def _one_of(words: WordPrior) -> sparse.dia_array:
+    """Return the matrix by which probabilities of a label with two sources are averaged."""
+    n = words.means_concepts.astype(np.float64)
+    if words.texts is not None:
+        n += ~np.isnan(words.texts.spreads)
+    return sparse.diags_array(1 / np.maximum(n, 1))
+
+
+def fits_name(label: str) -> str:
+    """Say in words that a picture fits the name of a label.
+
+    >>> fits_name("Hund")
+    'fits the word “Hund”'
+    """
+    return f"fits the word “{label}”"
 
 
 def looks_like(meaning: str, concept: str) -> str:

@@ -23,6 +23,7 @@ from tagloom.vision.encoders.base import (
 from tagloom.vision.encoders.efficientnet import EfficientNetLite
 from tagloom.vision.encoders.layouts import FolderEncoder, is_folder_of_networks
 from tagloom.vision.encoders.onnx import OnnxEncoder
+from tagloom.vision.encoders.text import TextEncoder
 from tagloom.vision.features import Features, join_features, joined_concepts
 
 if TYPE_CHECKING:
@@ -185,6 +186,14 @@ def rebuild_encoder(metadata: EncoderMetadata) -> Encoder:
     encoder = _rebuild(metadata)
     check_same_encoder(encoder, metadata)
     return encoder
+
+
+def text_encoder_of(metadata: EncoderMetadata) -> TextEncoder:
+    """Load the encoder of texts that belongs to the encoder that `metadata` describes."""
+    encoder = rebuild_encoder(metadata)
+    if encoder.text is None:
+        raise InvalidInputError(f"{_described(metadata)} has no encoder of texts any more.")
+    return encoder.text
 
 
 def check_same_encoder(encoder: Encoder, metadata: EncoderMetadata) -> None:

@@ -4,11 +4,13 @@ Radford et al. (2021) train two networks so that a picture and its caption point
 The name of a tag is encoded like a caption, and its direction is compared with that of pictures.
 """
 
+import hashlib
 import re
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError, ModelFileError, import_extra
-from tagloom.vision.encoders.base import Session, Vector
+from tagloom.vision.encoders.base import Session, Vector, fingerprint
 from tagloom.vision.encoders.network import Input, Network
 
 PROMPTS = ("{}", "a photo of {}", "a photo of a {}")
@@ -88,6 +90,14 @@ class TextEncoder:
         self._known: dict[str, Vector] = {}
         self._half: _TextHalf | None = None
         self._lock = threading.Lock()
+
+    @cached_property
+    def identity(self) -> str:
+        """A fingerprint of all that decides the directions: files, tokens and prompts."""
+        files = (self.config.network, self.config.tokenizer)
+        hashes = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+        settings = [self.config.context_length, self.config.pad_token, self.config.canonicalize]
+        return fingerprint({"text": hashes, "settings": settings, "prompts": self.config.prompts})
 
     def embed(self, names: Sequence[str], *, n_jobs: int = 1) -> NDArray[np.float32]:
         """Return one unit vector for each name: the mean over all prompts, of length 1."""
