@@ -9,7 +9,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import tiny_networks as tiny
-
 from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels
 from tagloom.metrics import average_precision
@@ -146,7 +145,7 @@ def test_new_names_need_the_encoder_of_the_old_ones(pair, tmp_path):
 
 def test_features_of_another_encoder_are_refused(pair):
     other = Features(["a"], np.ones((1, 2)), np.ones((1, 0)), [])
-    with pytest.raises(InvalidInputError, match="2 visual columns; those of pair, .* end at 6"):
+    with pytest.raises(InvalidInputError, match=r"2 visual columns; those of pair, .* end at 6"):
         TextPrior.of(Texts.of_encoder(pair), other, ["red"])
 
 

@@ -139,8 +139,8 @@ class TextPrior:
         z_ij = (c_ij - median_i c_ij) / (1.4826 MAD_i c_ij),
         log p_ij / (1 - p_ij) = delta z_ij - delta^2 / 2 + log(pi / (1 - pi)).
 
-    That is the posterior that a picture is one of the pi = 1/50 that are delta = 4 deviations closer
-    to the name than others: even at z = 3. How far it is trusted is left to the learner.
+    That is the posterior that a picture is one of the pi = 1/50 that are delta = 4 deviations
+    closer to the name than others: even at z = 3. How far it is trusted is left to the learner.
 
     Attributes
     ----------
