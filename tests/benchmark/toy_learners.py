@@ -20,7 +20,7 @@ class Ridge(PartialLabelLearner):
         self.ridge = ridge
 
     def fit(self, X, Y, graph=None):
-        rows, known = self._read(X, Y)
+        rows, known = self.read_data(X, Y)
         rows = np.hstack([rows, np.ones((len(rows), 1))])
         truth, weights = known.to_array(), known.weights()
         self.coef_ = np.zeros((rows.shape[1], known.n_labels))
@@ -33,7 +33,7 @@ class Ridge(PartialLabelLearner):
     def default_param_grid(self, X, Y, graph=None):
         return [{"ridge": [0.1, 1.0, 10.0]}]
 
-    def _scores(self, X):
+    def score_rows(self, X):
         return np.hstack([X, np.ones((len(X), 1))]) @ self.coef_
 
 
@@ -41,7 +41,7 @@ class Rates(PartialLabelLearner):
     """Scores every item by the share of known presences; nothing to search."""
 
     def fit(self, X, Y, graph=None):
-        _, known = self._read(X, Y)
+        _, known = self.read_data(X, Y)
         counts = known.counts()
         self.rates_ = counts.present / np.maximum(1, counts.present + counts.absent)
         return self
@@ -49,7 +49,7 @@ class Rates(PartialLabelLearner):
     def default_param_grid(self, X, Y, graph=None):
         return []
 
-    def _scores(self, X):
+    def score_rows(self, X):
         return np.tile(self.rates_, (len(X), 1))
 
 

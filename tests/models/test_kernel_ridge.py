@@ -106,7 +106,7 @@ PATH = [{"ridge": ridge} for ridge in (0.7, 20.0, 1e-300, 0.7, 3)]
 @every_form
 def test_ridges_solved_jointly_have_the_bits_of_fits_alone(known, fit_intercept, n_components):
     model = KernelRidge(fit_intercept=fit_intercept, n_components=n_components)
-    for params, fitted in zip(PATH, model._fit_path(PATH, TOY.X, known, {}), strict=True):
+    for params, fitted in zip(PATH, model.fit_path(PATH, TOY.X, known, {}), strict=True):
         alone = clone(model).set_params(**params).fit(TOY.X, known)
         assert fitted.get_params() == alone.get_params()
         for name in ("dual_coef_", "intercept_", "landmarks_"):
@@ -122,9 +122,9 @@ def test_same_bits_whatever_the_number_of_threads(known):
 
 
 def test_the_kernel_of_a_path_is_not_used_for_other_rows():
-    (fitted,) = KernelRidge()._fit_path(PATH[:1], TOY.X, TOY.known, {})
+    (fitted,) = KernelRidge().fit_path(PATH[:1], TOY.X, TOY.known, {})
     expected = KernelRidge(ridge=0.7).fit(TOY.X, TOY.known).scores(2 * TOY.X)
-    steps = KernelRidge()._fit_path(PATH[:2], TOY.X, TOY.known, {})
+    steps = KernelRidge().fit_path(PATH[:2], TOY.X, TOY.known, {})
     np.testing.assert_array_equal(next(steps).scores(2 * TOY.X), expected)
     np.testing.assert_array_equal(fitted.scores(2 * TOY.X), expected)
 

@@ -43,7 +43,7 @@ def test_candidates_that_share_a_kernel_are_as_fitted_alone(known, most_items, m
     for module in (kernel_svm, kernels):
         monkeypatch.setattr(module, "MOST_ITEMS", most_items)
     path = [{"C": C, "bandwidth": 2.0} for C in (10.0, 1.0, 0.1)]
-    for params, fitted in zip(path, KernelSVM()._fit_path(path, TOY.X, known, {}), strict=True):
+    for params, fitted in zip(path, KernelSVM().fit_path(path, TOY.X, known, {}), strict=True):
         alone = clone(KernelSVM()).set_params(**params).fit(TOY.X, known)
         assert fitted.get_params() == alone.get_params()
         np.testing.assert_array_equal(fitted.dual_coef_, alone.dual_coef_)

@@ -138,7 +138,7 @@ def test_ridges_solved_jointly_have_the_bits_of_fits_alone(name, n_features, fit
     # Every column twice: a ridge that is swallowed leaves nothing that Cholesky could factorise.
     X = np.tile(rng.normal(size=(120, n_features // 2)) + 5.0, 2)
     model = LeastSquares(fit_intercept=fit_intercept, n_jobs=n_jobs, on_unlearnable="ignore")
-    steps = model._fit_path(PATH, X, KNOWN[name], {})
+    steps = model.fit_path(PATH, X, KNOWN[name], {})
     for params, fitted in zip(PATH, steps, strict=True):
         assert_same_fit(fitted, clone(model).set_params(**params).fit(X, KNOWN[name]))
 
@@ -147,7 +147,7 @@ def test_ridges_solved_jointly_keep_single_precision_and_an_unknown_label():
     X, Y = TOY.X.astype(np.float32), TOY.known.to_array()
     Y[:, 2] = np.nan
     model = LeastSquares(on_unlearnable="ignore")
-    for params, fitted in zip(PATH, model._fit_path(PATH, X, Y, {}), strict=True):
+    for params, fitted in zip(PATH, model.fit_path(PATH, X, Y, {}), strict=True):
         assert_same_fit(fitted, clone(model).set_params(**params).fit(X, Y))
         assert not fitted.coef_[:, 2].any()
 
@@ -160,14 +160,14 @@ def test_the_sums_of_a_label_are_computed_once_for_all_ridges(name, made, monkey
     kind = getattr(weight_patterns, made)
     monkeypatch.setattr(weight_patterns, made, lambda *sums: count.append(sums) or kind(*sums))
     path = [{"ridge": ridge} for ridge in (0.1, 1.0, 10.0)]
-    assert len(list(LeastSquares()._fit_path(path, TOY.X, KNOWN[name], {}))) == 3
+    assert len(list(LeastSquares().fit_path(path, TOY.X, KNOWN[name], {}))) == 3
     assert len(count) == TOY.truth.shape[1]
 
 
 def test_paths_that_differ_in_more_than_ridge_are_fitted_one_by_one():
     path = [{"ridge": 1.0, "fit_intercept": True}, {"ridge": 2.0, "fit_intercept": False}]
     model = LeastSquares()
-    for params, fitted in zip(path, model._fit_path(path, TOY.X, TOY.known, {}), strict=True):
+    for params, fitted in zip(path, model.fit_path(path, TOY.X, TOY.known, {}), strict=True):
         assert_same_fit(fitted, LeastSquares(**params).fit(TOY.X, TOY.known))
 
 
@@ -178,7 +178,7 @@ def test_a_fit_of_a_subclass_is_called():
             self.coef_ = 2 * self.coef_
             return self
 
-    for fitted in Doubled()._fit_path(PATH, TOY.X, TOY.known, {}):
+    for fitted in Doubled().fit_path(PATH, TOY.X, TOY.known, {}):
         alone = LeastSquares(fitted.ridge).fit(TOY.X, TOY.known)
         np.testing.assert_array_equal(fitted.coef_, 2 * alone.coef_)
 
@@ -186,9 +186,9 @@ def test_a_fit_of_a_subclass_is_called():
 def test_an_invalid_ridge_is_refused_in_a_path():
     path = [{"ridge": 1.0}, {"ridge": -1.0}]
     with pytest.raises(InvalidInputError, match="'ridge' parameter of LeastSquares"):
-        list(LeastSquares()._fit_path(path, TOY.X, TOY.known, {}))
+        list(LeastSquares().fit_path(path, TOY.X, TOY.known, {}))
 
 
 def test_a_graph_in_a_chain_is_refused_as_by_fit():
     with pytest.raises(TypeError, match="graph"):
-        list(LeastSquares()._fit_path(PATH, TOY.X, TOY.known, {"graph": TOY.graph}))
+        list(LeastSquares().fit_path(PATH, TOY.X, TOY.known, {"graph": TOY.graph}))

@@ -233,7 +233,7 @@ def test_a_path_gives_the_bits_of_separate_fits(learner):
     ]
     inputs = {"prior": PRIOR}
     for params, fitted in zip(
-        path, clone(learner)._fit_path(path, TOY.X, TOY.known, inputs), strict=True
+        path, clone(learner).fit_path(path, TOY.X, TOY.known, inputs), strict=True
     ):
         alone = clone(learner).set_params(**params).fit(TOY.X, TOY.known, PRIOR)
         np.testing.assert_array_equal(fitted.coef_, alone.coef_)

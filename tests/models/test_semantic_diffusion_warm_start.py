@@ -100,7 +100,7 @@ RIDGES = (3.0, 0.3, 0.3, 30.0)
 def test_a_path_of_ridges_gives_the_fits_of_cold_starts(smooth, warm_start, lam):
     path = [{"ridge": ridge, **smooth} for ridge in RIDGES]
     model = SemanticDiffusion(lam, warm_start=warm_start)
-    for params, fitted in zip(path, model._fit_path(path, TOY.X, TOY.known, {}), strict=True):
+    for params, fitted in zip(path, model.fit_path(path, TOY.X, TOY.known, {}), strict=True):
         assert fitted.ridge == fitted.linear_.ridge == params["ridge"]
         assert_as_if_cold(fitted, TOY.X, TOY.known)
 
@@ -116,7 +116,7 @@ def test_a_path_of_ridges_solves_once_and_its_last_fit_is_a_warm_start(monkeypat
     monkeypatch.setattr(LeastSquares, "_solutions", counted)
     model = SemanticDiffusion(warm_start=True, shrinkage=np.inf, smoothing=0.0)
     path = [{"ridge": ridge} for ridge in RIDGES]
-    list(model._fit_path(path, TOY.X, TOY.known, {}))
+    list(model.fit_path(path, TOY.X, TOY.known, {}))
     model.set_params(shrinkage=1.0).fit(TOY.X, TOY.known)
     assert solved == [list(RIDGES)]
     model.set_params(ridge=3.0).fit(TOY.X, TOY.known)
@@ -129,7 +129,7 @@ def test_an_abandoned_path_leaves_no_wrong_warm_start():
     path = [{"ridge": ridge} for ridge in RIDGES]
     model = SemanticDiffusion(warm_start=True)
     for ridge, known in ((3.0, other), (0.3, TOY.known), (30.0, TOY.known)):
-        steps = model._fit_path(path, TOY.X, TOY.known, {})
+        steps = model.fit_path(path, TOY.X, TOY.known, {})
         next(steps), next(steps)
         assert_as_if_cold(model.set_params(ridge=ridge).fit(TOY.X, known), TOY.X, known)
         # The path continues as if nothing had happened in between.
@@ -141,7 +141,7 @@ def test_an_abandoned_path_leaves_no_wrong_warm_start():
 def test_what_was_found_in_a_chain_stays_as_it_was_found():
     path = [{"ridge": ridge} for ridge in RIDGES]
     model = SemanticDiffusion(warm_start=True)
-    found = [one.linear_ for one in model._fit_path(path, TOY.X, TOY.known, {})]
+    found = [one.linear_ for one in model.fit_path(path, TOY.X, TOY.known, {})]
     assert [linear.ridge for linear in found] == list(RIDGES)
     norms = [np.linalg.norm(linear.coef_) for linear in found]
     assert norms[1] == norms[2] > norms[0] > norms[3]

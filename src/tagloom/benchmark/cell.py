@@ -279,7 +279,7 @@ class PriorScores(PartialLabelLearner):
 
     def fit(self, X: Any, y: Any, prior: Any = None) -> Self:  # type: ignore[override]
         """Note which labels have prior scores; nothing is learned."""
-        rows, _ = self._read_training_data(X, y)
+        rows, _ = self.read_training_data(X, y)
         given = read_prior(prior, len(rows), self.label_names_, rows.dtype)
         self._given = np.isin(np.arange(len(self.classes_)), () if given is None else given.labels)
         return self
@@ -291,13 +291,16 @@ class PriorScores(PartialLabelLearner):
         return []
 
     @property
-    def _prior_labels(self) -> npt.NDArray[np.bool_] | None:
+    def prior_labels(self) -> npt.NDArray[np.bool_] | None:
+        """Which labels had prior scores in `fit`."""
         return self._given if self._given.any() else None
 
-    def _scores(self, X: Scores) -> Scores:
+    def score_rows(self, X: Scores) -> Scores:
+        """Return the scores of validated rows."""
         return np.zeros((len(X), len(self.classes_)), dtype=X.dtype)
 
-    def _scores_with_prior(self, X: Scores, prior: Prior) -> Scores:
+    def score_rows_with_prior(self, X: Scores, prior: Prior) -> Scores:
+        """Return the scores of validated rows and their prior scores."""
         return prior.contribution(np.ones(len(self.classes_)))
 
 

@@ -135,8 +135,8 @@ class CalibratedLearner(PartialLabelLearner):
         graph, label_graph, prior
             Passed to the `fit` of the learner where given.
         """
-        self._check_parameters()
-        rows, known = self._read_training_data(X, y, prior, sample_weight)
+        self.check_parameters()
+        rows, known = self.read_training_data(X, y, prior, sample_weight)
         self._check_absences(known)
         given = {"graph": graph, "label_graph": label_graph, "prior": prior}
         inputs = {name: table for name, table in given.items() if table is not None}
@@ -145,8 +145,9 @@ class CalibratedLearner(PartialLabelLearner):
         self.curves_ = fit_curves(_joined(parts), known.n_labels, self.method)
         return self
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         if not isinstance(self.estimator, PartialLabelLearner):
             raise InvalidInputError(
                 "The 'estimator' parameter of CalibratedLearner must be a learner of tagloom; got "
@@ -201,7 +202,7 @@ class CalibratedLearner(PartialLabelLearner):
 
     def training_scores(self, X: Any, prior: Any = None) -> Any:
         """Return the probabilities of the rows that `fit` was given; none is its own neighbour."""
-        rows = self._checked_rows(X)
+        rows = self.checked_rows(X)
         scores = self.learner_.training_scores(rows, *([] if prior is None else [prior]))
         return self._with_names(self._calibrated(np.asarray(scores)), X)
 
@@ -209,7 +210,8 @@ class CalibratedLearner(PartialLabelLearner):
         given = {} if prior is None else {"prior": prior}
         return self._calibrated(np.asarray(self.learner_.scores(rows, **given)))
 
-    def _scores(self, X: Array) -> Array:
+    def score_rows(self, X: Array) -> Array:
+        """Return the scores of validated rows."""
         return self._checked_scores(X, None)
 
     def _calibrated(self, scores: Array) -> Array:

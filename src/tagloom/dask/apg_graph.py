@@ -88,7 +88,7 @@ class APGGraph(models.APGGraph):
         verbose : bool, default=False
             Show a progress bar over the passes.
         """
-        self._check_parameters()
+        self.check_parameters()
         client = get_client(client)
         passes = PassCounter()
         with passes.shown(self.max_iter, verbose):
@@ -190,17 +190,19 @@ class APGGraph(models.APGGraph):
         self.one_dimensional_ = False
         self.n_features_in_ = data.rows.width
 
-    def _scores(self, X: Any) -> Any:
+    def score_rows(self, X: Any) -> Any:
+        """Return the scores of validated rows."""
         if not hasattr(X, "dask"):
-            return super()._scores(X)
+            return super().score_rows(X)
         model = constant((self.coef_, self.intercept_))
         dtype = np.result_type(X.dtype, self.coef_.dtype)
         chunks = (X.chunks[0], (len(self.classes_),))
         return X.map_blocks(_linear_scores, model=model, dtype=dtype, chunks=chunks)
 
-    def _checked_rows(self, X: Any) -> Any:
+    def checked_rows(self, X: Any) -> Any:
+        """Return the rows of X, validated; the learner must be fitted."""
         if not _is_on_cluster(X):
-            return super()._checked_rows(X)
+            return super().checked_rows(X)
         check_is_fitted(self)
         table = to_dask_array(X)
         if table.shape[1] != self.n_features_in_:

@@ -152,8 +152,8 @@ class APGGraph(SolvedLearner):
         callback : callable, optional
             Called as callback(iteration, M) after every iteration; a true result stops the fit.
         """
-        self._check_parameters()
-        rows, known = self._read_training_data(X, y, sample_weight=sample_weight)
+        self.check_parameters()
+        rows, known = self.read_training_data(X, y, sample_weight=sample_weight)
         self._minimize(self._objective(rows, known, graph, label_graph), callback)
         return self
 
@@ -163,7 +163,7 @@ class APGGraph(SolvedLearner):
         It is ||X'(W o (Y - b))||_2, the spectral norm of the gradient at M = 0.
         """
         check_flag(*parameter(self, "fit_intercept"))
-        rows, known = type(self)()._read(X, Y)
+        rows, known = type(self)().read_data(X, Y)
         check_learnable(known, "ignore")
         loss = MaskedSquaredLoss.of(rows, known, fit_intercept=self.fit_intercept)
         return Objective(loss, lam=0.0).lam_max()
@@ -190,8 +190,9 @@ class APGGraph(SolvedLearner):
                 grid["gamma"] = [share * curvature / (2 * roughness) for share in _GAMMA_SHARES]
         return [grid]
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         for name in ("lam", "gamma", "gamma_labels", "ridge", "tol"):
             check_number(*parameter(self, name), low=0)
         check_integer(*parameter(self, "max_iter"), at_least=1)

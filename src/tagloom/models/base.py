@@ -72,8 +72,10 @@ def _gives_probabilities(learner: "PartialLabelLearner") -> bool:
 class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     """A scikit-learn classifier that leaves unknown labels unknown.
 
-    A learner implements `_check_parameters`, `_fit` and `_scores`; validation, names and the public
-    methods are here. One whose `fit` takes more than X and Y implements that instead of `_fit`.
+    To write one of your own, implement `fit_known` and `score_rows`, and `check_parameters` and
+    `default_param_grid` if it has parameters; validation, names, weights and the public methods are
+    here. One whose `fit` takes more than X and y implements `fit`, which begins with
+    `check_parameters` and `read_training_data`. See docs/extending.md.
 
     Attributes
     ----------
@@ -92,7 +94,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     safest_first: ClassVar[bool] = False
     """Whether each list in `default_param_grid` begins with its safest value, see `tune`."""
 
-    on_unlearnable: str
+    on_unlearnable: str = "raise"
     classes_: Array
     one_dimensional_: bool
     learnable_: npt.NDArray[np.bool_]
@@ -111,28 +113,28 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
             Multiplies the weights of the known labels of each item. An item of weight 0 takes part
             as one without known labels.
         """
-        self._check_parameters()
-        self._fit(*self._read_training_data(X, y, sample_weight=sample_weight))
+        self.check_parameters()
+        self.fit_known(*self.read_training_data(X, y, sample_weight=sample_weight))
         return self
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         """Raise where a parameter has a value that is not allowed; to be extended."""
         check_choice(*parameter(self, "on_unlearnable"), ("raise", "warn", "ignore"))
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
+    def fit_known(self, rows: Array, known: PartialLabels) -> None:
         """Learn from validated rows and labels; to be called by `fit` alone."""
         raise NotImplementedError
 
     @abstractmethod
-    def _scores(self, X: Array) -> Array:
+    def score_rows(self, X: Array) -> Array:
         """Return the estimated labels of validated rows, one column for each label."""
 
-    def _scores_with_prior(self, X: Array, prior: Prior) -> Array:
+    def score_rows_with_prior(self, X: Array, prior: Prior) -> Array:
         """Return the same where the learner was fitted with prior scores."""
         raise NotImplementedError
 
     @property
-    def _prior_labels(self) -> npt.NDArray[np.bool_] | None:
+    def prior_labels(self) -> npt.NDArray[np.bool_] | None:
         """Which labels had prior scores in `fit`; None where no label had any."""
         return None
 
@@ -142,7 +144,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         A DataFrame gives a DataFrame with the names of the items and labels; else an array of shape
         (n_items, n_labels). A learner that was fitted with prior scores needs those of X, too.
         """
-        return self._with_names(self._checked_scores(self._checked_rows(X), prior), X)
+        return self._with_names(self._checked_scores(self.checked_rows(X), prior), X)
 
     def training_scores(self, X: Any, prior: Any = None) -> Any:
         """Return the scores of the rows that `fit` was given.
@@ -154,12 +156,12 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
 
     def decision_function(self, X: Any, prior: Any = None) -> Any:
         """Return `scores` - 1/2: positive exactly where `predict` says the label is present."""
-        decision = self._checked_scores(self._checked_rows(X), prior) - BOUNDARY
+        decision = self._checked_scores(self.checked_rows(X), prior) - BOUNDARY
         return decision[:, 0] if self.one_dimensional_ else self._with_names(decision, X)
 
     def predict(self, X: Any, prior: Any = None) -> Any:
         """Return 1 where a label is likely present and 0 where it is not."""
-        present = self._checked_scores(self._checked_rows(X), prior) > BOUNDARY
+        present = self._checked_scores(self.checked_rows(X), prior) > BOUNDARY
         if self.one_dimensional_:
             return self.classes_[present[:, 0].astype(int)]
         return self._with_names(present.astype(int), X)
@@ -177,7 +179,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         one-dimensional y of shape (n_items, 2), as for any classifier of scikit-learn. Where
         unlisted tags count as absent, it is the probability that a label would be listed.
         """
-        chances = self._checked_chances(self._checked_rows(X), prior)
+        chances = self._checked_chances(self.checked_rows(X), prior)
         if self.one_dimensional_:
             return np.hstack([1 - chances, chances])
         return self._with_names(chances, X)
@@ -204,7 +206,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         DataFrame where Y is one, else an array of floats.
         """
         check_choice("fill", fill, ("labels", "scores"))
-        rows = self._checked_rows(X)
+        rows = self.checked_rows(X)
         known = self._checked_labels(Y, rows)
         filled = self._checked_scores(rows, prior)
         if fill == "labels":
@@ -228,7 +230,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
             weight = None if sample_weight is None else np.asarray(sample_weight)[there]
             right = np.asarray(self.predict(X, prior))[there] == np.asarray(y)[there]
             return float(np.average(right, weights=weight))
-        rows = self._checked_rows(X)
+        rows = self.checked_rows(X)
         known = self._checked_labels(y, rows)
         scores = self._checked_scores(rows, prior)
         if sample_weight is None:
@@ -273,18 +275,18 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     # What the fits of one search share; outside a search nothing is kept.
     _search_cache: SearchCache = SearchCache()
 
-    # `tune` fits candidates along falling values of these, so that warm starts can help.
-    _path_parameters: ClassVar[tuple[str, ...]] = ("lam",)
+    path_parameters: ClassVar[tuple[str, ...]] = ("lam",)
+    """`tune` fits candidates along falling values of these, so that warm starts can help."""
 
-    def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-        """Return the parameters of a grid whose values `_fit_path` solves for all at once.
+    def solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        """Return the parameters of a grid whose values `fit_path` solves for all at once.
 
         Their candidates form one path, which is never cut short: with the first of them nearly all
         the work is done.
         """
         return ()
 
-    def _fit_path(
+    def fit_path(
         self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, inputs: Mapping[str, Any]
     ) -> Iterator[Self]:
         """Yield this learner fitted with the parameters of each candidate in turn.
@@ -298,11 +300,11 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
             yield fitted
 
     @property
-    def _tuning_params(self) -> dict[str, Any]:
+    def tuning_params(self) -> dict[str, Any]:
         """Parameters that replace those `tune` sets for all learners while it compares."""
         return {}
 
-    def _read(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
+    def read_data(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
         """Validate the training data; set the attributes about features, labels and target."""
         X, Y = in_main_memory(X, "X"), in_main_memory(Y, "Y")
         rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
@@ -316,14 +318,14 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         self.one_dimensional_ = target.one_dimensional
         return rows, target.known
 
-    def _read_training_data(
+    def read_training_data(
         self, X: Any, Y: Any, prior: Any = None, sample_weight: Any = None
     ) -> tuple[Array, PartialLabels]:
         """Validate the training data, and find the labels that can be learned.
 
         To be called by `fit` itself: warnings are shown where `fit` was called.
         """
-        rows, known = self._read(X, Y)
+        rows, known = self.read_data(X, Y)
         if sample_weight is not None:
             known = known.with_item_weights(sample_weight)
             _check_two_classes(known, self.one_dimensional_)
@@ -331,7 +333,8 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         self.learnable_ = check_learnable(known, self.on_unlearnable, given)
         return rows, known
 
-    def _checked_rows(self, X: Any) -> Array:
+    def checked_rows(self, X: Any) -> Array:
+        """Return the rows of X, validated; the learner must be fitted."""
         check_is_fitted(self)
         X = in_main_memory(X, "X")
         rows: Array = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
@@ -341,19 +344,19 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     def _checked_scores(self, rows: Array, prior: Any) -> Array:
         """Return the scores of validated rows, with their prior scores where there are any."""
         given = self._checked_prior(prior, rows)
-        return self._scores(rows) if given is None else self._scores_with_prior(rows, given)
+        return self.score_rows(rows) if given is None else self.score_rows_with_prior(rows, given)
 
     def _checked_prior(self, prior: Any, rows: Array) -> Prior | None:
         """Return the prior scores of the labels that had some in `fit`."""
         given = read_prior(prior, len(rows), self.label_names_, rows.dtype)
-        if self._prior_labels is None:
+        if self.prior_labels is None:
             if given is not None:
                 raise InvalidInputError(
                     f"This {type(self).__name__} was fitted without prior scores, and cannot use "
                     "any now: pass prior to fit as well, if it takes one, or leave it out here."
                 )
             return None
-        labels = np.flatnonzero(self._prior_labels)
+        labels = np.flatnonzero(self.prior_labels)
         missing = labels if given is None else np.setdiff1d(labels, given.labels)
         if given is None or len(missing):
             raise InvalidInputError(
@@ -442,7 +445,7 @@ def _matched_labels(
 class PriorMixin(PartialLabelLearner):
     """A learner that takes prior scores of labels, see `tagloom.models.prior`.
 
-    It has `trust_`, NaN for labels without prior scores, and implements `_scores_with_prior`.
+    It has `trust_`, NaN for labels without prior scores, and implements `score_rows_with_prior`.
     """
 
     takes_prior = True
@@ -458,12 +461,13 @@ class PriorMixin(PartialLabelLearner):
             Prior scores, near 1 where a label is likely present and near 0 where it is not; NaN in
             the columns of labels without any. `scores` and the like then need them, too.
         """
-        self._check_parameters()
-        rows, known = self._read_training_data(X, y, prior, sample_weight)
-        self._fit(rows, known, read_prior(prior, len(rows), self.label_names_, rows.dtype))
+        self.check_parameters()
+        rows, known = self.read_training_data(X, y, prior, sample_weight)
+        self.fit_known(rows, known, read_prior(prior, len(rows), self.label_names_, rows.dtype))
         return self
 
-    def _fit(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
+    def fit_known(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
+        """Learn from validated rows and labels."""
         raise NotImplementedError
 
     def prior_weights(self) -> tuple[Array, Array] | None:
@@ -475,7 +479,8 @@ class PriorMixin(PartialLabelLearner):
         return None if trust is None else (np.ones(1), np.nan_to_num(trust))
 
     @property
-    def _prior_labels(self) -> npt.NDArray[np.bool_] | None:
+    def prior_labels(self) -> npt.NDArray[np.bool_] | None:
+        """Which labels had prior scores in `fit`."""
         trust: Array | None = getattr(self, "trust_", None)
         return None if trust is None else ~np.isnan(trust)
 
@@ -486,7 +491,8 @@ class LinearLearner(PartialLabelLearner):
     coef_: Array
     intercept_: Array
 
-    def _scores(self, X: Array) -> Array:
+    def score_rows(self, X: Array) -> Array:
+        """Return the scores of validated rows."""
         table: Array = X @ self.coef_ + self.intercept_
         return table
 
@@ -531,21 +537,23 @@ class SolvedLearner(LinearLearner):
 class InstanceBasedLearner(PartialLabelLearner):
     """A learner that keeps its training items and recognises them, to use them as neighbours.
 
-    It implements `_training_scores`, in which no item is its own neighbour, besides `_scores`,
-    which treats every row as a new one. `fit` stores the training rows.
+    It implements `score_training_rows`, in which no item is its own neighbour, besides
+    `score_rows`, which treats every row as a new one. `fit` stores the training rows.
     """
 
     training_rows_: Array
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         check_integer(*parameter(self, "n_neighbors"), at_least=1)
         check_choice(*parameter(self, "metric"), METRICS)
         check_choice(*parameter(self, "algorithm"), ALGORITHMS)
         check_flag(*parameter(self, "warm_start"))
 
-    def _read(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
-        rows, known = super()._read(X, Y)
+    def read_data(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
+        """Validate the training data."""
+        rows, known = super().read_data(X, Y)
         if len(rows) < 2:
             raise InvalidInputError(
                 "At least 2 items are needed, for the only one of 1 sample has no neighbour."
@@ -553,7 +561,7 @@ class InstanceBasedLearner(PartialLabelLearner):
         return rows, known
 
     @abstractmethod
-    def _training_scores(self) -> Array:
+    def score_training_rows(self) -> Array:
         """Return the scores of the training items."""
 
     def training_scores(self, X: Any, prior: Any = None) -> Any:
@@ -561,13 +569,13 @@ class InstanceBasedLearner(PartialLabelLearner):
 
         Their prior scores are those that `fit` was given, and need not be passed.
         """
-        rows = self._checked_rows(X)
+        rows = self.checked_rows(X)
         if rows is not self.training_rows_ and not np.array_equal(rows, self.training_rows_):
             raise InvalidInputError(
                 "training_scores takes the rows that the model was fitted with, and these are "
                 "others. For new rows call scores."
             )
-        return self._with_names(self._training_scores(), X)
+        return self._with_names(self.score_training_rows(), X)
 
 
 @dataclass(frozen=True)

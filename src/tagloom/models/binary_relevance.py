@@ -119,7 +119,8 @@ class BinaryRelevance(LinearLearner):
         """Return C in units of 1 / (mean squared norm of the centred rows)."""
         return [{"C": [share * len(X) / squared_norm(X, centred=True) for share in _C_SHARES]}]
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
+    def fit_known(self, rows: Array, known: PartialLabels) -> None:
+        """Learn from validated rows and labels."""
         counts = known.counts()
         M = np.zeros((rows.shape[1], known.n_labels))
         b = np.full(known.n_labels, -np.inf if self.loss == "logistic" else -1.0)
@@ -132,8 +133,9 @@ class BinaryRelevance(LinearLearner):
         self.n_iter_ = max((found.n_iter for found in learned), default=1)
         self._warn_not_converged([found.n_iter for found in learned])
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         check_number(*parameter(self, "C"), low=0, inclusive=False)
         check_choice(*parameter(self, "loss"), LOSSES)
         check_number(*parameter(self, "tol"), low=0, inclusive=False)
@@ -172,8 +174,9 @@ class BinaryRelevance(LinearLearner):
         """True for the logistic loss, whose scores are those of a maximum likelihood fit."""
         return self.loss == "logistic"
 
-    def _scores(self, X: Array) -> Array:
-        decision = super()._scores(X)
+    def score_rows(self, X: Array) -> Array:
+        """Return the scores of validated rows."""
+        decision = super().score_rows(X)
         if self.loss == "logistic":
             return np.asarray(expit(decision))
         return np.asarray(BOUNDARY + decision / 2)
@@ -272,14 +275,16 @@ class ClassifierPerLabel(PartialLabelLearner):
         """Return nothing to search: the parameters are those of the given classifier."""
         return []
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
+    def fit_known(self, rows: Array, known: PartialLabels) -> None:
+        """Learn from validated rows and labels."""
         self.estimators_ = [
             self._classifier(rows, column) if learnable else float(column.present.any())
             for column, learnable in zip(columns_of(known), self.learnable_, strict=True)
         ]
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         check_scores(self.estimator)
 
     def _classifier(self, X: Array, column: Column) -> Any:
@@ -302,7 +307,8 @@ class ClassifierPerLabel(PartialLabelLearner):
     def _checked_chances(self, rows: Array, prior: Any) -> Array:
         return self._by_label(rows, lambda one: one.predict_proba(rows)[:, 1])
 
-    def _scores(self, X: Array) -> Array:
+    def score_rows(self, X: Array) -> Array:
+        """Return the scores of validated rows."""
         return self._by_label(X, lambda one: _scores_of(one, X))
 
     def _by_label(self, rows: Array, answer: Callable[[Any], Array]) -> Array:

@@ -146,17 +146,18 @@ class FastTag(LinearLearner):
         """
         return super().fit(X, y)
 
-    def _read_training_data(
+    def read_training_data(
         self, X: Any, Y: Any, prior: Any = None, sample_weight: Any = None
     ) -> tuple[Array, PartialLabels]:
         """Validate the training data; whatever is not known to be present becomes absent."""
-        rows, known = self._read(X, Y)
+        rows, known = self.read_data(X, Y)
         check_learnable(known, "ignore")
         tags = _present_or_absent(known)
         self.learnable_ = check_learnable(tags, self.on_unlearnable)
         return rows, tags
 
-    def _fit(self, rows: Array, tags: PartialLabels) -> None:
+    def fit_known(self, rows: Array, tags: PartialLabels) -> None:
+        """Learn from validated rows and labels."""
         entries = tags.entries()
         ones = np.ones(len(entries.rows))
         table = sparse.csr_array((ones, (entries.rows, entries.columns)), shape=tags.shape)
@@ -182,12 +183,13 @@ class FastTag(LinearLearner):
         return [betas, {"noise": list(_NOISES)}, {"alpha": list(_ALPHAS)}]
 
     @property
-    def _tuning_params(self) -> dict[str, Any]:
+    def tuning_params(self) -> dict[str, Any]:
         """The stopping rule is part of the method, and cheap."""
         return {"tol": self.tol}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         check_number(*parameter(self, "noise"), low=0, high=0.99)
         for name in ("alpha", "beta", "ridge"):
             check_number(*parameter(self, name), low=0, inclusive=False)

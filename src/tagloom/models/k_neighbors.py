@@ -77,7 +77,7 @@ class KNeighborsTagger(InstanceBasedLearner):
            [0, 1]])
     """
 
-    _path_parameters: ClassVar[tuple[str, ...]] = ("n_neighbors", "bandwidth", "shrinkage")
+    path_parameters: ClassVar[tuple[str, ...]] = ("n_neighbors", "bandwidth", "shrinkage")
 
     rates_: Floats
     scale_: float
@@ -114,7 +114,7 @@ class KNeighborsTagger(InstanceBasedLearner):
             grid["bandwidth"] = list(_BANDWIDTHS)
         return [grid]
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
+    def fit_known(self, rows: Array, known: PartialLabels) -> None:
         """Store the items and their known labels, and find the neighbours of each item."""
         self._training_neighbors = self._find_training_neighbors(rows)
         self.training_rows_ = rows
@@ -122,8 +122,9 @@ class KNeighborsTagger(InstanceBasedLearner):
         self.scale_ = float(self._training_neighbors.distances[:, 0].mean())
         self.rates_ = label_rates(known)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         check_choice(*parameter(self, "weighting"), WEIGHTINGS)
         check_number(*parameter(self, "bandwidth"), low=0, inclusive=False)
         check_number(*parameter(self, "shrinkage"), low=0)
@@ -147,10 +148,12 @@ class KNeighborsTagger(InstanceBasedLearner):
         """True: the share of the votes for a label estimates its probability."""
         return True
 
-    def _training_scores(self) -> Array:
+    def score_training_rows(self) -> Array:
+        """Return the scores of the training items."""
         return self._votes(self._training_neighbors)
 
-    def _scores(self, X: Array) -> Array:
+    def score_rows(self, X: Array) -> Array:
+        """Return the scores of validated rows."""
         k = min(self.n_neighbors, len(self.training_rows_))
         return self._votes(
             nearest_neighbors(

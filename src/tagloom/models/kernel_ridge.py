@@ -151,8 +151,9 @@ class KernelRidge(KernelLearner):
         }
         return [first, last]
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         check_number(*parameter(self, "ridge"), low=0, inclusive=False)
         check_flag(*parameter(self, "fit_intercept"))
         check_n_jobs(*parameter(self, "n_jobs"))
@@ -181,7 +182,8 @@ class KernelRidge(KernelLearner):
         landmarks = draw_landmarks(rows, number, self.random_state)
         return NystroemProblem(kernel, rows, known, self.fit_intercept, self.n_jobs, landmarks)
 
-    def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+    def solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        """Return the parameters that `fit_path` solves for all at once."""
         return self._share_kernel
 
     def _fit_candidates(
@@ -231,7 +233,7 @@ class NystroemProblem:
         path = [{"ridge": ridge} for ridge in ridges]
         return [
             DualSolution(root @ fitted.coef_, fitted.intercept_)
-            for fitted in model._fit_path(path, features, self.known, {})
+            for fitted in model.fit_path(path, features, self.known, {})
         ]
 
 

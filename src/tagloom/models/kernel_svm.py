@@ -76,7 +76,7 @@ class KernelSVM(KernelLearner):
     [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
-    _path_parameters: ClassVar[tuple[str, ...]] = ("C",)
+    path_parameters: ClassVar[tuple[str, ...]] = ("C",)
     _share_kernel: ClassVar[tuple[str, ...]] = ("C",)
 
     kernel = "rbf"
@@ -103,8 +103,9 @@ class KernelSVM(KernelLearner):
         widths = {"bandwidth": list(_BANDWIDTHS), "C": [_C_OF_BANDWIDTHS]}
         return [*([] if self.gamma else [widths]), {"C": list(_C)}]
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         check_number(*parameter(self, "C"), low=0, inclusive=False)
         check_number(*parameter(self, "tol"), low=0, inclusive=False)
         check_n_jobs(*parameter(self, "n_jobs"))

@@ -226,8 +226,9 @@ class KernelLearner(PartialLabelLearner):
         """The factor in the kernel."""
         return self._kernel.gamma
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         check_choice(*parameter(self, "kernel"), KERNELS)
         check_number(*parameter(self, "bandwidth"), low=0, inclusive=False)
         if self.gamma is not None:
@@ -241,24 +242,26 @@ class KernelLearner(PartialLabelLearner):
     def _fit_candidates(self, problem: Any, path: Sequence[Mapping[str, Any]]) -> Iterator[None]:
         """Set the parameters of each candidate in turn, `dual_coef_` and `intercept_`."""
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
+    def fit_known(self, rows: Array, known: PartialLabels) -> None:
+        """Learn from validated rows and labels."""
         problem = self._problem(rows, known)
         self._keep_landmarks(problem)
         for _ in self._fit_candidates(problem, [{}]):
             pass
 
-    def _fit_path(
+    def fit_path(
         self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, inputs: Mapping[str, Any]
     ) -> Iterator[Self]:
+        """Yield this learner fitted with the parameters of each candidate in turn."""
         # A subclass that fits in its own way may solve another problem.
         kind = type(self)
-        own = kind.fit is PartialLabelLearner.fit and kind._fit is KernelLearner._fit
+        own = kind.fit is PartialLabelLearner.fit and kind.fit_known is KernelLearner.fit_known
         if inputs or not own or not differ_only_in(self._share_kernel, path):
-            yield from super()._fit_path(path, X, Y, inputs)
+            yield from super().fit_path(path, X, Y, inputs)
             return
         for params in path:
-            self.set_params(**params)._check_parameters()
-        rows, known = self._read_training_data(X, Y)
+            self.set_params(**params).check_parameters()
+        rows, known = self.read_training_data(X, Y)
         problem = self._problem(rows, known)
         self._keep_landmarks(problem)
         with self._scoring_path(rows, problem.among_landmarks):
@@ -283,7 +286,8 @@ class KernelLearner(PartialLabelLearner):
         finally:
             self._of_path = None
 
-    def _scores(self, X: Array) -> Array:
+    def score_rows(self, X: Array) -> Array:
+        """Return the scores of validated rows."""
         of_path = self._of_path
         if of_path is not None and (X is of_path[0] or np.array_equal(X, of_path[0])):
             products = of_path[1] @ self.dual_coef_

@@ -60,7 +60,7 @@ class LabelPropagation(InstanceBasedLearner):
            [0, 1]])
     """
 
-    _path_parameters: ClassVar[tuple[str, ...]] = ("alpha",)
+    path_parameters: ClassVar[tuple[str, ...]] = ("alpha",)
 
     rates_: Array
     _graph: AffinityGraph
@@ -97,7 +97,7 @@ class LabelPropagation(InstanceBasedLearner):
         numbers = sorted({min(number, len(X) - 1) for number in _NUMBERS})
         return [{"n_neighbors": numbers, "alpha": list(_ALPHAS)}]
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
+    def fit_known(self, rows: Array, known: PartialLabels) -> None:
         """Build the graph and spread the known labels over it."""
         self._graph = self._graph_of(rows)
         self.training_rows_ = rows
@@ -106,8 +106,9 @@ class LabelPropagation(InstanceBasedLearner):
         self._spread_presences = diffuse(self._graph.S, WY, self.alpha)
         self._spread_weights = diffuse(self._graph.S, W, self.alpha)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         check_below_one(*parameter(self, "alpha"))
         check_number(*parameter(self, "shrinkage"), low=0, inclusive=False)
 
@@ -126,10 +127,12 @@ class LabelPropagation(InstanceBasedLearner):
         """True: the share of presences among the labels nearby estimates a probability."""
         return True
 
-    def _training_scores(self) -> Array:
+    def score_training_rows(self) -> Array:
+        """Return the scores of the training items."""
         return self._shrunk(self._spread_presences, self._spread_weights)
 
-    def _scores(self, X: Array) -> Array:
+    def score_rows(self, X: Array) -> Array:
+        """Return the scores of validated rows."""
         s_x = self._graph.out_of_sample(X)
         spread = self._spread_presences, self._spread_weights
         return self._shrunk(*(self.alpha * (s_x @ table) for table in spread))

@@ -111,39 +111,44 @@ class LeastSquares(PriorMixin, LinearLearner):
         grid = {"ridge": [share * ridge_unit(X, known) for share in shares]}
         return [grid if prior is None else grid | {"prior_shrinkage": [*PRIOR_SHRINKAGES]}]
 
-    def _fit(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
+    def fit_known(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
+        """Learn from validated rows and labels."""
         (solution,) = self._solutions(rows, known, [(self.ridge, self.prior_shrinkage)], prior)
         self.coef_, self.intercept_, self.trust_ = solution
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         check_number(*parameter(self, "ridge"), low=0)
         check_number(*parameter(self, "prior_shrinkage"), low=0, inclusive=False)
         check_flag(*parameter(self, "fit_intercept"))
         check_n_jobs(*parameter(self, "n_jobs"))
 
-    def _scores_with_prior(self, X: Array, prior: Prior) -> Array:
+    def score_rows_with_prior(self, X: Array, prior: Prior) -> Array:
+        """Return the scores of validated rows and their prior scores."""
         assert self.trust_ is not None
-        return np.asarray(self._scores(X) + prior.contribution(self.trust_))
+        return np.asarray(self.score_rows(X) + prior.contribution(self.trust_))
 
-    def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+    def solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        """Return the parameters that `fit_path` solves for all at once."""
         return ("ridge", "prior_shrinkage")
 
-    def _fit_path(
+    def fit_path(
         self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, inputs: Mapping[str, Any]
     ) -> Iterator[Self]:
+        """Yield this learner fitted with the parameters of each candidate in turn."""
         # A subclass that fits in its own way may solve another problem.
         kind = type(self)
-        own = kind.fit is LeastSquares.fit and kind._fit is LeastSquares._fit
+        own = kind.fit is LeastSquares.fit and kind.fit_known is LeastSquares.fit_known
         joint = own and differ_only_in(("ridge", "prior_shrinkage"), path)
         if inputs.keys() - {"prior"} or not joint:
-            yield from super()._fit_path(path, X, Y, inputs)
+            yield from super().fit_path(path, X, Y, inputs)
             return
         candidates = []
         for params in path:
-            self.set_params(**params)._check_parameters()
+            self.set_params(**params).check_parameters()
             candidates.append((self.ridge, self.prior_shrinkage))
-        rows, known = self._read_training_data(X, Y)
+        rows, known = self.read_training_data(X, Y)
         prior = read_prior(inputs.get("prior"), len(rows), self.label_names_, rows.dtype)
         solutions = self._solutions(rows, known, candidates, prior)
         for params, (M, b, trust) in zip(path, solutions, strict=True):

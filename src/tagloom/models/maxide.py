@@ -110,8 +110,8 @@ class Maxide(SolvedLearner):
 
     def lam_max(self, X: Any, Y: Any) -> float:
         """Return the smallest lam at which M is 0."""
-        self._check_parameters()
-        rows, known = type(self)()._read(X, Y)
+        self.check_parameters()
+        rows, known = type(self)().read_data(X, Y)
         check_learnable(known, "ignore")
         return self._objective(rows, known).lam_max()
 
@@ -120,21 +120,23 @@ class Maxide(SolvedLearner):
         lam_max = self.lam_max(X, Y)
         return [{"lam": [share * lam_max for share in _LAM_SHARES]}]
 
-    def _fit(self, rows: Array, known: PartialLabels) -> None:
+    def fit_known(self, rows: Array, known: PartialLabels) -> None:
+        """Learn from validated rows and labels."""
         objective = self._objective(rows, known)
         with blas_for(known.n_items, *objective.shape):
             solution = self._solve(objective, self._start("core_", objective))
         self._keep(solution, objective.loss)
 
     @property
-    def _tuning_params(self) -> dict[str, Any]:
+    def tuning_params(self) -> dict[str, Any]:
         """The published algorithm keeps its stopping rule, which decides what it learns."""
         if self.solver != "published":
             return {}
         return {name: getattr(self, name) for name in ("tol", "max_iter", "warm_start")}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         check_number(*parameter(self, "lam"), low=0)
         check_flag(*parameter(self, "fit_intercept"))
         check_flag(*parameter(self, "warm_start"))

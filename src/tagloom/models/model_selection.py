@@ -309,8 +309,8 @@ class _Search:
         trials: list[Trial] = []
         found: Params = {}
         for stage in stages:
-            jointly = self.model._solved_jointly(stage)
-            paths = _paths(stage, found, self.model._path_parameters, jointly)
+            jointly = self.model.solved_jointly(stage)
+            paths = _paths(stage, found, self.model.path_parameters, jointly)
             is_joint = any(name in stage for name in jointly)
             folds = range(len(self.folds))
             tasks = [(path, number, is_joint) for path in paths for number in folds]
@@ -350,12 +350,12 @@ class _Search:
         learner = clone(self.model)
         learner._search_cache = self.cache
         own = learner.get_params()
-        overrides = _TUNING_PARAMS | learner._tuning_params
+        overrides = _TUNING_PARAMS | learner.tuning_params
         learner.set_params(**{name: value for name, value in overrides.items() if name in own})
         results: list[Any] = []
         # Learners that take no prior scores need not know the word.
         prior = {name: table for name, table in self.inputs.items() if name == "prior"}
-        for fitted in learner._fit_path(path, self.X, fold.training, self.inputs):
+        for fitted in learner.fit_path(path, self.X, fold.training, self.inputs):
             scores = np.asarray(fitted.training_scores(self.X, **prior))
             results.append(np.asarray(self.scorer(fold.held_out, scores), dtype=float).tolist())
             self.advance()

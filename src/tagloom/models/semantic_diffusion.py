@@ -163,7 +163,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     """
 
     safest_first = True
-    _path_parameters: ClassVar[tuple[str, ...]] = ("smoothing", "shrinkage")
+    path_parameters: ClassVar[tuple[str, ...]] = ("smoothing", "shrinkage")
 
     linear_: APGGraph | LeastSquares
     training_scores_: Array
@@ -263,7 +263,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         as a new item; the affinities among the training items are `graph_`. `prior` is as for
         `scores`.
         """
-        rows = self._checked_rows(X).astype(self.training_rows_.dtype, copy=False)
+        rows = self.checked_rows(X).astype(self.training_rows_.dtype, copy=False)
         if not self._passes:
             return sparse.csr_array((len(rows), len(self.training_rows_)), dtype=rows.dtype)
         U = self._normalized(rows)
@@ -278,7 +278,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         the item where rows or scores are normalised. `training_row` is the position of x among the
         training items; None for a new item, which needs its prior scores.
         """
-        row = self._checked_rows(x).astype(self.training_rows_.dtype, copy=False)
+        row = self.checked_rows(x).astype(self.training_rows_.dtype, copy=False)
         M_x, b_x = self._linear_near(self._normalized(row))
         if self._row_normalizer is not None:
             M_x = M_x / self._row_normalizer.norms(row)[0]
@@ -363,7 +363,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         self._finish(state.smoothed, state.last_step)
         return self
 
-    def _fit(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
+    def fit_known(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
+        """Learn from validated rows and labels."""
         key = self._key(rows, prior)
         if not (self.warm_start and self._is_warm(key, known)):
             self._warm_key = None
@@ -393,8 +394,9 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             )
         return learner.fit(U, known, prior)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise where a parameter has a value that is not allowed."""
+        super().check_parameters()
         for name in ("lam", "ridge", "tol"):
             check_number(*parameter(self, name), low=0)
         check_number(*parameter(self, "prior_shrinkage"), low=0, inclusive=False)
@@ -507,14 +509,17 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     def _normalized_scores(self, F: Array) -> Array:
         return self._score_normalizer(F, self._last_step["score_normalization"])
 
-    def _training_scores(self) -> Array:
+    def score_training_rows(self) -> Array:
+        """Return the scores of the training items."""
         return self.training_scores_.copy()
 
-    def _scores(self, X: Array) -> Array:
+    def score_rows(self, X: Array) -> Array:
+        """Return the scores of validated rows."""
         rows = X.astype(self.training_rows_.dtype, copy=False)
         return self._normalized_scores(self._new_scores(rows))
 
-    def _scores_with_prior(self, X: Array, prior: Prior) -> Array:
+    def score_rows_with_prior(self, X: Array, prior: Prior) -> Array:
+        """Return the scores of validated rows and their prior scores."""
         rows = X.astype(self.training_rows_.dtype, copy=False)
         return self._normalized_scores(self._new_scores(rows, prior))
 
@@ -536,7 +541,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             features = augmenter(U, scores)
         return features
 
-    def _solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+    def solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        """Return the parameters that `fit_path` solves for all at once."""
         if set(grid) == {"score_normalization"}:
             return ("score_normalization",)  # nearly free once one candidate is fitted
         linear = ("ridge", "prior_shrinkage")
@@ -546,7 +552,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         # Paths along other parameters share their graphs: these are better fitted side by side.
         return linear if only_ridge and given == _CLOSED_FORM else ()
 
-    def _fit_path(
+    def fit_path(
         self, path: Sequence[Mapping[str, Any]], X: Any, Y: Any, inputs: Mapping[str, Any]
     ) -> Iterator[Self]:
         """Fit candidates; where only the linear part differs, find M for all of them at once.
@@ -558,17 +564,17 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         closed = all(isinstance(one, LeastSquares) for one in linear)
         joint = closed and differ_only_in(("ridge", "prior_shrinkage"), path)
         if not (self.warm_start and joint and len(path) > 1):
-            yield from super()._fit_path(path, X, Y, inputs)
+            yield from super().fit_path(path, X, Y, inputs)
             return
         for params in path:
-            self.set_params(**params)._check_parameters()
-        rows, known = self._read(X, Y)
+            self.set_params(**params).check_parameters()
+        rows, known = self.read_data(X, Y)
         check_learnable(known, "ignore")
         prior = read_prior(inputs.get("prior"), len(rows), self.label_names_, rows.dtype)
         candidates = [one.get_params() for one in linear]
         Z = self._fit_features(rows)
         *part, some = labelled_part(Z, known, prior)
-        found = linear[0]._fit_path(candidates, *part, {} if some is None else {"prior": some})
+        found = linear[0].fit_path(candidates, *part, {} if some is None else {"prior": some})
         features = self._row_normalizer, self._U, self._kernel_map
         for params, one in zip(path, found, strict=True):
             self._row_normalizer, self._U, self._kernel_map = features
