@@ -185,3 +185,32 @@ def immich(folder):
     (folder / "config.json").write_text(json.dumps(described))
     write_tokenizer(folder / "textual")
     return folder
+
+
+def paint(folder, n, *, seed=0):
+    """Write small pictures, most of them grey; return the colour of each."""
+    from PIL import Image
+
+    folder.mkdir(parents=True)
+    rng, truth = np.random.default_rng(seed), {}
+    for number in range(n):
+        shown = rng.choice(4, p=[0.15, 0.15, 0.15, 0.55])
+        colour = rng.normal((130, 120, 110), 14)
+        if shown < 3:
+            colour[shown] += 100
+        pixels = np.clip(colour + rng.normal(0, 10, (20, 24, 3)), 0, 255).astype(np.uint8)
+        name = f"{number:03d}.png"
+        Image.fromarray(pixels).save(folder / name)
+        truth[name] = [*list(COLOURS)[:3], "grey"][shown]
+    return truth
+
+
+def write_tags(path, truth, names):
+    """Write two thirds of the tags that are named, each under its name."""
+    rows = [
+        f"{picture},{names[colour]}"
+        for number, (picture, colour) in enumerate(truth.items())
+        if colour in names and number % 3
+    ]
+    path.write_text("\n".join(["image,tag", *rows, ""]), "utf-8")
+    return path

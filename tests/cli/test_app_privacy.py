@@ -195,6 +195,7 @@ def test_complete(completed):
         ("export out --to xmp", ["photos", "out"]),
         ("check out --n 20", ["out"]),
         ("inspect out", []),
+        ("encoders check lite0", []),
         ("embed photos --out work/features.npz", ["work"]),
         ("demo --pictures 50 --out work/demo", ["work/demo"]),
         ("benchmark --dataset scenes:30 --methods least-squares --rates 0.5 --repeats 1 --jobs 1 "

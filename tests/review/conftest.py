@@ -182,6 +182,24 @@ def app(review):
 
 
 @pytest.fixture
+def open_page():
+    """Open the page of any run."""
+    opened = []
+
+    def open_run(out, photos):
+        review = Review(out, photos)
+        app = make_app(review, token=TOKEN, port=PORT)
+        opened.append((Browser(app, GIVEN), app, review))
+        return opened[-1][0]
+
+    yield open_run
+    for browser, app, review in opened:
+        browser.close()
+        app.state.learning.close()
+        review.close()
+
+
+@pytest.fixture
 def page(app):
     """The browser that was given the link."""
     browser = Browser(app, GIVEN)

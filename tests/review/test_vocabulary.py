@@ -1,11 +1,19 @@
 """Tags are merged, renamed, left out and added on the page: in a file, undone, and learned."""
 
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import tiny_networks as tiny
+from tagloom.completion.inputs import Options
 from tagloom.completion.outputs import read_record
+from tagloom.completion.pipeline import complete
 from tagloom.review.session import Review
+from tagloom.vision import FolderEncoder
 from tagloom.words import Vocabulary, read_vocabulary
 
 
@@ -118,3 +126,25 @@ def test_wrong_decisions_are_refused_and_change_nothing(page, home, body, reason
     assert answer.status == 400
     assert reason in answer.json["error"]
     assert not (home / "out" / "vocabulary.toml").exists()
+
+
+def test_names_that_are_compared_as_texts_say_so(tmp_path, open_page):
+    truth = tiny.paint(tmp_path / "photos", 90, seed=1)
+    tags = tiny.write_tags(tmp_path / "tags.csv", truth, {"red": "red", "green": "grün"})
+    encoder = FolderEncoder(tiny.immich(tmp_path / "pair"))
+    options = Options(max_minutes=0, cv=2, vocabulary=Vocabulary().add(["blau"]))
+    photos, out = tmp_path / "photos", tmp_path / "out"
+    complete(photos, [tags], out, options, encoder=encoder, cache=tmp_path / "cache")
+    page = open_page(out, photos)
+    blau = row_of(page.get("/api/vocabulary").json, "blau")
+    assert blau["linked"]
+    assert blau["how"] == "its name is compared with the pictures by pair"
+    names = page.get("/api/collection").json
+    t = [tag["name"] if isinstance(tag, dict) else tag for tag in names["tags"]].index("blau")
+    said = [
+        page.get(f"/api/why?i={i}&t={t}").json["looks_like"]
+        for i, picture in enumerate(names["images"])
+        if truth[picture] == "blue"
+    ]
+    assert "fits the word “blau”" in said
+    assert not any(text and text.startswith("looks like") for text in said)

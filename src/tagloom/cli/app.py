@@ -18,6 +18,7 @@ from tagloom.cli import (
     complete,
     demo,
     embed,
+    encoders,
     export,
     inspect,
     predict,
@@ -45,6 +46,7 @@ app.command("check")(check.check)
 app.command("export")(export.export)
 app.command("inspect")(inspect.inspect)
 app.command("embed")(embed.embed)
+app.add_typer(encoders.encoders)
 app.command("benchmark")(benchmark.benchmark)
 app.command("demo")(demo.demo)
 

@@ -14,12 +14,12 @@ from tagloom.errors import InvalidInputError
 from tagloom.io import read_toml
 from tagloom.vision.encoders.base import imagenet_classes
 from tagloom.vision.encoders.config import SCORES, read_json
+from tagloom.vision.encoders.fetch import VARIANTS, Manifest
 from tagloom.vision.encoders.network import Network
 from tagloom.vision.encoders.onnx import OnnxEncoder
 from tagloom.vision.encoders.text import PROMPTS, TextConfig, TextEncoder
 
 OVERRULES = "tagloom.toml"
-_VARIANTS = ("", "_fp16", "_quantized", "_int8", "_uint8", "_q4", "_q4f16", "_bnb4")
 _RESAMPLE = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
 _OF_TEXT = ("context_length", "pad_token", "prompts")
 # From this size on ConvNeXt squeezes pictures instead of cropping them.
@@ -83,6 +83,9 @@ class FolderEncoder(OnnxEncoder):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.folder = found = recognise(Path(path))
+        manifest = Manifest.read(found.home)
+        if manifest is not None:
+            manifest.verify(found.home)
         overruled = _overruled(found)
         network = Network(found.vision, within=found.root)
         settings = dict(found.settings)
@@ -367,7 +370,7 @@ def _mapping(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _variants(place: Path, stem: str) -> list[str]:
     """Return the files of one network in several precisions, the most precise first."""
-    names = [f"{stem}{variant}.onnx" for variant in _VARIANTS]
+    names = [f"{stem}{variant}.onnx" for variant in VARIANTS]
     return [name for name in names if (place / name).is_file()]
 
 

@@ -21,6 +21,7 @@ from tagloom.vision.encoders.base import (
     fingerprint,
 )
 from tagloom.vision.encoders.efficientnet import EfficientNetLite
+from tagloom.vision.encoders.fetch import fetched_folder
 from tagloom.vision.encoders.layouts import FolderEncoder, is_folder_of_networks
 from tagloom.vision.encoders.onnx import OnnxEncoder
 from tagloom.vision.encoders.text import TextEncoder
@@ -146,15 +147,16 @@ def load_one(name: str, view: View = "centre") -> Encoder:
     for family in PRETRAINED:
         if name in family.variants:
             return family(name, view=view)
-    path = Path(name)
+    fetched = fetched_folder(name)
+    path = fetched if not Path(name).exists() and fetched.is_dir() else Path(name)
     if is_folder_of_networks(path):
         return FolderEncoder(path)
     if name.lower().endswith(".onnx"):
         return OnnxEncoder(path)
     available = ", ".join(variant for family in PRETRAINED for variant in family.variants)
     raise InvalidInputError(
-        f"There is no encoder {name!r}. Available: {available}, or the path of an .onnx file or of "
-        "a folder with one (see tagloom encoders)."
+        f"There is no encoder {name!r}. Available: {available}, what was fetched (see tagloom "
+        "encoders), or the path of an .onnx file or of a folder with one."
     )
 
 
