@@ -1,6 +1,7 @@
 """The journal of decisions on disk."""
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 from hypothesis import given, settings
@@ -89,7 +90,7 @@ def test_a_decision_is_kept_with_its_time_its_tab_and_the_state_before(tmp_path)
     journal = Journal(tmp_path)
     journal.add("tab 7", [Change("a.jpg", "sea", "suggested", "accepted")])
     journal.close()
-    with sqlite3.connect(tmp_path / "review.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "review.sqlite")) as database, database:
         row = database.execute("SELECT time, client, image, tag, before, after FROM decisions")
         time, *rest = row.fetchone()
     database.close()
@@ -122,7 +123,7 @@ def test_a_file_that_is_no_journal_is_refused_and_left_alone(tmp_path):
 
 def test_a_journal_of_a_later_version_is_refused(tmp_path):
     Journal(tmp_path).close()
-    with sqlite3.connect(tmp_path / "review.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "review.sqlite")) as database, database:
         database.execute("PRAGMA user_version = 99")
     database.close()
     with pytest.raises(InvalidInputError, match="expected protocol 1, found 99"):
@@ -164,7 +165,7 @@ def test_nothing_is_stored_in_a_journal_that_is_no_longer_there(tmp_path, then):
 def test_wrong_cells_are_reported(tmp_path):
     journal = Journal(tmp_path)
     journal.add("tab", [Change("a.jpg", "sea", "open", "accepted")])
-    with sqlite3.connect(journal.path) as other:
+    with closing(sqlite3.connect(journal.path)) as other, other:
         other.execute("UPDATE decisions SET image = ?", (b"\xff",))
     other.close()
     with pytest.raises(InvalidInputError, match="cannot be read as a journal"):
@@ -182,7 +183,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 def test_a_damaged_sample_to_check_is_reported(tmp_path, summary):
     journal = Journal(tmp_path)
     journal.add_check("run", {}, [])
-    with sqlite3.connect(journal.path) as other:
+    with closing(sqlite3.connect(journal.path)) as other, other:
         other.execute("UPDATE checks SET summary = ?", (summary,))
     other.close()
     with pytest.raises(InvalidInputError, match="cannot be read as a journal"):

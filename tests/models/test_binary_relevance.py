@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -103,6 +104,8 @@ def test_one_warning_says_for_how_many_labels_it_stopped_short(loss):
 
 @parametrize_with_checks([ClassifierPerLabel(LogisticRegression())])
 def test_scikit_learn_contract_of_own_classifiers(estimator, check):
+    if sklearn.__version__.startswith("1.6") and "sample_weight_equivalence" in str(check):
+        pytest.skip("scikit-learn 1.6 compares fits to different classes of a binary target")
     check(estimator)
 
 

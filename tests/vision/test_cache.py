@@ -2,6 +2,7 @@ import hashlib
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def test_an_entry_stays_as_it_was_first_written(tmp_path, toy):
 def test_a_damaged_entry_is_noticed_and_removed(tmp_path, toy):
     with FeatureCache(tmp_path) as cache:
         cache.store([entry(toy, 1), entry(toy, 2)])
-        with sqlite3.connect(cache.path) as other:
+        with closing(sqlite3.connect(cache.path)) as other, other:
             other.execute(
                 "UPDATE features SET numbers = zeroblob(24) WHERE content = ?", [digest(1)]
             )
@@ -72,7 +73,7 @@ def test_a_foreign_file_is_refused(tmp_path):
 
 
 def test_a_newer_protocol_is_refused(tmp_path):
-    with sqlite3.connect(tmp_path / "features.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "features.sqlite")) as database, database:
         database.execute("PRAGMA user_version = 9")
     database.close()
     with pytest.raises(FeatureCacheError, match="protocol 9, this version of tagloom knows 1"):
@@ -121,7 +122,7 @@ def test_processes_may_write_at_once(tmp_path, toy):
 def test_wrong_cells_count_as_damaged(tmp_path, toy, wrong):
     with FeatureCache(tmp_path) as cache:
         cache.store([entry(toy, 1)])
-        with sqlite3.connect(cache.path) as other:
+        with closing(sqlite3.connect(cache.path)) as other, other:
             other.execute("PRAGMA ignore_check_constraints = ON")
             if wrong is not None:
                 other.execute("UPDATE features SET numbers = ?", [wrong])

@@ -157,16 +157,23 @@ class Journal:
             self._db = sqlite3.connect(
                 self.path, check_same_thread=False, isolation_level=None, timeout=_PATIENCE_SECONDS
             )
-            if self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                check_protocol(self._db, self.path)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
-            self._opened = os.stat(self.path)
+            try:
+                self._prepare()
+            except BaseException:
+                self._db.close()
+                raise
         except TagloomError:
             raise
         except DAMAGED as problem:
             raise unreadable(self.path, problem) from None
+
+    def _prepare(self) -> None:
+        if self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            check_protocol(self._db, self.path)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+        self._opened = os.stat(self.path)
 
     def close(self) -> None:
         """Close the journal; every decision is already on disk."""

@@ -72,7 +72,11 @@ class FeatureCache:
             self._database = sqlite3.connect(
                 self.path, timeout=_TIMEOUT_SECONDS, isolation_level=None
             )
-            self._prepare()
+            try:
+                self._prepare()
+            except BaseException:
+                self._database.close()
+                raise
 
     def known(self, encoder: Encoder) -> set[bytes]:
         """Return the SHA-256 of every picture that the encoder has encoded."""
