@@ -1,19 +1,22 @@
-"""Write the tables and figures of docs/results.md from the finished cells of benchmarks.
+"""Write the tables and figures of docs/results.md from its folder of results.
 
-    python benchmarks/results_page.py OUT [OUT ...] --to docs/results
+    python benchmarks/results_page.py [--add OUT ...]
 
-Every OUT is the output folder of `tagloom benchmark --out OUT`, finished or not. The rows of all
-cells of a set are written to a CSV file and the curves to a figure in the folder `--to`; the tables
-are printed as Markdown.
+`docs/results/<set>/*.csv` are tables of results, a row for each cell: `results.csv` is ours, others
+may lie beside it. `--add` takes the cells of further benchmarks (folders of `tagloom benchmark`,
+or CSV files) into `results.csv` of their sets, in place of earlier results of the same cells.
+Then every section "## SET, PROTOCOL" of docs/results.md and every figure is written anew.
 """
 
 import argparse
-import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 
 from tagloom.benchmark.figures import write_figures
+from tagloom.benchmark.join import CELL, read_results
 from tagloom.benchmark.summary import (
     Grid,
     grid_of_differences,
@@ -23,46 +26,70 @@ from tagloom.benchmark.summary import (
     summarise,
 )
 
+DOCS = Path(__file__).parents[1] / "docs"
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("outs", nargs="+", type=Path, metavar="OUT")
-    parser.add_argument("--to", type=Path, required=True)
+    parser.add_argument("--add", nargs="*", type=Path, metavar="OUT", default=[])
+    parser.add_argument("--docs", type=Path, default=DOCS)
     given = parser.parse_args()
-    for out in given.outs:
-        results = rows_of(out)
-        name = str(results["dataset"].iloc[0])
-        folder = given.to / name
-        folder.mkdir(parents=True, exist_ok=True)
-        results.to_csv(folder / "results.csv", index=False)
-        for path in write_figures(folder, results, None, None):
+    for out in given.add:
+        add(read_results([out]), given.docs / "results")
+    for folder in sorted(path for path in (given.docs / "results").iterdir() if path.is_dir()):
+        for path in write_figures(folder, read_results([folder])):
             if path.suffix == ".svg":
                 path.unlink()
-        print_tables(results)
+    page = given.docs / "results.md"
+    page.write_text(with_tables(page.read_text("utf-8"), read_results([given.docs / "results"])))
 
 
-def rows_of(out: Path) -> pd.DataFrame:
-    records = [json.loads(path.read_text("utf-8")) for path in sorted((out / "cells").glob("*"))]
-    rows = pd.DataFrame([record["row"] for record in records])
-    return rows.sort_values(["protocol", "method", "rate", "seed"], ignore_index=True)
+def add(new: pd.DataFrame, folder: Path) -> None:
+    """Take cells into the table of their set; earlier results of the same cells are replaced."""
+    for name, part in new.groupby("dataset"):
+        path = folder / str(name) / "results.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        both = pd.concat([part, read_results([path])]) if path.exists() else part
+        both = both.drop_duplicates(CELL, keep="first")
+        both.sort_values(CELL[1:], ignore_index=True).to_csv(path, index=False)
 
 
-def print_tables(results: pd.DataFrame) -> None:
+def with_tables(page: str, results: pd.DataFrame) -> str:
+    """Return the page with its sections of tables written anew, and new ones at the end.
+
+    What stands in a section before its tables and after them is kept.
+    """
+    for title, tables in sections(results):
+        heading = re.compile(
+            rf"(^## {re.escape(title)}\n\n).*?(?=^[#!]|\Z)", re.MULTILINE | re.DOTALL
+        )
+        if heading.search(page):
+            page = heading.sub(lambda found, new=tables: f"{found[1]}{new}\n\n", page)
+        else:
+            page = f"{page.rstrip()}\n\n## {title}\n\n{tables}\n"
+    return page.rstrip() + "\n"
+
+
+def sections(results: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield title and tables of each set and protocol: means, then differences."""
     summary, differences = summarise(learners_only(results)), paired_differences(results)
     for (dataset, protocol), part in summary.groupby(["dataset", "protocol"], sort=False):
-        seeds = sorted({f"{n}" for n in part["n"]})
-        print(f"\n### {dataset}, {protocol}\n\nSeeds in a cell of the table: {', '.join(seeds)}.\n")
-        print_grid(grid_of_means(part))
+        seeds = ", ".join(sorted({f"{n}" for n in part["n"]}))
         same = (differences["dataset"] == dataset) & (differences["protocol"] == protocol)
-        print()
-        print_grid(grid_of_differences(differences[same]))
+        yield (
+            f"{dataset}, {protocol}",
+            f"Seeds in a cell of the table: {seeds}.\n\n{as_markdown(grid_of_means(part))}\n\n"
+            f"{as_markdown(grid_of_differences(differences[same]))}",
+        )
 
 
-def print_grid(grid: Grid) -> None:
-    print("|", " | ".join(grid.columns), "|")
-    print("|---" * len(grid.columns) + "|")
-    for row in grid.rows:
-        print("|", " | ".join(f"**{one.text}**" if one.best else one.text for one in row), "|")
+def as_markdown(grid: Grid) -> str:
+    """Return a table as Markdown."""
+    rows = [
+        " | ".join(f"**{one.text}**" if one.best else one.text for one in row) for row in grid.rows
+    ]
+    head = [" | ".join(grid.columns), "|".join(["---"] * len(grid.columns))]
+    return "\n".join([f"| {head[0]} |", f"|{head[1]}|", *(f"| {row} |" for row in rows)])
 
 
 if __name__ == "__main__":

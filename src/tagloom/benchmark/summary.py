@@ -99,7 +99,7 @@ def write_tables(plan: Plan) -> Tables:
     )
     examples = _examples(plan, records)
     out = plan.config.out
-    paths = [*_write_frame(out, "results", results), *_write_frame(out, "labels", labels)]
+    paths = [*write_frame(out, "results", results), *write_frame(out, "labels", labels)]
     with atomic_write(out / "examples.json") as part:
         part.write_text(json.dumps(examples, indent=1) + "\n", encoding="utf-8")
     return Tables(results, labels, examples, (*paths, out / "examples.json"))
@@ -144,7 +144,8 @@ def _examples(plan: Plan, records: list[Record]) -> dict[str, list[dict[str, Any
     }
 
 
-def _write_frame(out: Path, name: str, frame: "pd.DataFrame") -> list[Path]:
+def write_frame(out: Path, name: str, frame: "pd.DataFrame") -> list[Path]:
+    """Write a table as CSV and parquet, and return the files."""
     paths = [out / f"{name}.csv", out / f"{name}.parquet"]
     with atomic_write(paths[0]) as part:
         frame.to_csv(part, index=False, lineterminator="\n")

@@ -94,7 +94,7 @@ _Transductive = Annotated[
 _Seed = Annotated[int | None, typer.Option(help="The first seed.", show_default="0")]
 _Folds = Annotated[
     int | None,
-    typer.Option(help="Cross-validation folds for the parameter search.", show_default="2"),
+    typer.Option(help="Cross-validation folds for the parameter search.", show_default="3"),
 ]
 _Jobs = Annotated[int | None, typer.Option(help="Cells to run in parallel; else one per core.")]
 _Config = Annotated[
@@ -113,6 +113,14 @@ _Figures = Annotated[
     typer.Option("--figures/--no-figures", help="Draw figures, in the report and as files."),
 ]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+_Join = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Run nothing: join results of others in one table. A folder of a benchmark, a CSV "
+        "file, or a folder of them; may be repeated.",
+        metavar="PATH",
+    ),
+]
 _ListMethods = Annotated[bool, typer.Option("--list-methods", help="List the methods and exit.")]
 
 
@@ -138,6 +146,7 @@ def benchmark(
     figures: _Figures = None,
     as_json: _AsJson = False,
     list_methods: _ListMethods = False,
+    join: _Join = None,
 ) -> None:
     """Hide labels, let every learner recover them, and compare: tables, figures, a report.
 
@@ -146,6 +155,9 @@ def benchmark(
     """
     if list_methods:
         typer.echo(_list_methods(as_json))
+        return
+    if join:
+        _join(join, out or Path("tagloom-results"), figures is not False, as_json)
         return
     flags = {
         "dataset": dataset,
@@ -168,6 +180,20 @@ def benchmark(
         "figures": figures,
     }
     _run(config, flags, as_json)
+
+
+def _join(sources: list[Path], out: Path, figures: bool, as_json: bool) -> None:
+    """Write one table from several; nothing is run."""
+    from tagloom.benchmark.join import join_results
+
+    _keep_fonts_in_our_cache()
+    files = [str(path) for path in join_results(sources, out, figures=figures)]
+    typer.echo(json.dumps({"files": files}, indent=2) if as_json else "\n".join(files))
+
+
+def _keep_fonts_in_our_cache() -> None:
+    """Let matplotlib store its index of fonts where all else is cached."""
+    os.environ.setdefault("MPLCONFIGDIR", str(user_cache() / "matplotlib"))
 
 
 def _number_or_share(n_components: float | None) -> float | None:
@@ -265,8 +291,7 @@ def _write_report(plan: "Plan", tables: "Tables") -> list[Path]:
     out = plan.config.out
     drawn: list[Path] = []
     if plan.config.figures:
-        # matplotlib stores an index of fonts, which belongs into our cache.
-        os.environ.setdefault("MPLCONFIGDIR", str(user_cache() / "matplotlib"))
+        _keep_fonts_in_our_cache()
         from tagloom.benchmark.figures import write_figures
 
         drawn = write_figures(out / "figures", tables.results, plan.dataset, tables.examples)
