@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ORACLES ?= .venv-oracles
 
-.PHONY: demo test lint js unit fuzz walks hooks oracles clean
+.PHONY: demo test lint js unit docs results dist release-check fuzz walks hooks oracles clean
 
 demo: $(VENV)/.run-ready
 	$(BIN)/tagloom demo
@@ -32,6 +32,23 @@ js:
 unit: $(VENV)/.test-ready
 	$(BIN)/pytest -n auto
 
+# The site, in docs/_build/html: offline, and every warning is an error. It runs the gallery.
+docs: $(VENV)/.docs-ready
+	$(BIN)/python -m sphinx -E -W --keep-going -j auto -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python tools/check_site.py docs/_build/html
+
+# Tables and figures of docs/results.md, from docs/results.
+results: $(VENV)/.docs-ready
+	$(BIN)/python benchmarks/results_page.py
+
+# Wheel and sdist, checked.
+dist: $(VENV)/.release-ready
+	$(BIN)/python tools/release.py build
+
+# Wheel and sdist, installed and tried in clean environments with the newest and the oldest dependencies; the site.
+release-check: $(VENV)/.release-ready docs
+	$(BIN)/python tools/release.py all
+
 # An hour of damaged and hostile files; `make test` runs a bounded part of it.
 fuzz: $(VENV)/.test-ready
 	$(BIN)/python tests/fuzz.py --seconds 3600
@@ -44,6 +61,14 @@ $(VENV)/.run-ready: pyproject.toml
 
 $(VENV)/.test-ready: $(VENV)/.run-ready
 	$(BIN)/python -m pip install --quiet --group test --group lint
+	touch $@
+
+$(VENV)/.docs-ready: $(VENV)/.run-ready
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
+$(VENV)/.release-ready: $(VENV)/.run-ready
+	$(BIN)/python -m pip install --quiet --group release
 	touch $@
 
 # The files that a reader opens to follow `APGGraph.fit` and `tagloom complete`, and how many there are.
@@ -65,4 +90,4 @@ $(ORACLES)/.ready: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(ORACLES) node_modules tagloom-demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(ORACLES) node_modules tagloom-demo build dist docs/_build docs/api/generated docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

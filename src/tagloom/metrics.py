@@ -401,7 +401,9 @@ def roc_auc(known: PartialLabels, scores: npt.NDArray[Any]) -> Floats:
 def expected_calibration_error(
     counts: Iterable[int], confidence: Iterable[float], frequency: Iterable[float]
 ) -> float:
-    """Return the mean of |confidence - observed frequency| over bins, weighted by their counts.
+    """Return the mean absolute difference of confidence and observed frequency over bins.
+
+    Bins are weighted by their counts.
 
     NaN if all bins are empty (Naeini, Cooper and Hauskrecht 2015).
 

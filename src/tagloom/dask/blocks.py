@@ -29,7 +29,7 @@ class RowBlocks:
     Attributes
     ----------
     blocks : tuple
-        Tasks or `LazyBlock`s, none of them empty.
+        Tasks or lazy blocks, none of them empty.
     sizes : tuple of int
         Numbers of rows.
     width : int
