@@ -11,6 +11,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tagloom.errors import InvalidInputError
+from tagloom.plugins import METHODS as PLUGINS
+from tagloom.plugins import find_plugin, load_plugin, plugin_names
 
 if TYPE_CHECKING:
     from tagloom.models import PartialLabelLearner
@@ -165,8 +167,9 @@ DESCRIPTORS = tuple(
 
 
 def check_methods(names: Iterable[str]) -> None:
-    """Require names of known methods, or classes of one's own."""
+    """Require names of known methods, of those that packages bring, or classes of one's own."""
     known = [method.name for method in (*METHODS, *WORDS, *ABLATIONS)]
+    known += [name for name in plugin_names(PLUGINS) if name not in known]
     for name in names:
         if ":" in str(name):
             own_method(name)
@@ -183,8 +186,29 @@ def select_methods(names: Iterable[str]) -> tuple[Method, ...]:
     """Return the methods of these names: those of one's own, then in the order of the tables."""
     wanted = list(names)
     check_methods(wanted)
+    listed = (*METHODS, *WORDS, *ABLATIONS)
+    known = {method.name for method in listed}
     own = tuple(own_method(name) for name in wanted if ":" in name)
-    return own + tuple(method for method in (*METHODS, *WORDS, *ABLATIONS) if method.name in wanted)
+    own += tuple(plugin_method(name) for name in wanted if ":" not in name and name not in known)
+    return own + tuple(method for method in listed if method.name in wanted)
+
+
+def plugin_method(name: str) -> Method:
+    """Return the method that a package brings: a class, or a `Method` with all it needs.
+
+    A class is used as by `own_method`.
+    """
+    point = find_plugin(PLUGINS, name)
+    assert point is not None, "names are checked first"
+    found = load_plugin(point)
+    if isinstance(found, Method):
+        return replace(found, name=name)
+    if isinstance(found, type):
+        return Method(name, name, point.value)
+    raise InvalidInputError(
+        f"The method {name!r} must be the class of a learner or a Method; {point.value} is "
+        f"{found!r}."
+    )
 
 
 def own_method(text: str) -> Method:

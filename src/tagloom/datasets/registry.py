@@ -2,6 +2,7 @@
 
 To add a data set, write one file with a loader that returns a `Dataset`, such as `voc2007.py`, and
 add one line to `KINDS` below. The benchmark and the command line open data sets by this table.
+Other packages bring data sets by entry points (`tagloom.plugins`).
 """
 
 import importlib
@@ -11,6 +12,7 @@ from typing import Any
 
 from tagloom.datasets.base import Dataset
 from tagloom.errors import InvalidInputError
+from tagloom.plugins import DATASETS, find_plugin, load_plugin, plugin_names
 from tagloom.validation import some_of
 
 Parser = Callable[[str], Any]
@@ -97,17 +99,37 @@ def open_dataset(spec: str) -> Dataset:
         cannot hold `&`. `scenes` and `scenes:N` need no path.
     """
     name, colon, rest = spec.partition(":")
-    kind = KINDS.get(name)
+    kind = KINDS.get(name) or _plugin_kind(name)
     if kind is None:
         raise InvalidInputError(
             f"Unknown kind of data set {name!r} in {spec!r}. Expected KIND:PATH, where KIND is one "
-            f"of {', '.join(KINDS)}."
+            f"of {', '.join([*KINDS, *plugin_names(DATASETS)])}."
         )
     path, options = _split_options(rest, name, kind)
     if kind.needs_path and not (colon and path):
         raise InvalidInputError(f"{spec!r} has no path. Write {name}:PATH.")
-    dataset: Dataset = _loader(name, kind)(path, **options)
+    dataset: object = _loader(name, kind)(path, **options)
+    if not isinstance(dataset, Dataset):
+        raise InvalidInputError(
+            f"The loader of {name!r}, {kind.loader}, must return a Dataset; got {dataset!r}."
+        )
     return dataset
+
+
+def _plugin_kind(name: str) -> Kind | None:
+    """Return the kind that a package brings: a `Kind`, or a function from a path to a `Dataset`."""
+    point = find_plugin(DATASETS, name)
+    if point is None:
+        return None
+    found = load_plugin(point)
+    if isinstance(found, Kind):
+        return found
+    if not callable(found):
+        raise InvalidInputError(
+            f"The data set {name!r} must be a function that returns a Dataset, or a Kind; "
+            f"{point.value} is {found!r}."
+        )
+    return Kind(point.value)
 
 
 def _split_options(rest: str, name: str, kind: Kind) -> tuple[str, dict[str, Any]]:

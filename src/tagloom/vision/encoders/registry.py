@@ -5,6 +5,7 @@ own and list it in `PRETRAINED`: `load_encoder`, ``--encoder`` and saved models 
 """
 
 from collections.abc import Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError
+from tagloom.plugins import ENCODERS, find_plugin, load_plugin, plugin_names
 from tagloom.vision.encoders.base import (
     Encoder,
     EncoderMetadata,
@@ -147,17 +149,33 @@ def load_one(name: str, view: View = "centre") -> Encoder:
     for family in PRETRAINED:
         if name in family.variants:
             return family(name, view=view)
+    if (plugin := find_plugin(ENCODERS, name)) is not None:
+        return _plugin_encoder(plugin)
     fetched = fetched_folder(name)
     path = fetched if not Path(name).exists() and fetched.is_dir() else Path(name)
     if is_folder_of_networks(path):
         return FolderEncoder(path)
     if name.lower().endswith(".onnx"):
         return OnnxEncoder(path)
-    available = ", ".join(variant for family in PRETRAINED for variant in family.variants)
+    variants = [variant for family in PRETRAINED for variant in family.variants]
+    available = ", ".join([*variants, *plugin_names(ENCODERS)])
     raise InvalidInputError(
         f"There is no encoder {name!r}. Available: {available}, what was fetched (see tagloom "
         "encoders), or the path of an .onnx file or of a folder with one."
     )
+
+
+def _plugin_encoder(point: EntryPoint) -> Encoder:
+    """Return the encoder that a package brings: what its class or function makes."""
+    make = load_plugin(point)
+    encoder = make() if callable(make) else make
+    if not isinstance(encoder, Encoder) or encoder.name != point.name:
+        raise InvalidInputError(
+            f"{point.value} must make an Encoder whose name is {point.name!r}, so that saved "
+            f"models find it again; got {encoder!r} with the name "
+            f"{getattr(encoder, 'name', None)!r}."
+        )
+    return encoder
 
 
 def resolve_encoder(encoder: Encoder | None, metadata: EncoderMetadata | None) -> Encoder | None:
@@ -221,7 +239,9 @@ def _check_available(metadata: EncoderMetadata) -> None:
                 f"The pictures were encoded by {_described(metadata)}, which is not at {path} any "
                 "more. Pass it as encoder= (--encoder), or pass Features."
             )
-    elif metadata["kind"] not in {family.__name__ for family in PRETRAINED}:
+    elif metadata["kind"] not in {family.__name__ for family in PRETRAINED} and not find_plugin(
+        ENCODERS, metadata["name"]
+    ):
         raise InvalidInputError(
             f"The pictures were encoded by {_described(metadata)}, a {metadata['kind']}, whose "
             "weights are not in the model file. Pass it as encoder=, or pass Features."
@@ -235,6 +255,8 @@ def _rebuild(metadata: EncoderMetadata) -> Encoder:
     for kind in _FILES:
         if kind.__name__ == metadata["kind"]:
             return kind(metadata["path"])
+    if (plugin := find_plugin(ENCODERS, metadata["name"])) is not None:
+        return _plugin_encoder(plugin)
     (family,) = (one for one in PRETRAINED if one.__name__ == metadata["kind"])
     return family.from_metadata(metadata)
 
