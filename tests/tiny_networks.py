@@ -1,7 +1,8 @@
 """Tiny networks in the layouts that people have: what they see is the mean colour of a picture.
 
 The embedding of a picture is the share of red, green and blue in it, and that of a text is the
-colour that its words name, in English or German: which picture fits which name is known.
+colour that its words name, in English or German (cats are blue): which picture fits which name is
+known.
 """
 
 import json
@@ -12,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 SIZE, PATCH, WIDTH, CONTEXT = 16, 4, 6, 12
-COLOURS = {"red": 0, "green": 1, "blue": 2, "rot": 0, "grün": 1, "blau": 2}
+COLOURS = {"red": 0, "green": 1, "blue": 2, "rot": 0, "grün": 1, "blau": 2, "cat": 2}
 WORDS = ["<pad>", "<unk>", "a", "photo", "of", "thing", *COLOURS]
 DIRECTIONS = np.random.default_rng(3).normal(size=(3, WIDTH)).astype(np.float32)
 node = helper.make_node

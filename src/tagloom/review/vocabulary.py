@@ -89,11 +89,12 @@ class TagDecisions:
         """Return all tags with what is decided about them, what they mean, and offered merges."""
         of_run = collection.loaded.vocabulary
         vocabulary = self.current(of_run)
-        from tagloom.tagger.texts import say_compared, text_of
+        from tagloom.tagger.texts import say_compared
 
         links, known = self._linked(vocabulary, collection)
         texts = self._loaded(collection.loaded.run).texts
         links = say_compared(links, texts)
+        compared = texts.knows(links.tags) if texts is not None else [False] * len(links.tags)
         n = dict(zip(known.labels, known.counts().present.tolist(), strict=True))
         return {
             "file": str(self.path),
@@ -105,12 +106,11 @@ class TagDecisions:
                     "aliases": list(vocabulary.entry(link.tag).aliases),
                     "ignored": vocabulary.is_ignored(link.tag),
                     "added": vocabulary.entry(link.tag).add,
-                    "linked": bool(link.concepts)
-                    or (texts is not None and text_of(link.tag) is not None),
+                    "linked": bool(link.concepts) or by_text,
                     "how": link.how,
                     "implies": list(link.parents),
                 }
-                for link in links.links
+                for link, by_text in zip(links.links, compared, strict=True)
             ],
             "merges": [{"tags": list(one.tags), "why": one.why} for one in links.merges],
         }

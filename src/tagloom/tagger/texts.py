@@ -87,6 +87,10 @@ class Texts:
         rows = [nothing if text is None else self._known.get(text, nothing) for text in texts]
         return np.stack(rows) if rows else np.empty((0, self.width), dtype=np.float32)
 
+    def knows(self, labels: Sequence[Any]) -> list[bool]:
+        """Return which labels have a direction."""
+        return [not np.isnan(row).any() for row in self.directions(labels)]
+
     def _learn(self, new: Sequence[str]) -> None:
         if not new or self._load is None:
             return
@@ -204,10 +208,9 @@ def say_compared(links: TagLinks, texts: Texts | None) -> TagLinks:
     if texts is None:
         return links
     how = f"its name is compared with the pictures by {texts.name}"
-
-    def said(link: Any) -> Any:
-        if text_of(link.tag) is None:
-            return link
-        return link._replace(how=f"{link.how}; {how}" if link.concepts else how)
-
-    return replace(links, links=tuple(map(said, links.links)))
+    compared = texts.knows([link.tag for link in links.links])
+    said = [
+        link._replace(how=f"{link.how}; {how}" if link.concepts else how) if known else link
+        for link, known in zip(links.links, compared, strict=True)
+    ]
+    return replace(links, links=tuple(said))

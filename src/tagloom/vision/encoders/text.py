@@ -100,7 +100,10 @@ class TextEncoder:
         return fingerprint({"text": hashes, "settings": settings, "prompts": self.config.prompts})
 
     def embed(self, names: Sequence[str], *, n_jobs: int = 1) -> NDArray[np.float32]:
-        """Return one unit vector for each name: the mean over all prompts, of length 1."""
+        """Return one unit vector for each name: the mean over all prompts, of length 1.
+
+        NaN for a name of which the tokenizer knows no part.
+        """
         with self._lock:
             new = [name for name in dict.fromkeys(names) if name not in self._known]
             if new:
@@ -125,6 +128,11 @@ class _TextHalf:
 
     def encode_name(self, name: str) -> Vector:
         """Return the direction of a name."""
+        unknown = getattr(self._tokenizer.model, "unk_token", None)
+        own = self._tokenizer.encode(self._cleaned(name), add_special_tokens=False)
+        read = [t for t, mask in zip(own.tokens, own.attention_mask, strict=True) if mask]
+        if all(token == unknown for token in read):
+            return np.full(self._width, np.nan, dtype=np.float32)
         total = np.zeros(self._width)
         for prompt in self._config.prompts:
             vector = self._encode(prompt.replace("{}", name)).astype(np.float64)
@@ -132,9 +140,7 @@ class _TextHalf:
         return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), dtype=np.float32)
 
     def _encode(self, text: str) -> Vector:
-        if self._config.canonicalize:
-            text = " ".join(_PUNCTUATION.sub("", text.lower()).split())
-        tokens = self._tokenizer.encode(text)
+        tokens = self._tokenizer.encode(self._cleaned(text))
         feeds = {one.name: _feed(one, tokens) for one in self._inputs}
         (values,) = self._session.run([self._output], feeds)
         if values.ndim != 2 or values.shape[1] != self._width or not np.isfinite(values).all():
@@ -144,6 +150,11 @@ class _TextHalf:
                 "networks are not of one pair, or were exported without their projections."
             )
         return np.asarray(values[0])
+
+    def _cleaned(self, text: str) -> str:
+        if not self._config.canonicalize:
+            return text
+        return " ".join(_PUNCTUATION.sub("", text.lower()).split())
 
     def _loaded_tokenizer(self) -> Any:
         path = self._config.tokenizer
