@@ -297,7 +297,7 @@ def _of_hugging_face(raw: Mapping[str, Any], source: Path) -> dict[str, Any]:
     if raw.get("do_flip_channel_order"):
         settings["channels"] = "BGR"
     resample = raw.get("resample", 3)
-    if resample not in _RESAMPLE:
+    if type(resample) is not int or resample not in _RESAMPLE:
         raise _odd(source, f"resample {resample!r}", 'interpolation = "bilinear"')
     return settings | {"interpolation": _RESAMPLE[resample]}
 
