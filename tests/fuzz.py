@@ -168,11 +168,13 @@ def _network() -> Target:
 
 def _read_network(path: Path) -> object:
     """Search the graph as `OnnxEncoder` does; running it is onnxruntime's own affair."""
-    from tagloom.vision.encoders.onnx import Network
+    from tagloom.vision.encoders.network import Network
 
     network = Network(path)
-    network.input()
-    scores = network.scores(None)
+    network.first_picture_input()
+    network.reduced_to(network.outputs)
+    network.channels_first(network.picture_input(network.outputs))
+    scores = network.outputs[0] if network.outputs else ""
     network.gives_probabilities(scores)
     return network.before_last_layer(scores)
 
