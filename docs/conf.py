@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "commands",
     "docstrings",
     "mathml",
     "project_files",

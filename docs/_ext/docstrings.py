@@ -7,6 +7,8 @@ from sphinx.application import Sphinx
 
 # Sections of numpydoc whose indented lines describe something; elsewhere they are formulas.
 DESCRIBING = {"Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "Examples"}
+# A symbol at the beginning of a sentence ("s. 0 leaves scores as they are") begins no list.
+SYMBOL = re.compile(r"^(\s*[A-Za-z])\.(?=\s|$)")
 # Methods that estimators inherit and whose documentation refers to scikit-learn's own pages.
 OF_SCIKIT_LEARN = re.compile(r"set_\w+_request|get_metadata_routing|set_output")
 
@@ -33,7 +35,7 @@ def keep_lines_of_formulas(
             marked += ["::", ""]
             in_block = True
         in_block = in_block and (indented or not line)
-        marked.append(line)
+        marked.append(line if in_block else SYMBOL.sub(r"\1\\.", line))
     lines[:] = marked
 
 
