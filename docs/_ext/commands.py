@@ -8,7 +8,7 @@ from sphinx.application import Sphinx
 from tagloom.cli.app import app as program
 
 PAGE = "commands"
-WIDTH = 88
+WIDTH = 70
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

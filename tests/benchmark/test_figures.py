@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from result_tables import results_table
 
-from tagloom.benchmark.figures import _captions, spread_out, write_figures
+from tagloom.benchmark.figures import _captions, line_of, spread_out, write_figures
 from tagloom.datasets.base import Dataset
 from tagloom.errors import TagloomError
 from tagloom.labels import PartialLabels
@@ -117,3 +117,11 @@ def test_labels_keep_their_order_mean_and_a_gap(wanted, gap):
     assert sum(places) == pytest.approx(sum(wanted), abs=1e-6)
     if (np.diff(np.sort(wanted)) >= gap).all():
         assert places == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("method", ["semantic-diffusion", "theirs", "mine.module:Method"])
+def test_markers_of_all_methods_can_be_seen(method):
+    """Edges are white: a marker without an area would be invisible."""
+    from matplotlib.lines import Line2D
+
+    assert line_of(method).marker in Line2D.filled_markers

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -218,6 +219,9 @@ def _name_lines(axes: "Axes", ends: dict[str, tuple[float, float]]) -> None:
     for name, place in zip(names, places, strict=True):
         style = line_of(name)
         leader: dict[str, Any] = {"arrowstyle": "-", "color": style.colour, "lw": 0.7, "alpha": 0.7}
+        if ends[name][0] < right:
+            # A line that ends early goes on as dots, which nobody takes for results.
+            leader["linestyle"] = ":"
         axes.annotate(
             title_of(name),
             xy=ends[name],
@@ -269,12 +273,19 @@ _LINES = {
     "descriptor-local": Line("#009e73", "^", 2.0),
     "descriptor-both": Line("#d55e00", "o", 2.8),
 }
-_OTHER = Line("#000000", "x")
+# Methods of others, by their names: markers are filled, since their edges are white.
+_OTHERS = (
+    Line("#000000", "h"),
+    Line("#35978f", "d"),
+    Line("#7f3b08", "p"),
+    Line("#6a3d9a", "<"),
+    Line("#4d4d4d", ">"),
+)
 
 
 def line_of(method: str) -> Line:
     """Return the style of a method."""
-    return _LINES.get(method, _OTHER)
+    return _LINES.get(method, _OTHERS[crc32(method.encode()) % len(_OTHERS)])
 
 
 def legible(colour: str) -> str:
