@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from toys import low_rank_toy
+from toys import forms_of_knowledge, low_rank_toy
 
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
 from tagloom.labels import PartialLabels, keep_presences
@@ -48,7 +48,9 @@ def expected_failures(learner) -> dict[str, str]:
     """Others solve to a tolerance, or find neighbours and scales among the rows that there are."""
     if repr(learner) in EXACT:
         return {}
-    return {"check_sample_weight_equivalence_on_dense_data": "weights are not repeated rows here"}
+    kinds = ("dense", "sparse") if learner.takes_sparse else ("dense",)
+    check = "check_sample_weight_equivalence_on_{}_data"
+    return {check.format(kind): "weights are not repeated rows here" for kind in kinds}
 
 
 @parametrize_with_checks(
@@ -201,6 +203,53 @@ def test_arrays_of_other_libraries_are_read(learner):
     Y = array_api_strict.asarray(TOY.known.to_array())
     expected = clone(learner).fit(TOY.X, TOY.known).scores(TOY.X)
     np.testing.assert_array_equal(clone(learner).fit(X, Y).scores(X), expected)
+
+
+SPARSE_X = np.where(np.abs(TOY.X) < 1, 0, TOY.X)
+
+
+@every_learner
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix])
+def test_sparse_features_give_the_same_or_a_clear_error(learner, container):
+    X = container(SPARSE_X)
+    if not learner.takes_sparse:
+        with pytest.raises(InvalidInputError, match=r"needs dense features.*LeastSquares, Binary"):
+            clone(learner).fit(X, TOY.known)
+        with pytest.raises(InvalidInputError, match="needs dense features"):
+            clone(learner).fit(SPARSE_X, TOY.known).scores(X)
+        return
+    # LIBLINEAR penalises the intercept, and only dense rows are centred.
+    atol = 0.2 if isinstance(learner, BinaryRelevance) else 1e-6
+    for known in forms_of_knowledge(TOY).values():
+        dense = clone(learner).fit(SPARSE_X, known)
+        found = clone(learner).fit(X, known)
+        np.testing.assert_allclose(found.scores(X), dense.scores(SPARSE_X), atol=atol)
+        np.testing.assert_array_equal(dense.predict(X), dense.predict(SPARSE_X))
+    single = clone(learner).fit(X.astype(np.float32), TOY.known).scores(X.astype(np.float32))
+    assert single.dtype == np.float32
+
+
+@pytest.mark.parametrize("learner", [LeastSquares(), APGGraph(), BinaryRelevance()], ids=name_of)
+def test_sparse_features_are_searched_over(learner):
+    X = sparse.csr_array(SPARSE_X)
+    dense = learner.default_param_grid(SPARSE_X, TOY.known, TOY.graph)
+    for stage, expected in zip(
+        learner.default_param_grid(X, TOY.known, TOY.graph), dense, strict=True
+    ):
+        for name, values in stage.items():
+            np.testing.assert_allclose(values, expected[name], rtol=1e-6)
+    assert tune(learner, X, TOY.known, cv=2).model.score(X, TOY.truth) > 0.7
+
+
+def test_least_squares_needs_no_table_of_all_pairs_of_sparse_features():
+    X = sparse.random_array((60, 200_000), density=1e-3, rng=np.random.default_rng(0)).tocsr()
+    Y = (X[:, :1000].sum(axis=1) > X[:, 1000:2000].sum(axis=1)).astype(float)[:, None]
+    model = LeastSquares(ridge=1e-6).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X), Y)
+    with pytest.raises(InvalidInputError, match=r"200,000 sparse features.*TruncatedSVD"):
+        APGGraph().fit(X, Y)
+    with pytest.raises(InvalidInputError, match="Prior scores are taken with dense features only"):
+        LeastSquares().fit(X, Y, prior=Y)
 
 
 @every_learner

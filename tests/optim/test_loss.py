@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 from problems import numerical_gradient, random_problem, some_M
+from scipy.sparse import csr_array
 
+from tagloom.graph import laplacian
 from tagloom.labels import PartialLabels
-from tagloom.optim import MaskedSquaredLoss
+from tagloom.optim import (
+    InMemoryRows,
+    InstanceLaplacian,
+    LabelLaplacian,
+    MaskedSquaredLoss,
+    SparseRows,
+)
 
 
 @pytest.mark.parametrize("seed", range(16))
@@ -44,3 +52,30 @@ def test_a_narrow_column_far_from_zero_is_centred_beside_a_wide_one(dtype):
     known = PartialLabels.from_array(rng.integers(2, size=(500, 1)).astype(float))
     loss = MaskedSquaredLoss.of(X.astype(dtype), known, fit_intercept=True)
     assert loss.curvature.scatter[1, 1] == pytest.approx(X.astype(dtype)[:, 1].var(), rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sparse_rows_have_the_sums_of_dense_ones(seed, dtype):
+    problem = random_problem(seed)
+    X = np.where(problem.X > 0, problem.X, 0)
+    dense, stored = InMemoryRows(X, problem.known), SparseRows(csr_array(X), problem.known)
+    for name, expected in vars(dense.sums()).items():
+        np.testing.assert_allclose(vars(stored.sums())[name], expected, atol=1e-12)
+    M, rtol = some_M(problem).astype(dtype), 1e-4 if dtype == np.float32 else 1e-12
+    if dtype == np.float32:
+        dense, stored = dense.in_single_precision(), stored.in_single_precision()
+    expected, found = dense.products(M), stored.products(M)
+    assert found.features.dtype == expected.features.dtype == dtype
+    np.testing.assert_allclose(found.features, expected.features, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(found.total, expected.total, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_terms_on_graphs_take_sparse_rows(seed):
+    problem = random_problem(seed)
+    M, L_s, L_t = some_M(problem), laplacian(problem.W_s), laplacian(problem.W_t)
+    for kind, L in ((InstanceLaplacian, L_s), (LabelLaplacian, L_t)):
+        expected = kind(0.3, problem.X, L).gradient(M)
+        found = kind(0.3, csr_array(problem.X), L).gradient(M)
+        np.testing.assert_allclose(found, expected, atol=1e-10)

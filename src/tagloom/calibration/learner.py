@@ -107,6 +107,11 @@ class CalibratedLearner(PartialLabelLearner):
         return bool(self.estimator.takes_prior)
 
     @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Whether the learner takes sparse features."""
+        return bool(getattr(self.estimator, "takes_sparse", False))
+
+    @property
     def safest_first(self) -> bool:  # type: ignore[override]
         """Whether the learner orders its default grid from safe to bold."""
         return bool(self.estimator.safest_first)

@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
 from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights, laplacian
@@ -100,6 +101,8 @@ class APGGraph(SolvedLearner):
            [1., 0.]])
     """
 
+    takes_sparse = True
+
     def __init__(
         self,
         lam: float = 1.0,
@@ -177,15 +180,17 @@ class APGGraph(SolvedLearner):
         """
         known = as_partial_labels(Y)
         lam_max = self.lam_max(X, known)
-        rows = np.asarray(X, dtype=np.float64)
+        is_sparse = bool(sparse.issparse(X))
+        rows: Any = X.tocsr() if is_sparse else np.asarray(X, dtype=np.float64)
         curvature = loss_curvature(rows, known, self.fit_intercept)
         grid: dict[str, list[Any]] = {
             "lam": [share * lam_max for share in _LAM_SHARES],
             "ridge": [share * curvature / rows.shape[1] for share in _RIDGE_SHARES],
         }
         if graph is not None:
-            L = laplacian(check_weights(graph, len(rows), name="graph", nodes="items"))
-            roughness = float(np.sum(rows * (L @ rows)))
+            L = laplacian(check_weights(graph, rows.shape[0], name="graph", nodes="items"))
+            joined = L @ rows
+            roughness = float((rows.multiply(joined) if is_sparse else rows * joined).sum())
             if roughness > 0:
                 grid["gamma"] = [share * curvature / (2 * roughness) for share in _GAMMA_SHARES]
         return [grid]
@@ -203,7 +208,7 @@ class APGGraph(SolvedLearner):
     def _objective(self, X: Array, known: PartialLabels, graph: Any, label_graph: Any) -> Objective:
         """Join the terms whose weight is not 0; a graph is checked whether or not it is used."""
         terms: list[InstanceLaplacian | LabelLaplacian] = []
-        L_s = _laplacian_of(graph, len(X), self.gamma, "graph", "gamma", "items")
+        L_s = _laplacian_of(graph, X.shape[0], self.gamma, "graph", "gamma", "items")
         L_t = _laplacian_of(
             label_graph, known.n_labels, self.gamma_labels, "label_graph", "gamma_labels", "labels"
         )

@@ -89,6 +89,8 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
 
     takes_prior: ClassVar[bool] = False
     """Whether `fit` takes prior scores."""
+    takes_sparse: ClassVar[bool] = False
+    """Whether X may be a sparse matrix, which is then never written out."""
     unknown_is_absent: ClassVar[bool] = False
     """Whether the method itself takes unknown entries as absent, as FastTag does."""
     safest_first: ClassVar[bool] = False
@@ -236,7 +238,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         if sample_weight is None:
             return mean_average_precision(known, scores)
         return _weighted_average_precision(
-            known, scores, checked_item_weights(sample_weight, len(rows))
+            known, scores, checked_item_weights(sample_weight, rows.shape[0])
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -307,10 +309,9 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     def read_data(self, X: Any, Y: Any) -> tuple[Array, PartialLabels]:
         """Validate the training data; set the attributes about features, labels and target."""
         X, Y = in_main_memory(X, "X"), in_main_memory(Y, "Y")
-        rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
-        check_magnitude(rows)
+        rows = self._validated(X, order="C")
         target = read_target(Y)
-        check_same_items(len(rows), target.known.n_items)
+        check_same_items(rows.shape[0], target.known.n_items)
         if target.known.n_labels == 0:
             raise InvalidInputError("Y must have at least one label; it has no column.")
         _check_same_order(X, Y)
@@ -329,7 +330,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         if sample_weight is not None:
             known = known.with_item_weights(sample_weight)
             _check_two_classes(known, self.one_dimensional_)
-        given = read_prior(prior, len(rows), self.label_names_, rows.dtype)
+        given = read_prior(prior, rows.shape[0], self.label_names_, rows.dtype)
         self.learnable_ = check_learnable(known, self.on_unlearnable, given)
         return rows, known
 
@@ -337,9 +338,26 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         """Return the rows of X, validated; the learner must be fitted."""
         check_is_fitted(self)
         X = in_main_memory(X, "X")
-        rows: Array = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        check_magnitude(rows)
-        return rows
+        return self._validated(X, reset=False)
+
+    def _validated(self, X: Any, **given: Any) -> Array:
+        """Return finite rows in float32 or float64: an array, or a csr_array if those are taken."""
+        if bool(sparse.issparse(X)) and not self.takes_sparse:
+            raise InvalidInputError(
+                f"{type(self).__name__} needs dense features, and X is a sparse matrix. Pass "
+                "X.toarray() if that fits in memory, or fewer features, for example by "
+                "sklearn.decomposition.TruncatedSVD; LeastSquares, BinaryRelevance, APGGraph and "
+                "Maxide take sparse features as they are."
+            )
+        rows: Any = validate_data(
+            self, X, dtype=[np.float64, np.float32], accept_sparse="csr", **given
+        )
+        if bool(sparse.issparse(rows)):
+            rows = sparse.csr_array(rows)
+            check_magnitude(rows.data)
+        else:
+            check_magnitude(rows)
+        return rows  # type: ignore[no-any-return]
 
     def _checked_scores(self, rows: Array, prior: Any) -> Array:
         """Return the scores of validated rows, with their prior scores where there are any."""
@@ -348,7 +366,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
 
     def _checked_prior(self, prior: Any, rows: Array) -> Prior | None:
         """Return the prior scores of the labels that had some in `fit`."""
-        given = read_prior(prior, len(rows), self.label_names_, rows.dtype)
+        given = read_prior(prior, rows.shape[0], self.label_names_, rows.dtype)
         if self.prior_labels is None:
             if given is not None:
                 raise InvalidInputError(
@@ -367,7 +385,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
 
     def _checked_labels(self, Y: Any, rows: Array) -> PartialLabels:
         known = as_partial_labels(in_main_memory(Y, "Y"))
-        check_same_items(len(rows), known.n_items)
+        check_same_items(rows.shape[0], known.n_items)
         labels = self.label_names_
         positions = list(range(known.n_labels))
         has_names = (
@@ -384,6 +402,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
+        tags.input_tags.sparse = self.takes_sparse
         return tags
 
 
@@ -463,7 +482,7 @@ class PriorMixin(PartialLabelLearner):
         """
         self.check_parameters()
         rows, known = self.read_training_data(X, y, prior, sample_weight)
-        self.fit_known(rows, known, read_prior(prior, len(rows), self.label_names_, rows.dtype))
+        self.fit_known(rows, known, read_prior(prior, rows.shape[0], self.label_names_, rows.dtype))
         return self
 
     def fit_known(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
@@ -751,8 +770,13 @@ def differ_only_in(names: Sequence[str], candidates: Sequence[Mapping[str, Any]]
 
 def squared_norm(X: Any, *, centred: bool) -> float:
     """Return ||X||_F^2, of the centred rows if `centred`; 1 where it is 0."""
-    rows = np.asarray(X, dtype=np.float64)
-    total = float(np.sum((rows - rows.mean(axis=0) if centred else rows) ** 2))
+    if bool(sparse.issparse(X)):
+        total = float(np.sum(np.square(X.tocsr().data, dtype=np.float64)))
+        mean = np.asarray(X.mean(axis=0), dtype=np.float64)
+        total -= X.shape[0] * float(np.sum(mean**2)) if centred else 0.0
+    else:
+        rows = np.asarray(X, dtype=np.float64)
+        total = float(np.sum((rows - rows.mean(axis=0) if centred else rows) ** 2))
     return total if total > 0 else 1.0
 
 
@@ -775,19 +799,26 @@ def ridge_unit(X: Any, known: PartialLabels) -> float:
     variance of the rows along such a direction.
     """
     weight = loss_curvature(X, known, fit_intercept=True) / squared_norm(X, centred=True)
-    return weight * known.n_items * effective_variance(np.asarray(X))
+    return weight * known.n_items * effective_variance(X)
 
 
-def effective_variance(rows: Array) -> float:
+def effective_variance(rows: Any) -> float:
     r"""Return tr(C^2)/tr(C) of the covariance C of rows, on a sample; 1 where C is 0.
 
     The mean of the eigenvalues of C, each weighted by itself: the variance along a direction in
     which rows vary. It is tr(C) over the participation ratio tr(C)^2/tr(C^2), the effective number
     of such directions.
     """
-    sample = sample_rows(rows)
-    centred = sample - sample.mean(axis=0)
-    C = centred.T @ centred / len(sample)
+    if bool(sparse.issparse(rows)):
+        # The matrix of inner products of the centred rows has the same eigenvalues.
+        sample = rows.tocsr()[:: 1 + rows.shape[0] // _SAMPLE_SIZE].astype(np.float64)
+        C = (sample @ sample.T).toarray() / sample.shape[0]
+        C -= C.mean(axis=0)
+        C -= C.mean(axis=1)[:, None]
+    else:
+        sample = sample_rows(np.asarray(rows))
+        centred = sample - sample.mean(axis=0)
+        C = centred.T @ centred / len(sample)
     total = float(np.trace(C))
     return float(np.sum(C**2)) / total if total > 0 else 1.0
 

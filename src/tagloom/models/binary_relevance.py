@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from scipy import sparse
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -94,6 +95,7 @@ class BinaryRelevance(LinearLearner):
     [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
+    takes_sparse = True
     n_iter_: int
 
     def __init__(
@@ -117,7 +119,8 @@ class BinaryRelevance(LinearLearner):
 
     def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Return C in units of 1 / (mean squared norm of the centred rows)."""
-        return [{"C": [share * len(X) / squared_norm(X, centred=True) for share in _C_SHARES]}]
+        unit = np.shape(X)[0] / squared_norm(X, centred=True)
+        return [{"C": [share * unit for share in _C_SHARES]}]
 
     def fit_known(self, rows: Array, known: PartialLabels) -> None:
         """Learn from validated rows and labels."""
@@ -125,10 +128,12 @@ class BinaryRelevance(LinearLearner):
         M = np.zeros((rows.shape[1], known.n_labels))
         b = np.full(known.n_labels, -np.inf if self.loss == "logistic" else -1.0)
         b[(counts.present > 0) & (counts.absent == 0)] *= -1
-        origin = rows.mean(axis=0, dtype=np.float64)
-        learned = self._classifiers(rows - origin, list(columns_of(known)))
+        # Sparse rows would not be sparse any more.
+        is_sparse = sparse.issparse(rows)
+        origin = np.zeros(1) if is_sparse else rows.mean(axis=0, dtype=np.float64)
+        learned = self._classifiers(rows if is_sparse else rows - origin, list(columns_of(known)))
         for j, found in zip(np.flatnonzero(self.learnable_), learned, strict=True):
-            M[:, j], b[j] = found.m, found.b - origin @ found.m
+            M[:, j], b[j] = found.m, found.b - float(np.sum(origin * found.m))
         self.coef_, self.intercept_ = M.astype(rows.dtype), b.astype(rows.dtype)
         self.n_iter_ = max((found.n_iter for found in learned), default=1)
         self._warn_not_converged([found.n_iter for found in learned])
@@ -145,7 +150,7 @@ class BinaryRelevance(LinearLearner):
             check_integer(*parameter(self, "random_state"), at_least=0)
 
     def _classifiers(self, X: Array, columns: list[Column]) -> "list[Classifier]":
-        scale = float(np.sqrt(squared_norm(X, centred=False) / len(X)))
+        scale = float(np.sqrt(squared_norm(X, centred=False) / X.shape[0]))
         tol = 10 * self.tol if self.loss == "hinge" else self.tol
         settings = Settings(self.loss, self.C, tol, self.max_iter, self.random_state, scale)
         wanted = [columns[j] for j in np.flatnonzero(self.learnable_)]
@@ -265,6 +270,7 @@ class ClassifierPerLabel(PartialLabelLearner):
     [[0, 1], [1, 0]]
     """
 
+    takes_sparse = True
     estimators_: list[Any]
 
     def __init__(self, estimator: Any, *, on_unlearnable: str = "raise") -> None:
@@ -312,7 +318,7 @@ class ClassifierPerLabel(PartialLabelLearner):
         return self._by_label(X, lambda one: _scores_of(one, X))
 
     def _by_label(self, rows: Array, answer: Callable[[Any], Array]) -> Array:
-        table = np.empty((len(rows), len(self.estimators_)), dtype=rows.dtype)
+        table = np.empty((rows.shape[0], len(self.estimators_)), dtype=rows.dtype)
         for j, one in enumerate(self.estimators_):
             table[:, j] = one if isinstance(one, float) else answer(one)
         return table

@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels
-from tagloom.linalg import limited_blas
+from tagloom.linalg import column_dots, conjugate_gradients, limited_blas
 from tagloom.models.base import (
     Array,
     LinearLearner,
@@ -27,6 +30,7 @@ from tagloom.models.base import (
     ridge_unit,
 )
 from tagloom.models.prior import Prior, read_prior, shrunk_trust
+from tagloom.optim import MaskedSquaredLoss, SparseRows
 from tagloom.validation import check_flag, check_n_jobs, check_number
 
 Positions = npt.NDArray[np.int64]
@@ -38,6 +42,8 @@ _RIDGES = (0.3, 0.03, 0.1, 1.0, 3.0)
 _RIDGES_OF_LISTS = (1.0, 0.1, 0.3, 3.0, 10.0)
 PRIOR_SHRINKAGES = (10.0, 1.0, 100.0)
 """The default grid of `prior_shrinkage`, where there are prior scores."""
+# Sparse features: conjugate gradients stop at this residual, relative to that of M = 0.
+_CG_RESIDUAL = 1e-10
 # Labels are processed together until they have about this many entries, to bound the memory.
 _ENTRIES_AT_ONCE = 1 << 24
 
@@ -85,6 +91,7 @@ class LeastSquares(PriorMixin, LinearLearner):
     """
 
     safest_first = True
+    takes_sparse = True
     trust_: Array | None
 
     def __init__(
@@ -149,7 +156,7 @@ class LeastSquares(PriorMixin, LinearLearner):
             self.set_params(**params).check_parameters()
             candidates.append((self.ridge, self.prior_shrinkage))
         rows, known = self.read_training_data(X, Y)
-        prior = read_prior(inputs.get("prior"), len(rows), self.label_names_, rows.dtype)
+        prior = read_prior(inputs.get("prior"), rows.shape[0], self.label_names_, rows.dtype)
         solutions = self._solutions(rows, known, candidates, prior)
         for params, (M, b, trust) in zip(path, solutions, strict=True):
             self.set_params(**params)
@@ -167,11 +174,37 @@ class LeastSquares(PriorMixin, LinearLearner):
 
         The systems of all ridges are solved before the first is yielded.
         """
+        if sparse.issparse(X):
+            yield from self._by_products(X, known, candidates, prior)
+            return
         ridges = list(dict.fromkeys(ridge for ridge, _ in candidates))
         systems = [_Systems.empty(X.shape[1], known.n_labels, prior) for _ in ridges]
         self._solve(X, group_by_pattern(columns_of(known)), ridges, prior, systems)
         for ridge, shrinkage in candidates:
             yield systems[ridges.index(ridge)].solution(shrinkage, prior, X.dtype)
+
+    def _by_products(
+        self,
+        X: Any,
+        known: PartialLabels,
+        candidates: Sequence[tuple[float, float]],
+        prior: Prior | None,
+    ) -> Iterator["Solution"]:
+        """Yield the solutions for sparse rows, of which only products are taken.
+
+        (H + rho I) M = -G_0 is solved for all labels side by side by conjugate gradients, which
+        from M = 0 find the smallest of the minimisers where rho = 0.
+        """
+        if prior is not None:
+            raise InvalidInputError(
+                "Prior scores are taken with dense features only; X is a sparse matrix. Pass "
+                "X.toarray(), or leave out prior."
+            )
+        rows = SparseRows(X, known, moments=False)
+        loss = MaskedSquaredLoss(rows, fit_intercept=self.fit_intercept)
+        for ridge, _ in candidates:
+            M = _minimiser(loss, ridge)
+            yield Solution(M.astype(X.dtype), loss.intercept(M).astype(X.dtype), None)
 
     def _solve(
         self,
@@ -200,6 +233,20 @@ class LeastSquares(PriorMixin, LinearLearner):
             Parallel(n_jobs=self.n_jobs, backend="threading")(
                 delayed(solve)(*group) for group in groups
             )
+
+
+def _minimiser(loss: MaskedSquaredLoss, ridge: float) -> Floats:
+    """Return M with (H + rho I) M = -G_0, each column to a relative residual of 1e-10."""
+    M = np.zeros(loss.shape)
+    residual = -loss.gradient_at_zero
+    enough = _CG_RESIDUAL * np.sqrt(column_dots(residual, residual))
+    steps = conjugate_gradients(loss.hessian_product, residual, shift=np.float64(ridge))
+    # In exact arithmetic as many steps as features are enough; rounding may need some more.
+    for step in islice(steps, 2 * loss.shape[0] + 10):
+        M += step.length * step.direction
+        if (np.sqrt(column_dots(residual, residual)) <= enough).all():
+            break
+    return M
 
 
 class Solution(NamedTuple):

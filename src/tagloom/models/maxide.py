@@ -85,6 +85,7 @@ class Maxide(SolvedLearner):
     [[0, 1], [0, 1], [1, 0], [1, 0]]
     """
 
+    takes_sparse = True
     core_: Array
 
     def __init__(

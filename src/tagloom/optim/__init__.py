@@ -11,6 +11,7 @@ from tagloom.optim.loss import (
     LossSums,
     MaskedSquaredLoss,
     ProductSums,
+    SparseRows,
     SummableRows,
 )
 from tagloom.optim.objective import (
@@ -39,6 +40,7 @@ __all__ = [
     "Ridge",
     "Solution",
     "Solver",
+    "SparseRows",
     "SummableRows",
     "dual_bound",
 ]

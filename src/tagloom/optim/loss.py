@@ -15,12 +15,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State
 from tagloom.linalg import Matrix, inner
 from tagloom.optim.blocks import Accumulator, Block, Coefficients, Rows, cut_blocks, plan_blocks
 
 Floats = npt.NDArray[np.float64]
 
+MOST_SPARSE_FEATURES = 10_000
+"""Up to so many sparse features X'X, 0.8 GB, is held in memory."""
+
+# Rows of sparse features are taken until their labels have so many entries.
+_BLOCK_ENTRIES = 1 << 20
 # A mean whose square is below this share of the column's mean square costs no digits.
 _NEGLIGIBLE_OFFSET = 1e-3
 # A total weight below this share of the background is rounding: the label is all unknown.
@@ -187,8 +193,10 @@ class MaskedSquaredLoss:
         self._sums = rows.sums() if sums is None else sums
 
     @classmethod
-    def of(cls, X: Matrix, known: PartialLabels, *, fit_intercept: bool) -> "MaskedSquaredLoss":
-        """Return the loss on rows in memory."""
+    def of(cls, X: Any, known: PartialLabels, *, fit_intercept: bool) -> "MaskedSquaredLoss":
+        """Return the loss on rows in memory, dense or sparse."""
+        if sparse.issparse(X):
+            return cls(SparseRows(X, known), fit_intercept=fit_intercept)
         centre = _centre(X) if fit_intercept else None
         return cls(InMemoryRows(X, known, centre), fit_intercept=fit_intercept)
 
@@ -372,6 +380,91 @@ class InMemoryRows:
             present += WY.sum(axis=0)
             features += WY.T @ self._rows.block(start, stop)
         return present, features.T
+
+
+class SparseRows:
+    """Rows X of a sparse matrix, which are never written out, and the weights of their labels.
+
+    They are not centred, for then they would not be sparse: with an intercept, columns far from 0
+    cost digits.
+
+    Parameters
+    ----------
+    X : csr_array
+    known : PartialLabels
+    moments : bool
+        Whether X'X is computed, a dense matrix; without it the loss has no `curvature`.
+    """
+
+    centre: Floats | None = None
+
+    def __init__(self, X: Any, known: PartialLabels, *, moments: bool = True) -> None:
+        if moments and X.shape[1] > MOST_SPARSE_FEATURES:
+            raise InvalidInputError(
+                f"X has {X.shape[1]:,} sparse features, and X'X, which this learner needs, is a "
+                f"dense table: at most {MOST_SPARSE_FEATURES:,} are taken. Use LeastSquares, or "
+                "fewer features, for example by sklearn.decomposition.TruncatedSVD."
+            )
+        self.X = X.astype(np.float64)
+        self.known = known
+        self._moments = moments
+        self.dtype: np.dtype[Any] = np.dtype(np.float64)
+        self.stored: np.dtype[Any] = X.dtype
+
+    def in_single_precision(self) -> "SparseRows":
+        """Return the same rows, summed in float32."""
+        single = copy(self)
+        single.X = self.X.astype(np.float32)
+        single.dtype = np.dtype(np.float32)
+        return single
+
+    def products(self, M: Matrix) -> ProductSums:
+        """Return X'(W o XM) and 1'(W o XM)."""
+        M = M.astype(self.dtype, copy=False)
+        features, total = np.zeros(M.shape), np.zeros(M.shape[1])
+        for X, W, _ in self._blocks():
+            R = (X @ M) * W
+            features += X.T @ R
+            total += R.sum(axis=0, dtype=np.float64)
+        return ProductSums(features.astype(self.dtype, copy=False), total)
+
+    def sums(self) -> LossSums:
+        """Return the sums that do not depend on M."""
+        n, d = self.X.shape
+        shape = d, self.known.n_labels
+        weighted, with_presence = np.zeros(shape), np.zeros(shape)
+        weight, present, least = np.zeros(shape[1]), np.zeros(shape[1]), np.inf
+        for X, W, WY in self._blocks():
+            weighted += X.T @ W
+            with_presence += X.T @ WY
+            weight += W.sum(axis=0)
+            present += WY.sum(axis=0)
+            least = min(least, float(W.min(initial=np.inf)))
+        return LossSums(
+            n_items=n,
+            weight=weight,
+            present=present,
+            weighted_features=weighted,
+            present_features=with_presence,
+            second_moments=sparse_gram(self.X) if self._moments else np.zeros((0, 0)),
+            total=np.asarray(self.X.sum(axis=0)).ravel(),
+            largest=float(np.abs(self.X.data).max(initial=0)),
+            least_weight=least,
+        )
+
+    def _blocks(self) -> Iterator[tuple[Any, Floats, Floats]]:
+        """Yield some rows, their W and their W o Y."""
+        step = max(1, _BLOCK_ENTRIES // max(1, self.known.n_labels))
+        for start in range(0, self.known.n_items, step):
+            codes, weights = self.known.block(start, start + step)
+            W = (codes != int(State.UNKNOWN)).astype(self.dtype) if weights is None else weights
+            yield self.X[start : start + step], W, np.where(codes == int(State.PRESENT), W, 0)
+
+
+def sparse_gram(X: Any, W: Any = None) -> Floats:
+    """Return X'X, or X'WX, of a sparse X as a dense matrix."""
+    product = X.T @ (X if W is None else W @ X)
+    return np.asarray(product.toarray(), dtype=np.float64)
 
 
 def _present_weights(

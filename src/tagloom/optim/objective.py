@@ -23,7 +23,7 @@ from tagloom.linalg import (
     numerical_rank,
     spectral_norm,
 )
-from tagloom.optim.loss import Loss
+from tagloom.optim.loss import Loss, sparse_gram
 
 Floats = npt.NDArray[np.float64]
 
@@ -93,6 +93,8 @@ def _congruence(X: Matrix, L: sparse.csr_array) -> Floats:
     that the edges of a block lead to are taken: converting all of X for every block would cost more
     than the products.
     """
+    if sparse.issparse(X):
+        return sparse_gram(X, L)
     mean = X.mean(axis=0, dtype=np.float64)
     total = np.zeros((X.shape[1], X.shape[1]))
     for start in range(0, X.shape[0], _ROWS_AT_ONCE):
@@ -126,6 +128,8 @@ class LabelLaplacian:
 
 def _gram(X: Matrix) -> Floats:
     """Return X'X in double precision, some rows at a time."""
+    if sparse.issparse(X):
+        return sparse_gram(X)
     total = np.zeros((X.shape[1], X.shape[1]))
     for start in range(0, X.shape[0], _ROWS_AT_ONCE):
         rows = X[start : start + _ROWS_AT_ONCE].astype(np.float64, copy=False)
