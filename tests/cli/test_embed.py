@@ -45,13 +45,16 @@ def test_a_second_run_reports_that_there_is_nothing_to_do(folder, tmp_path):
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
     features = load_features(tmp_path / "one.npz")
     assert features.items == ["0.png", "1.png", "2.png"]
-    assert features.visual.shape == (3, 1280)
+    assert features.visual.shape == (3, 2 * 1280)
+    assert features.posteriors.shape == (3, 1000)
     np.testing.assert_allclose(features.posteriors.sum(axis=1), 1, rtol=1e-5)
 
 
 def test_encoders_and_views_have_entries_of_their_own(folder):
-    run(folder)
+    assert json.loads(run(folder, "--fast", "--json").output)["embedded"] == 3
     assert json.loads(run(folder, "--whole", "--json").output)["embedded"] == 3
+    # What was seen once is not encoded again for the two looks of the default.
+    assert json.loads(run(folder, "--json").output)["cached"] == 3
     both = json.loads(run(folder, "--encoder", "lite0", "--encoder", "lite1", "--json").output)
     assert both["encoder"] == "efficientnet-lite0+efficientnet-lite1"
     assert both["embedded"] == 3

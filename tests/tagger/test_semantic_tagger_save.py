@@ -265,6 +265,6 @@ def test_the_default_encoder_is_found_again(photos, tmp_path):
     loaded = SemanticTagger.load(tmp_path / "m", cache=cache)
     np.testing.assert_array_equal(loaded.scores(photos), tagger.scores(photos))
     metadata = read_metadata(tmp_path / "m").metadata["encoder"]
-    assert (metadata["name"], metadata["view"]) == ("efficientnet-lite0", "centre")
+    assert (metadata["name"], metadata["view"]) == ("efficientnet-lite0", "both")
     with pytest.raises(InvalidInputError, match="gives other numbers"):
         rebuild_encoder(metadata | {"view": "whole"})

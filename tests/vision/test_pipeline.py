@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tagloom.errors import InvalidInputError
-from tagloom.vision import CombinedEncoders, FeatureCache, decode, embed
+from tagloom.vision import CombinedEncoders, FeatureCache, decode, embed, pipeline
+from tagloom.vision.encoders.base import JoinedViews
 from tagloom.vision.pipeline import Pipeline
 
 
@@ -104,6 +105,23 @@ def test_a_combined_run_reuses_the_entries_of_its_members(folder, cache, make_to
     alone = embed(folder, one, cache=cache).features()
     np.testing.assert_array_equal(features.posteriors[:, :3], alone.posteriors)
     np.testing.assert_array_equal(features.visual, alone.visual)
+
+
+def test_a_second_view_costs_one_more_look_and_no_more_decoding(
+    folder, cache, make_toy, monkeypatch
+):
+    decoded = []
+    monkeypatch.setattr(
+        pipeline, "decode", lambda *args, **options: decoded.append(0) or decode(*args, **options)
+    )
+    whole, centre = make_toy("toy", size=8), make_toy("toy", size=4)
+    both = embed(folder, JoinedViews([whole, centre]), cache=cache).features()
+    assert (whole.calls, centre.calls, len(decoded)) == (10, 10, 10)
+    alone = [embed(folder, one, cache=cache).features() for one in (whole, centre)]
+    assert (whole.calls, centre.calls) == (10, 10)
+    np.testing.assert_array_equal(both.visual, np.hstack([one.visual for one in alone]))
+    np.testing.assert_allclose(both.posteriors, (alone[0].posteriors + alone[1].posteriors) / 2)
+    assert both.concepts == alone[0].concepts
 
 
 def test_features_of_an_encoder_do_not_depend_on_those_combined_with_it(

@@ -20,7 +20,7 @@ from tagloom.labels import PartialLabels, State, keep_salient
 from tagloom.metrics import average_precision, mean_average_precision
 from tagloom.models import KNeighborsTagger, LeastSquares, tune
 from tagloom.validation import check_choice
-from tagloom.vision import EfficientNetLite
+from tagloom.vision import load_encoder
 
 Array = npt.NDArray[Any]
 OnStep = Callable[[str, dict[str, Any]], None]
@@ -119,7 +119,7 @@ def run_demo(
     check_choice("forgetting", forgetting, FORGETTING)
     # Fail before hundreds of pictures are drawn if a library is missing.
     import_extra("PIL.Image", purpose="Drawing scenes")
-    encoder = EfficientNetLite()
+    encoder = load_encoder(["lite0"])
     mark_as(out, DEMO)
     pictures = out / f"pictures-{n_pictures}-of-series-{random_state}"
     scenes = generated_scenes(n_pictures, random_state, pictures, verbose=verbose)

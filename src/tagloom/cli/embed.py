@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagloom.cli.complete import AsJson, Cache
+from tagloom.cli.complete import AsJson, Cache, Fast, Whole, chosen_view
 from tagloom.cli.console import listed, shown
 
 if TYPE_CHECKING:
@@ -27,9 +27,8 @@ def embed(
     out: Annotated[
         Path | None, typer.Option(help="Also write the features to this .npz file.")
     ] = None,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Encode the whole picture, not its centre square.")
-    ] = False,
+    fast: Fast = False,
+    whole: Whole = False,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -50,7 +49,7 @@ def embed(
         raise InvalidInputError(
             f"{out} must be a file in a folder that exists. Make the folder or choose another name."
         )
-    chosen = load_encoder(encoder or ["lite0"], view="whole" if whole else "centre")
+    chosen = load_encoder(encoder or ["lite0"], view=chosen_view(fast=fast, whole=whole))
     done = embed_folder(folder, chosen, cache=cache, n_jobs=jobs, verbose=sys.stderr.isatty())
     if not done.summary.found:
         raise InvalidInputError(f"There are no pictures in {folder}.")

@@ -37,7 +37,7 @@ from tagloom.persistence.container import (
 )
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import load_encoder
-from tagloom.vision.encoders.registry import resolve_encoder
+from tagloom.vision.encoders.registry import pretrained_view, resolve_encoder
 
 KIND = "Completion"
 _WRITERS = {".csv": write_suggestions, ".parquet": write_suggestions_parquet}
@@ -163,8 +163,10 @@ def predict_folder(
 ) -> Predicted:
     """Tag the pictures of a folder; `at_least` replaces the thresholds of all labels."""
     model = CompletionModel.load(model_path)
-    given = load_encoder(list(encoder)) if encoder else None
-    chosen = resolve_encoder(given, model.tagger.encoder_metadata_)
+    fitted_with = model.tagger.encoder_metadata_
+    view = pretrained_view(fitted_with)
+    given = load_encoder(list(encoder), view=view) if encoder else None
+    chosen = resolve_encoder(given, fitted_with)
     pictures = encode_pictures(photos, chosen, cache, verbose=verbose)
     P = model.probabilities(pictures.features)
     labels = model.tagger.classes_

@@ -24,7 +24,7 @@ from tagloom.io import natural_order
 from tagloom.progress import progress_bar
 from tagloom.vision.cache import Entry, FeatureCache
 from tagloom.vision.encoders.base import Encoder
-from tagloom.vision.encoders.efficientnet import EfficientNetLite
+from tagloom.vision.encoders.registry import load_encoder
 from tagloom.vision.features import Features
 from tagloom.vision.pictures import (
     MAX_PIXELS,
@@ -138,7 +138,8 @@ def embed(
     folder
         Searched with all folders in it.
     encoder
-        None takes `EfficientNetLite` ``lite0``.
+        None takes ``load_encoder(["lite0"])``: EfficientNet-Lite0 on the whole picture and on its
+        centre.
     cache
         Folder of the feature cache; None takes the one in the user's cache directory.
     n_jobs
@@ -156,7 +157,7 @@ def embed(
         )
     started = time.perf_counter()
     found = find_pictures(folder)
-    chosen = encoder or EfficientNetLite()
+    chosen = encoder or load_encoder(["lite0"])
     members = chosen.members
     with FeatureCache(cache) as opened, decoders_quiet():
         known = [opened.known(member) for member in members]

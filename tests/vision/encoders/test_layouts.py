@@ -166,7 +166,7 @@ def test_concepts_come_from_the_shipped_network_unless_told_otherwise(tmp_path):
     assert both.text is both.encoders[0].text
     assert load_encoder([folder, "none"]).concepts == []
     second = load_encoder(["lite0", folder])
-    assert (second.width, second.text_start) == (1280 + tiny.WIDTH, 1280)
+    assert (second.width, second.text_start) == (2 * 1280 + tiny.WIDTH, 2 * 1280)
     assert second.text is not None
     again = rebuild_encoder(both.metadata())
     assert again.identity == both.identity

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from tagloom.errors import InvalidInputError
-from tagloom.vision import CombinedEncoders, Framing, load_encoder
+from tagloom.vision import CombinedEncoders, Features, Framing, decode, load_encoder
 from tagloom.vision.encoders import registry
 from tagloom.vision.encoders.base import PretrainedEncoder, fingerprint
-from tagloom.vision.encoders.registry import rebuild_encoder, resolve_encoder
+from tagloom.vision.encoders.registry import pretrained_view, rebuild_encoder, resolve_encoder
 
 
 class Grey(PretrainedEncoder):
@@ -60,6 +60,37 @@ def test_a_new_family_is_loaded_by_name_and_rebuilt_from_metadata(make_toy):
         load_encoder(["grey2"])
     with pytest.raises(InvalidInputError, match="Available: grey4, grey8"):
         Grey("grey2")
+
+
+@pytest.mark.usefixtures("grey")
+def test_both_views_are_joined_by_default(picture_bytes):
+    both = load_encoder(["grey8"])
+    whole, centre = (load_encoder(["grey8"], view=view) for view in ("whole", "centre"))
+    assert [one.identity for one in both.members] == [whole.identity, centre.identity]
+    assert (both.name, both.width, both.concepts) == ("grey-grey8", 2, ("bright",))
+    picture = decode(picture_bytes(size=(60, 20)))
+    seen = [one.encode(one.prepare(picture))[0] for one in (whole, centre)]
+    assert seen[0] != seen[1]
+    visual, posteriors = both.encode(both.prepare(picture))
+    np.testing.assert_array_equal(visual, np.concatenate(seen))
+    np.testing.assert_allclose(posteriors, np.mean(seen, axis=0))
+    alone = [Features(["a"], one[None], one[None], ["bright"]) for one in seen]
+    joined = both.join(alone)
+    np.testing.assert_array_equal(joined.visual[0], visual)
+    np.testing.assert_array_equal(joined.posteriors[0], posteriors)
+    # Joining leaves the features of the views as they were.
+    np.testing.assert_array_equal(alone[0].posteriors[0], seen[0])
+
+
+@pytest.mark.usefixtures("grey")
+@pytest.mark.parametrize("view", ["both", "centre", "whole"])
+def test_a_saved_model_finds_its_view_again(make_toy, view):
+    encoder = load_encoder(["grey8"], view=view)
+    assert encoder.metadata()["view"] == view
+    assert rebuild_encoder(encoder.metadata()).identity == encoder.identity
+    assert pretrained_view(encoder.metadata()) == view
+    beside = CombinedEncoders([make_toy(), encoder])
+    assert pretrained_view(beside.metadata()) == view
 
 
 @pytest.mark.usefixtures("grey")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float32]
 View = Literal["centre", "whole"]
+Views = Literal["both", "centre", "whole"]
+"""One look at a picture, or both: see `JoinedViews`."""
 Interpolation = Literal["bicubic", "bilinear", "lanczos", "nearest"]
 EncoderMetadata = dict[str, Any]
 """What is remembered of an encoder: plain values, see `Encoder.metadata`."""
@@ -175,9 +177,73 @@ class PretrainedEncoder(Encoder):
         self.name = f"{self.family}-{variant}"
 
     @classmethod
-    def from_metadata(cls, metadata: EncoderMetadata) -> Self:
+    def load(cls, variant: str, view: Views) -> Encoder:
+        """Load a variant that takes one view of each picture, or both."""
+        if view == "both":
+            return JoinedViews([cls(variant, view="whole"), cls(variant, view="centre")])
+        return cls(variant, view=view)
+
+    @classmethod
+    def from_metadata(cls, metadata: EncoderMetadata) -> Encoder:
         """Load the encoder that `metadata` describes."""
-        return cls(metadata["name"].removeprefix(f"{cls.family}-"), view=metadata["view"])
+        return cls.load(metadata["name"].removeprefix(f"{cls.family}-"), metadata["view"])
+
+
+class JoinedViews(Encoder):
+    """One network that looks at each picture more than once.
+
+    With ``v`` views, ``x_k`` the visual descriptor and ``g_k`` the posteriors of view ``k``, the
+    visual descriptor is ``[x_1; ...; x_v]`` and the posteriors are ``(g_1 + ... + g_v) / v``, as in
+    multi-crop testing (Krizhevsky et al. 2012): the vocabulary stays that of the network. Each view
+    has its own entries in the cache.
+
+    Parameters
+    ----------
+    views
+        The same network with different framings.
+    """
+
+    def __init__(self, views: Sequence[PretrainedEncoder]) -> None:
+        first = views[0]
+        self.views = tuple(views)
+        self.name, self.concepts = first.name, first.concepts
+        self.width = sum(one.width for one in views)
+        self.side_needed = max(one.side_needed for one in views)
+        self.identity = fingerprint({"views": [one.identity for one in views]})
+
+    @property
+    def members(self) -> tuple[Encoder, ...]:
+        """The network with each of its framings."""
+        return self.views
+
+    def prepare(self, picture: "Image") -> NDArray[Any]:
+        """Stack the squares of pixels of all views."""
+        return np.stack([one.prepare(picture) for one in self.views])
+
+    def encode(self, prepared: NDArray[Any]) -> tuple[Vector, Vector]:
+        """Return the concatenated visual descriptors and the mean of the posteriors."""
+        pairs = zip(self.views, prepared, strict=True)
+        visuals, posteriors = zip(*(one.encode(pixels) for one, pixels in pairs), strict=True)
+        return np.concatenate(visuals), _mean(posteriors)
+
+    def join(self, parts: Sequence[Features]) -> Features:
+        """Join the features of the views."""
+        visual = np.concatenate([part.visual for part in parts], axis=1)
+        posteriors = _mean([part.posteriors for part in parts])
+        return Features(parts[0].items, visual, posteriors, self.concepts)
+
+    def metadata(self) -> EncoderMetadata:
+        """Return the metadata of the network, which `PretrainedEncoder.from_metadata` reads."""
+        return self.views[0].metadata() | {"view": "both", "identity": self.identity}
+
+
+def _mean(tables: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Return the mean of arrays of the same shape, with memory for the result alone."""
+    total = tables[0].copy()
+    for table in tables[1:]:
+        total += table
+    total /= np.float32(len(tables))
+    return total
 
 
 def fingerprint(parts: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +121,7 @@ class EfficientNetLite(PretrainedEncoder):
                 "framing": asdict(self.framing),
             }
         )
-        self._session = Session(_graph(variant, kind), origin=self.name)
+        self._session = _session(variant, self.name)
 
     def encode(self, prepared: NDArray[Any]) -> tuple[Vector, Vector]:
         """Return the pooled features (1280,) and the posteriors (1000,)."""
@@ -134,6 +135,18 @@ class EfficientNetLite(PretrainedEncoder):
 
     def _run(self, outputs: list[str], prepared: NDArray[Any]) -> list[Vector]:
         return [value[0] for value in self._session.run(outputs, {"pictures": prepared[None]})]
+
+
+_SESSIONS: WeakValueDictionary[str, Session] = WeakValueDictionary()
+
+
+def _session(variant: str, name: str) -> Session:
+    """Load a network; encoders that differ in their view alone share it."""
+    session = _SESSIONS.get(variant)
+    if session is None:
+        session = Session(_graph(variant, VARIANTS[variant]), origin=name)
+        _SESSIONS[variant] = session
+    return session
 
 
 def _graph(variant: str, kind: Variant) -> bytes:

@@ -19,7 +19,7 @@ from tagloom.vision.encoders.base import (
     EncoderMetadata,
     PretrainedEncoder,
     Vector,
-    View,
+    Views,
     fingerprint,
 )
 from tagloom.vision.encoders.efficientnet import EfficientNetLite
@@ -117,7 +117,7 @@ _GIVES_CONCEPTS = "lite0"
 _FILES = (OnnxEncoder, FolderEncoder)
 
 
-def load_encoder(names: Sequence[str], *, view: View = "centre") -> Encoder:
+def load_encoder(names: Sequence[str], *, view: Views = "both") -> Encoder:
     """Load the encoder of that name, file or folder; several are combined.
 
     Where none of them knows classes, EfficientNet-Lite0 gives the concepts and nothing else,
@@ -129,8 +129,8 @@ def load_encoder(names: Sequence[str], *, view: View = "centre") -> Encoder:
     names
         ``lite0``, ``lite1``, ``lite2``, the path of an ``.onnx`` file or of a folder each.
     view
-        Whether pretrained encoders take the centre of a picture or the whole; an ONNX file has it
-        in its configuration.
+        Whether pretrained encoders take the centre of a picture, the whole or both (`JoinedViews`);
+        an ONNX file has it in its configuration.
     """
     loaded = [load_one(name, view) for name in names if name != NO_CONCEPTS]
     if not loaded:
@@ -144,11 +144,11 @@ def load_encoder(names: Sequence[str], *, view: View = "centre") -> Encoder:
     return loaded[0] if len(loaded) == 1 else CombinedEncoders(loaded, visual=visual)
 
 
-def load_one(name: str, view: View = "centre") -> Encoder:
+def load_one(name: str, view: Views = "both") -> Encoder:
     """Load one encoder by its name, file or folder."""
     for family in PRETRAINED:
         if name in family.variants:
-            return family(name, view=view)
+            return family.load(name, view)
     if (plugin := find_plugin(ENCODERS, name)) is not None:
         return _plugin_encoder(plugin)
     fetched = fetched_folder(name)
@@ -259,6 +259,17 @@ def _rebuild(metadata: EncoderMetadata) -> Encoder:
         return _plugin_encoder(plugin)
     (family,) = (one for one in PRETRAINED if one.__name__ == metadata["kind"])
     return family.from_metadata(metadata)
+
+
+def pretrained_view(metadata: EncoderMetadata | None) -> Views:
+    """Return the view of the pretrained encoder that `metadata` describes or contains."""
+    if metadata is None:
+        return "both"
+    if metadata["kind"] in {family.__name__ for family in PRETRAINED}:
+        view: Views = metadata["view"]
+        return view
+    inside = [pretrained_view(one) for one in metadata.get("members", ())]
+    return next((view for view in inside if view != "both"), "both")
 
 
 def _described(metadata: EncoderMetadata) -> str:
