@@ -79,6 +79,7 @@ def test_a_fixed_batch_is_filled_with_the_same_picture(tmp_path):
         ({"size": {"shortest_edge": 20}}, {"size": 16, "crop": 0.8, "view": "centre"}),
         ({"size": {"height": 16, "width": 16}, "do_center_crop": False}, {"view": "whole"}),
         ({"size": 16, "do_center_crop": False}, {"size": 16, "view": "whole"}),
+        ({"size": {"height": 20, "width": 20}}, {"size": 16, "crop": 0.8, "view": "centre"}),
         ({"size": 16, "crop_size": 16}, {"size": 16, "view": "centre", "crop": 1.0}),
         (
             {"size": {"shortest_edge": 16}, "crop_pct": 0.875, "do_center_crop": False},
@@ -101,6 +102,10 @@ def test_how_pictures_are_cut_is_taken_from_the_processor(tmp_path, settings, fr
     [
         ({"do_normalize": False}, (1 / 255, 0)),
         ({"do_normalize": False, "do_rescale": False}, (1, 0)),
+        (
+            {"rescale_factor": 1 / 127.5, "rescale_offset": True, "do_normalize": False},
+            (1 / 127.5, 1),
+        ),
         (
             {"rescale_factor": 1 / 127.5, "image_mean": [1.0] * 3, "image_std": [1.0] * 3},
             (1 / 127.5, 1),
@@ -145,6 +150,27 @@ def test_a_pair_compares_pictures_with_texts(tmp_path, build):
         assert np.linalg.norm(one) == pytest.approx(16, abs=1e-4)
         assert names[int(np.argmax(directions[:3] @ one))] == best
     assert directions[2] @ directions[3] > 0.99  # another language
+
+
+def test_how_long_texts_are_is_told_by_the_tokenizer_if_by_nothing_else(tmp_path):
+    folder = tiny.clip(tmp_path / "pair")
+    onnx.save(tiny.text_half(masked=False), folder / "onnx" / "text_model.onnx")
+    (folder / "config.json").write_text(json.dumps({"text_config": {"model_type": "tiny"}}))
+    with pytest.raises(InvalidInputError, match=r"context_length = 77.* >> .*pair/tagloom\.toml"):
+        FolderEncoder(folder).text.embed(["red"])
+    settings = {"pad_token": {"content": "<pad>"}, "model_max_length": 9}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    encoder = FolderEncoder(folder)
+    assert encoder.text.config.context_length == 9
+    assert encoder.text.embed(["red"]).shape == (1, tiny.WIDTH)
+
+
+def test_a_folder_with_one_network_is_read_with_the_settings_beside_it(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    onnx.save(tiny.vision(), folder / "net.onnx")
+    (folder / "net.toml").write_text('preprocessing = "clip"\nsize = 16\n')
+    assert FolderEncoder(folder).framing.size == 16
 
 
 def test_a_pair_in_one_file_is_cut_in_two(tmp_path):
@@ -206,6 +232,7 @@ HOSTILE = {
     "size of the graph contradicted": lambda f: _change(f, size=10**9, crop_size=10**9),
     "negative mean list": lambda f: _change(f, image_mean=[1, 2]),
     "nan std": lambda f: _change(f, image_std=[float("nan")] * 3),
+    "tokenizer leads in a circle": lambda f: _circle(f / "tokenizer.json"),
     "settings lead out": lambda f: _lead_out(f / "preprocessor_config.json"),
     "tokenizer leads out": lambda f: _lead_out(f / "tokenizer.json"),
     "network leads out": lambda f: _lead_out(f / "onnx" / "vision_model.onnx"),
@@ -232,6 +259,11 @@ def _lead_out(path):
     outside = path.parents[2] / f"outside-{path.name}"
     path.rename(outside)
     path.symlink_to(outside)
+
+
+def _circle(path):
+    path.unlink()
+    path.symlink_to(path.name)
 
 
 def _cut(path):

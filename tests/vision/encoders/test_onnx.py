@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 
 import numpy as np
@@ -239,8 +240,10 @@ def test_a_network_without_a_dense_layer_asks_for_a_name(save, picture):
 
 def test_what_is_no_network_is_explained(tmp_path):
     (tmp_path / "net.json").write_text(json.dumps(CONFIG))
-    with pytest.raises(ModelFileError, match="There is no network"):
-        OnnxEncoder(tmp_path / "net.onnx")
+    (tmp_path / "circle.onnx").symlink_to("circle.onnx")
+    for name in ("net.onnx", "circle.onnx", "a" * 300):
+        with pytest.raises(ModelFileError, match="There is no network"):
+            OnnxEncoder(tmp_path / name)
     for content in (b"", b"hello, I am text", b"\x89PNG\r\n\x1a\n" + bytes(100)):
         (tmp_path / "net.onnx").write_bytes(content)
         with pytest.raises(ModelFileError, match=r"net\.onnx"):
@@ -399,6 +402,10 @@ def gives_a_terabyte():
         (with_weights_at("/etc/hostname", [4, 3, 3, 3]), "nothing outside is read"),
         (with_weights_at("link.bin", [4, 3, 3, 3]), "nothing outside is read"),
         (with_weights_at("gone.bin", [4, 3, 3, 3]), "is missing"),
+        (with_weights_at("a\0b", [4, 3, 3, 3]), "is missing"),
+        (with_weights_at("a" * 300, [4, 3, 3, 3]), "is missing"),
+        (with_weights_at("circle.bin", [4, 3, 3, 3]), "is missing"),
+        (with_weights_at("pipe.bin", [4, 3, 3, 3]), "is missing"),
         (with_weights_at("short.bin", [4, 3, 3, 3], length="99999999999"), "has 8 bytes, too few"),
         (with_weights_at("short.bin", [4, 3, 3, 3], offset="-4"), "too few"),
         (with_weights_at("short.bin", [4, 3, 3, 3], offset="x"), "too few"),
@@ -413,6 +420,8 @@ def test_hostile_networks_are_refused_in_one_sentence(tmp_path, network, message
     (tmp_path / "secret.bin").write_bytes(bytes(432))
     (folder / "short.bin").write_bytes(bytes(8))
     (folder / "link.bin").symlink_to(tmp_path / "secret.bin")
+    (folder / "circle.bin").symlink_to("circle.bin")
+    os.mkfifo(folder / "pipe.bin")
     onnx.save(network, folder / "net.onnx")
     (folder / "net.toml").write_text('preprocessing = "clip"\nsize = 8\n')
     with pytest.raises(ModelFileError) as caught:

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from tagloom.errors import InvalidInputError
 from tagloom.io import parse_json, read_toml
 from tagloom.vision.encoders.base import Interpolation, View, imagenet_classes
-from tagloom.vision.encoders.network import Input
+from tagloom.vision.encoders.network import Input, lies_within
 
 Pooling = Literal["class", "mean"]
 EMBEDDINGS = (
@@ -306,8 +306,8 @@ def _class_names(classes: Any, source: Path) -> tuple[str, ...]:
             f"{source}: 'classes' must be a list of names, 'imagenet' or a file's name. "
             f"Got {classes!r}."
         )
-    path, folder = (source.parent / classes).resolve(), source.parent.resolve()
-    if not path.is_relative_to(folder):
+    path, folder = source.parent / classes, source.parent
+    if not lies_within(path, folder):
         raise InvalidInputError(f"{source}: the class names must lie in {folder}. Got {classes!r}.")
     try:
         return tuple(path.read_text("utf-8").splitlines())

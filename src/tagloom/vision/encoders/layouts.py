@@ -13,11 +13,11 @@ from typing import Any
 from tagloom.errors import InvalidInputError
 from tagloom.io import read_toml
 from tagloom.vision.encoders.base import imagenet_classes
-from tagloom.vision.encoders.config import SCORES, read_json
+from tagloom.vision.encoders.config import SCORES, read_json, read_settings
 from tagloom.vision.encoders.fetch import VARIANTS, Manifest
-from tagloom.vision.encoders.network import Network
+from tagloom.vision.encoders.network import Network, lies_within
 from tagloom.vision.encoders.onnx import OnnxEncoder
-from tagloom.vision.encoders.text import PROMPTS, TextConfig, TextEncoder
+from tagloom.vision.encoders.text import LONGEST_CONTEXT, PROMPTS, TextConfig, TextEncoder
 
 OVERRULES = "tagloom.toml"
 _RESAMPLE = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
@@ -125,7 +125,10 @@ def recognise(path: Path) -> Folder:
         return _hugging_face(home, chosen)
     files = sorted(one for one in home.glob("*.onnx"))
     if len(files) == 1:
-        return Folder(f"a folder with {files[0].name}", home, files[0], home / OVERRULES)
+        settings, source = read_settings(files[0])
+        found = Folder(f"a folder with {files[0].name}", home, files[0], source)
+        found.settings = settings
+        return found
     raise InvalidInputError(
         f"{home} is no folder of an encoder: expected onnx/model.onnx or onnx/vision_model.onnx "
         "with preprocessor_config.json (Hugging Face), visual/model.onnx with "
@@ -207,6 +210,10 @@ def _add_tokenizer(found: Folder, place: Path) -> None:
     told = _read(found, path) if path.is_file() else {}
     pad = told.get("pad_token")
     found.of_text["pad_token"] = pad.get("content") if isinstance(pad, dict) else pad
+    longest = told.get("model_max_length")
+    if found.of_text.get("context_length") is None and type(longest) is int:
+        # Tokenizers without a limit name a huge number.
+        found.of_text["context_length"] = longest if longest <= LONGEST_CONTEXT else None
     if str(told.get("tokenizer_class", "")).startswith("Siglip"):
         found.of_text["canonicalize"] = True
 
@@ -294,6 +301,11 @@ def _of_hugging_face(raw: Mapping[str, Any], source: Path) -> dict[str, Any]:
             settings[name] = [neutral] * 3
         elif own in raw:
             settings[name] = raw[own]
+    if rescaled and raw.get("rescale_offset") and isinstance(settings.get("mean"), list):
+        # Pixels run from -1.
+        settings["mean"] = [
+            one + 1 if type(one) in (int, float) else one for one in settings["mean"]
+        ]
     if raw.get("do_flip_channel_order"):
         settings["channels"] = "BGR"
     resample = raw.get("resample", 3)
@@ -303,7 +315,7 @@ def _of_hugging_face(raw: Mapping[str, Any], source: Path) -> dict[str, Any]:
 
 
 def _geometry(raw: Mapping[str, Any], source: Path) -> dict[str, Any]:
-    """Return size, crop and view: what is resized to a length is cropped, else squeezed."""
+    """Return size, crop and view: what is resized to a length, or cropped, is not squeezed."""
     crops = bool(raw.get("do_center_crop", False))
     size, cropped = _side(raw.get("size"), source), _side(raw.get("crop_size"), source)
     if not raw.get("do_resize", True) or size is None:
@@ -314,7 +326,7 @@ def _geometry(raw: Mapping[str, Any], source: Path) -> dict[str, Any]:
         return {"size": side} | ({"view": "whole"} if side >= _SQUEEZED_FROM else {"crop": share})
     if not crops or cropped is None or cropped[0] == side:
         return {"size": side} | ({} if keeps_proportions else {"view": "whole"})
-    if not keeps_proportions or cropped[0] > side:
+    if cropped[0] > side:
         raise _odd(source, f"a crop of {cropped[0]} after size {raw.get('size')!r}", "crop = 0.875")
     return {"size": cropped[0], "crop": cropped[0] / side}
 
@@ -359,7 +371,7 @@ def _read(found: Folder, path: Path) -> dict[str, Any]:
 
 
 def _check_inside(found: Folder, path: Path) -> None:
-    if not path.resolve().is_relative_to(found.root):
+    if not lies_within(path, found.root):
         raise InvalidInputError(f"{path} leads out of {found.root}: it is not read.")
 
 
@@ -394,4 +406,4 @@ def _name(home: Path) -> str:
 
 def _listing(home: Path) -> str:
     names = sorted(one.name for one in home.iterdir())
-    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "") or "nothing"
+    return ", ".join(names[:8]) + (" and others" if len(names) > 8 else "") or "nothing"

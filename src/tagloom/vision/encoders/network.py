@@ -60,6 +60,8 @@ class Network:
         self, path: str | os.PathLike[str], *, within: str | os.PathLike[str] | None = None
     ) -> None:
         self.path = Path(path)
+        if not is_file(self.path):
+            raise ModelFileError(f"There is no network {self.path}. Expected an ONNX file.")
         self._within = self.path.resolve().parent if within is None else Path(within).resolve()
         self._onnx = import_extra("onnx", purpose="Reading a network of your own")
         self._model = self._load()
@@ -260,15 +262,13 @@ class Network:
         self, path: Path, start: int = 0, length: int = -1, room: int = _MOST_BYTES, whose: str = ""
     ) -> bytes:
         """Read a file, or a part of it, if it lies in the folder and is not too large."""
-        if not path.resolve().is_relative_to(self._within):
+        if not is_file(path):
+            raise self.unfit(f"the file {whose}is missing: expected {str(path)!r}")
+        if not lies_within(path, self._within):
             raise self.unfit(
                 f"the file {whose}is {path.resolve()}, outside of {self._within}; nothing outside "
                 "is read. Put it there"
             )
-        if not path.is_file():
-            if not whose:
-                raise ModelFileError(f"There is no network {path}. Expected an ONNX file.")
-            raise self.unfit(f"the file {whose}is missing: expected {path}")
         size = path.stat().st_size
         wanted = size - start if length == -1 else length
         if min(start, wanted) < 0 or start + wanted > size:
@@ -284,6 +284,22 @@ class Network:
         with path.open("rb") as stream:
             stream.seek(start)
             return stream.read(wanted)
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is a regular file, also where the name cannot be one."""
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long
+        return False
+
+
+def lies_within(path: Path, folder: Path) -> bool:
+    """Return whether a path leads into a folder, links followed."""
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # links in a circle, names that cannot be
+        return False
 
 
 def _names_read(node: Any) -> list[str]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tagloom.errors import InvalidInputError, ModelFileError, import_extra
 from tagloom.vision.encoders.base import Session, Vector, fingerprint
-from tagloom.vision.encoders.network import Input, Network
+from tagloom.vision.encoders.network import Input, Network, lies_within
 
 PROMPTS = ("{}", "a photo of {}", "a photo of a {}")
 """Captions in which a name stands; their directions are averaged."""
@@ -35,7 +35,7 @@ _EMBEDDINGS = (
     "pooled_output",
 )
 _INTEGERS = {"INT32": np.int32, "INT64": np.int64}
-_LONGEST_CONTEXT = 8192
+LONGEST_CONTEXT = 8192
 _LARGEST_TOKENIZER = 2**28
 _PUNCTUATION = re.compile(r"[^\w\s]|_")
 
@@ -159,7 +159,7 @@ class _TextHalf:
     def _loaded_tokenizer(self) -> Any:
         path = self._config.tokenizer
         library = import_extra("tokenizers", purpose="Encoding names of tags", extra="text")
-        if not path.resolve().is_relative_to(self._config.within.resolve()):
+        if not lies_within(path, self._config.within):
             raise ModelFileError(f"{path} leads out of {self._config.within}: it is not read.")
         try:
             if path.stat().st_size > _LARGEST_TOKENIZER:
@@ -183,10 +183,10 @@ class _TextHalf:
             length = tokenizer.truncation["max_length"]
         if length is None and not masked:
             raise self._unknown("how many tokens its texts have", "context_length = 77")
-        if length is not None and not 1 <= length <= _LONGEST_CONTEXT:
+        if length is not None and not 1 <= length <= LONGEST_CONTEXT:
             raise ModelFileError(
                 f"{self._config.network} takes texts of {length:,} tokens; expected 1 to "
-                f"{_LONGEST_CONTEXT:,}."
+                f"{LONGEST_CONTEXT:,}."
             )
         tokenizer.no_truncation()
         if length is not None:
