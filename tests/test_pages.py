@@ -53,7 +53,10 @@ def test_a_learner_of_ones_own(data, tmp_path, monkeypatch):
     (tmp_path / "own_centroids.py").write_text(blocks("extending.md")[0])
     monkeypatch.syspath_prepend(str(tmp_path))
     learner = importlib.import_module("own_centroids").NearestCentroid()
-    check_estimator(learner, on_fail="raise", on_skip=None)
+    # Before scikit-learn 1.9 these compared fits to different classes, and asked for sparse ones.
+    name = "check_sample_weight_equivalence_on_{}_data"
+    may_fail = {name.format(kind): "may fail" for kind in ("dense", "sparse")}
+    check_estimator(learner, on_fail="raise", on_skip=None, expected_failed_checks=may_fail)
     assert tune(learner, X, known, cv=2).model.score(X, known) > 0.7
 
 

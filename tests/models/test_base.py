@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from learners import LEARNERS, name_of
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 from toys import forms_of_knowledge, low_rank_toy
 
 from tagloom.errors import InvalidInputError, UnlearnableLabelWarning
@@ -23,10 +25,6 @@ from tagloom.models import (
     Maxide,
     tune,
 )
-
-polars = pytest.importorskip("polars")
-pyarrow = pytest.importorskip("pyarrow")
-array_api_strict = pytest.importorskip("array_api_strict")
 
 TOY = low_rank_toy()
 HIDDEN = np.where(TOY.known.states() == -1, TOY.truth, np.nan)
@@ -58,6 +56,8 @@ def expected_failures(learner) -> dict[str, str]:
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_contract_with_weights(estimator, check):
+    if "sample_weight_equivalence" in str(check) and parse_version(sklearn.__version__).minor < 9:
+        pytest.skip("Older checks compare fits to different classes where there are only two.")
     check(estimator)
 
 
@@ -184,7 +184,8 @@ def test_pandas_in_pandas_out_with_names(learner):
 @every_learner
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_tables_of_other_libraries_come_back(learner, library):
-    table = {"polars": polars.DataFrame, "pyarrow": pyarrow.table}[library]
+    module = pytest.importorskip(library)
+    table = module.DataFrame if library == "polars" else module.table
     X = table({f"f{k}": TOY.X[:, k] for k in range(10)})
     Y = table({name: TOY.known.to_frame()[j].tolist() for j, name in enumerate(NAMES)})
     model = clone(learner).fit(X, Y)
@@ -199,8 +200,8 @@ def test_tables_of_other_libraries_come_back(learner, library):
 
 @every_learner
 def test_arrays_of_other_libraries_are_read(learner):
-    X = array_api_strict.asarray(TOY.X)
-    Y = array_api_strict.asarray(TOY.known.to_array())
+    strict = pytest.importorskip("array_api_strict")
+    X, Y = strict.asarray(TOY.X), strict.asarray(TOY.known.to_array())
     expected = clone(learner).fit(TOY.X, TOY.known).scores(TOY.X)
     np.testing.assert_array_equal(clone(learner).fit(X, Y).scores(X), expected)
 
@@ -242,7 +243,9 @@ def test_sparse_features_are_searched_over(learner):
 
 
 def test_least_squares_needs_no_table_of_all_pairs_of_sparse_features():
-    X = sparse.random_array((60, 200_000), density=1e-3, rng=np.random.default_rng(0)).tocsr()
+    rng = np.random.default_rng(0)
+    at = rng.integers(60, size=12_000), rng.integers(200_000, size=12_000)
+    X = sparse.csr_array((rng.random(12_000), at), shape=(60, 200_000))
     Y = (X[:, :1000].sum(axis=1) > X[:, 1000:2000].sum(axis=1)).astype(float)[:, None]
     model = LeastSquares(ridge=1e-6).fit(X, Y)
     np.testing.assert_array_equal(model.predict(X), Y)
