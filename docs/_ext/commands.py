@@ -1,5 +1,6 @@
 """The page of commands: what `tagloom COMMAND --help` prints, for every command."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import typer
@@ -21,7 +22,7 @@ def add_help(app: Sphinx, name: str, source: list[str]) -> None:
     """Add the help of each command to the page, under a heading of its own."""
     if name != PAGE:
         return
-    for command, its in typer.main.get_command(program).commands.items():
+    for command, its in _all_commands(typer.main.get_command(program)):
         context = its.make_context(
             f"tagloom {command}",
             [],
@@ -30,3 +31,11 @@ def add_help(app: Sphinx, name: str, source: list[str]) -> None:
             terminal_width=WIDTH,
         )
         source[0] += f"\n## tagloom {command}\n\n```\n{its.get_help(context)}\n```\n"
+
+
+def _all_commands(group: Any, lead: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all commands by their names, those of groups after their group."""
+    for name, its in group.commands.items():
+        yield lead + name, its
+        if hasattr(its, "commands"):
+            yield from _all_commands(its, f"{lead}{name} ")

@@ -83,6 +83,22 @@ def test_an_update_knows_further_words(run, painted, tagloom, read_rows, tmp_pat
     assert {*suggested(rows, "blue")} & {*suggested(rows, "blau")}
 
 
+def test_a_broken_text_half_is_said_before_any_picture_is_encoded(painted, tagloom, tmp_path):
+    broken = tmp_path / "pair"
+    shutil.copytree(painted.pair, broken)
+    (broken / "tokenizer.json").write_text("{}")
+    command = (
+        "complete", painted.home / "photos", "--tags", painted.home / "tags.csv",
+        "--out", tmp_path / "out", "--encoder", broken, "--encoder", "none",
+        "--cache", tmp_path / "cache", "--minutes", "0", "--folds", "2",
+    )  # fmt: skip
+    answer = tagloom(*command)
+    assert answer.code == 1
+    assert "cannot be read as a tokenizer" in answer.err
+    assert not (tmp_path / "cache").exists()
+    assert tagloom(*command, "--no-words").code == 0
+
+
 def test_a_check_says_what_was_recognised(painted, tagloom, monkeypatch):
     monkeypatch.setattr("tagloom.cli.encoders._SECONDS", 0.1)
     answer = tagloom("encoders", "check", painted.pair)

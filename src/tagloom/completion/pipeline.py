@@ -133,6 +133,8 @@ def complete(
     found = find_pictures(photos)
     if not found.pictures:
         raise InvalidInputError(f"There are no pictures in {photos}.")
+    if options.words and encoder is not None and encoder.text is not None:
+        encoder.text.load()
     read = read_sources(tags, photos, found.pictures, tag_format, options.vocabulary)
     on_step("read", {"readings": read.readings, "matched": read.matched})
     pictures = encode_pictures(photos, encoder, cache, verbose=verbose)

@@ -99,6 +99,11 @@ class TextEncoder:
         settings = [self.config.context_length, self.config.pad_token, self.config.canonicalize]
         return fingerprint({"text": hashes, "settings": settings, "prompts": self.config.prompts})
 
+    def load(self) -> None:
+        """Load the network now, so that what is wrong with it shows before any work is done."""
+        with self._lock:
+            self._loaded()
+
     def embed(self, names: Sequence[str], *, n_jobs: int = 1) -> NDArray[np.float32]:
         """Return one unit vector for each name: the mean over all prompts, of length 1.
 
@@ -107,11 +112,16 @@ class TextEncoder:
         with self._lock:
             new = [name for name in dict.fromkeys(names) if name not in self._known]
             if new:
-                half = self._half = self._half or _TextHalf(self.config, self.width)
+                half = self._loaded()
                 with ThreadPoolExecutor(n_jobs, "tagloom-text") as pool:
                     self._known |= zip(new, pool.map(half.encode_name, new), strict=True)
         found = [self._known[name] for name in names]
         return np.stack(found) if found else np.empty((0, self.width), dtype=np.float32)
+
+    def _loaded(self) -> "_TextHalf":
+        if self._half is None:
+            self._half = _TextHalf(self.config, self.width)
+        return self._half
 
 
 class _TextHalf:
