@@ -181,8 +181,11 @@ def test_pandas_in_pandas_out_with_names(learner):
     pd.testing.assert_frame_equal(shuffled, model.complete(X, Y))
 
 
-@every_learner
-@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+@pytest.mark.parametrize(
+    ("learner", "library"),
+    [(learner, "polars") for learner in LEARNERS] + [(LeastSquares(), "pyarrow")],
+    ids=str,
+)
 def test_tables_of_other_libraries_come_back(learner, library):
     module = pytest.importorskip(library)
     table = module.DataFrame if library == "polars" else module.table
@@ -210,9 +213,8 @@ SPARSE_X = np.where(np.abs(TOY.X) < 1, 0, TOY.X)
 
 
 @every_learner
-@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix])
-def test_sparse_features_give_the_same_or_a_clear_error(learner, container):
-    X = container(SPARSE_X)
+def test_sparse_features_give_the_same_or_a_clear_error(learner):
+    X = sparse.csc_matrix(SPARSE_X)
     if not learner.takes_sparse:
         with pytest.raises(InvalidInputError, match=r"needs dense features.*LeastSquares, Binary"):
             clone(learner).fit(X, TOY.known)

@@ -713,7 +713,10 @@ def check_learnable(
     nothing = (counts.present == 0) & (counts.absent == 0) & bare
     only_absent = (counts.present == 0) & (counts.absent > 0) & bare
     only_present = (counts.present > 0) & (counts.absent == 0)
-    drop = 'Drop these columns, or pass on_unlearnable="warn" to learn the others beside them.'
+    drop = (
+        'Drop these columns, or pass on_unlearnable="warn" to learn the others beside them; in '
+        "cross-validation, MultilabelStratifiedKFold shares out what is known of each label."
+    )
     _report_unlearnable(known, nothing, f"have no known entry. {drop}", on_unlearnable)
     _report_unlearnable(known, only_absent, f"are known only to be absent. {drop}", on_unlearnable)
     _report_unlearnable(
