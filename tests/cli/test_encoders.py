@@ -83,6 +83,21 @@ def test_an_update_knows_further_words(run, painted, tagloom, read_rows, tmp_pat
     assert {*suggested(rows, "blue")} & {*suggested(rows, "blau")}
 
 
+@pytest.mark.filterwarnings("always::tagloom.errors.TagloomWarning")
+def test_an_encoder_that_has_moved_is_asked_for_and_named(run, painted, tagloom, tmp_path):
+    out, moved = tmp_path / "out", tmp_path / "moved"
+    painted.pair.rename(moved)
+    try:
+        answer = tagloom("update", run, "--out", out, "--add-tag", "blue")
+        assert "The names blue cannot be compared with the pictures" in answer.err
+        assert "not linked, nothing to learn from until you tag a picture: blue" in answer.out
+        answer = tagloom("update", out, "--encoder", moved, "--encoder", "none")
+        assert answer.code == 0, answer.err
+        assert "judged by their names: blau, blue" in answer.out
+    finally:
+        moved.rename(painted.pair)
+
+
 def test_a_broken_text_half_is_said_before_any_picture_is_encoded(painted, tagloom, tmp_path):
     broken = tmp_path / "pair"
     shutil.copytree(painted.pair, broken)

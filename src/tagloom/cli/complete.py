@@ -232,9 +232,8 @@ def update(
 ) -> None:
     """Learn again from new annotations, or other decisions about tags, with the same parameters."""
     from tagloom.completion.pipeline import update as run
-    from tagloom.vision import load_encoder
 
-    if not (tags or vocabulary or add_tag):
+    if not (tags or vocabulary or add_tag or encoder):
         raise typer.BadParameter(
             "or --vocabulary or --add-tag is needed: there is nothing to learn else",
             param_hint="--tags",
@@ -247,7 +246,7 @@ def update(
         to,
         vocabulary=_decided(path, vocabulary, add_tag or ()),
         photos=photos,
-        encoder=load_encoder(encoder) if encoder else None,
+        encoder=encoder,
         tag_format=tag_format,
         on_step=StepPrinter(quiet=to_json),
         verbose=sys.stderr.isatty(),

@@ -36,7 +36,7 @@ from tagloom.persistence.container import (
     write_model,
 )
 from tagloom.tagger import SemanticTagger
-from tagloom.vision import load_encoder
+from tagloom.vision import Encoder, load_encoder
 from tagloom.vision.encoders.registry import pretrained_view, resolve_encoder
 
 KIND = "Completion"
@@ -163,10 +163,7 @@ def predict_folder(
 ) -> Predicted:
     """Tag the pictures of a folder; `at_least` replaces the thresholds of all labels."""
     model = CompletionModel.load(model_path)
-    fitted_with = model.tagger.encoder_metadata_
-    view = pretrained_view(fitted_with)
-    given = load_encoder(list(encoder), view=view) if encoder else None
-    chosen = resolve_encoder(given, fitted_with)
+    chosen = encoder_of(model.tagger, encoder)
     pictures = encode_pictures(photos, chosen, cache, verbose=verbose)
     P = model.probabilities(pictures.features)
     labels = model.tagger.classes_
@@ -175,6 +172,14 @@ def predict_folder(
     thresholds = model.thresholds if at_least is None else np.full(len(labels), at_least)
     every = np.ones(P.shape, dtype=bool)
     return Predicted(tag_table(nothing, P, every, thresholds, ~every), pictures.skipped)
+
+
+def encoder_of(tagger: SemanticTagger, names: Sequence[str] | None) -> Encoder | None:
+    """Return the encoder of the training pictures, by its names if they are given."""
+    fitted_with = tagger.encoder_metadata_
+    view = pretrained_view(fitted_with)
+    given = load_encoder(list(names), view=view) if names else None
+    return resolve_encoder(given, fitted_with)
 
 
 def check_ending(path: Path) -> None:

@@ -41,7 +41,7 @@ from tagloom.completion.inputs import (
     under_vocabulary,
 )
 from tagloom.completion.journal import storing_answers
-from tagloom.completion.model import CompletionModel
+from tagloom.completion.model import CompletionModel, encoder_of
 from tagloom.completion.outputs import (
     MODEL,
     Checkpoint,
@@ -68,7 +68,6 @@ from tagloom.tagger import SemanticTagger
 from tagloom.tagger.texts import TextPrior, Texts, say_compared
 from tagloom.tagger.words import NameReasons, WordPrior
 from tagloom.vision import Encoder, Features, find_pictures
-from tagloom.vision.encoders.registry import check_same_encoder
 from tagloom.words import TagLinks, Vocabulary, link_tags
 
 Array = npt.NDArray[Any]
@@ -172,7 +171,7 @@ def update(
     *,
     vocabulary: Vocabulary | None = None,
     photos: Path | None = None,
-    encoder: Encoder | None = None,
+    encoder: Sequence[str] | None = None,
     tag_format: str | None = None,
     on_step: OnStep | None = None,
     verbose: bool = False,
@@ -182,15 +181,16 @@ def update(
     New annotations override earlier ones. They may repeat them and may contain new tags. No picture
     is encoded again. Where the run is updated in its own folder, they are first written into its
     journal: an update that is broken off loses none. With another `vocabulary` than that of the
-    run there need not be any. An `encoder` is only needed for the names of new tags, if it knows
-    texts and is not where it was.
+    run, or with an `encoder`, there need not be any. An encoder, by its names as for
+    `load_encoder`, is only needed for the names of new tags, if it knows texts and is not where it
+    was.
     """
     on_step = on_step or _ignore
     model = CompletionModel.load(model_path)
-    if encoder is not None and model.tagger.encoder_metadata_ is not None:
-        check_same_encoder(encoder, model.tagger.encoder_metadata_)
-        model.tagger.set_params(encoder=encoder)
     decides = vocabulary is not None and vocabulary != model.options.vocabulary
+    if encoder:
+        model.tagger.set_params(encoder=encoder_of(model.tagger, encoder))
+        decides = True
     if not more and not decides:
         raise InvalidInputError("There are no tags to learn from: name a file or folder.")
     if vocabulary is not None:

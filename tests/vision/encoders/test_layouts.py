@@ -152,6 +152,19 @@ def test_a_pair_compares_pictures_with_texts(tmp_path, build):
     assert directions[2] @ directions[3] > 0.99  # another language
 
 
+def test_the_settings_of_timm_are_read_where_there_are_no_others(tmp_path):
+    own = {"input_size": [3, 16, 16], "crop_pct": 0.8, "interpolation": "bilinear"}
+    own |= {"mean": [1 / 3] * 3, "std": [0.5] * 3, "crop_mode": "center"}
+    folder = tiny.hugging_face(
+        tmp_path / "vit", {"model": tiny.vision()}, config={"pretrained_cfg": own}
+    )
+    (folder / "preprocessor_config.json").unlink()
+    encoder = FolderEncoder(folder)
+    assert (encoder.framing.size, encoder.framing.crop) == (16, 0.8)
+    assert encoder.framing.interpolation == "bilinear"
+    np.testing.assert_allclose(visual(encoder, picture((9, 200, 9))), expected((9, 200, 9)), 1e-4)
+
+
 def test_how_long_texts_are_is_told_by_the_tokenizer_if_by_nothing_else(tmp_path):
     folder = tiny.clip(tmp_path / "pair")
     onnx.save(tiny.text_half(masked=False), folder / "onnx" / "text_model.onnx")
