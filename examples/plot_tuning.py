@@ -14,11 +14,11 @@ from tagloom.labels import hide_per_class
 from tagloom.metrics import mean_average_precision
 
 rng = np.random.default_rng(0)
-X = rng.normal(size=(900, 60))
+X = rng.normal(size=(700, 60))
 M = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 12)) / 4
-truth = PartialLabels.from_array(X @ M + 3 * rng.normal(size=(900, 12)) > 3)
-known = hide_per_class(truth.take(np.arange(600)), 0.15, random_state=0)
-X_train, X_test, truth_test = X[:600], X[600:], truth.take(np.arange(600, 900))
+truth = PartialLabels.from_array(X @ M + 3 * rng.normal(size=(700, 12)) > 3)
+known = hide_per_class(truth.take(np.arange(400)), 0.15, random_state=0)
+X_train, X_test, truth_test = X[:400], X[400:], truth.take(np.arange(400, 700))
 
 # %%
 # A grid of your own
