@@ -3,6 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from tagloom.errors import InvalidInputError
@@ -61,9 +64,9 @@ def test_answers_come_in_the_library_of_the_question(table):
 
 def test_stored_zeros_of_a_sparse_matrix_are_absences():
     Y = sparse.coo_array(([1, 0, 1], ([0, 0, 2], [0, 1, 1])), shape=(3, 2))
-    for given in (Y, Y.tocsr(), Y.tocsc()):
+    for stored in (Y, Y.tocsr(), Y.tocsc()):
         expected = [[1, 0], [NAN, NAN], [NAN, 1]]
-        np.testing.assert_array_equal(as_partial_labels(given).to_array(), expected)
+        np.testing.assert_array_equal(as_partial_labels(stored).to_array(), expected)
 
 
 def test_a_sparse_matrix_without_stored_zeros_does_not_say_what_is_unknown():
@@ -127,3 +130,38 @@ def test_unknown_entries_enter_an_array_only_when_asked_for():
     assert np.isnan(np.asarray(EXPECTED, dtype=object)[1, 0])
     complete = PartialLabels.from_array([[1, 0]])
     np.testing.assert_array_equal(np.asarray(complete), [[1, 0]])
+
+
+TABLES = arrays(
+    np.float64,
+    st.tuples(st.integers(1, 6), st.integers(1, 4)),
+    elements=st.sampled_from([0, 1, NAN]),
+)
+
+
+@given(TABLES)
+@settings(max_examples=50, deadline=None)
+def test_every_form_of_a_table_says_the_same(Y):
+    expected = PartialLabels.from_array(Y)
+    rows, columns = np.nonzero(~np.isnan(Y))
+    stored = sparse.coo_array((Y[rows, columns], (rows, columns)), shape=Y.shape)
+    assert PartialLabels.from_sparse(stored.tocsr()) == expected
+    if (Y == 0).any():
+        assert as_partial_labels(stored) == expected
+    named = PartialLabels.from_array(Y, labels=[f"l{j}" for j in range(Y.shape[1])])
+    lists = {f"l{j}": [None if np.isnan(y) else y for y in Y[:, j]] for j in range(Y.shape[1])}
+    for library, make in (("polars", "DataFrame"), ("pyarrow", "table")):
+        assert as_partial_labels(getattr(pytest.importorskip(library), make)(lists)) == named
+
+
+@given(TABLES, st.data())
+@settings(max_examples=50, deadline=None)
+def test_slices_are_those_of_the_array(Y, data):
+    known = PartialLabels.from_array(Y)
+    n, c = Y.shape
+    rows = data.draw(st.lists(st.integers(-n, n - 1), max_size=8) | st.slices(n))
+    columns = data.draw(st.lists(st.integers(0, c - 1), unique=True))
+    at = rows if isinstance(rows, slice) else np.array(rows, dtype=int)
+    np.testing.assert_array_equal(known[rows].to_array(), Y[at])
+    expected = Y[at][:, np.array(columns, dtype=int)]
+    np.testing.assert_array_equal(known[rows, columns].to_array(), expected)
