@@ -35,6 +35,7 @@ def grey(monkeypatch):
 def test_names_become_encoders():
     assert load_encoder(["lite0"]).name == "efficientnet-lite0"
     both = load_encoder(["lite0", "lite1"])
+    assert both.width == 4 * 1280
     assert both.name == "efficientnet-lite0+efficientnet-lite1"
     assert len(both.concepts) == len(set(both.concepts)) == 2000
     with pytest.raises(InvalidInputError, match=r"no encoder 'vgg'\. Available: lite0"):

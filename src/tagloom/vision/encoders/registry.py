@@ -121,8 +121,8 @@ def load_encoder(names: Sequence[str], *, view: Views = "both") -> Encoder:
     """Load the encoder of that name, file or folder; several are combined.
 
     Where none of them knows classes, EfficientNet-Lite0 gives the concepts and nothing else,
-    unless ``none`` is among the names. The visual descriptor is that of the first, with those of
-    further ones that know no classes.
+    unless ``none`` is among the names. Visual descriptors are concatenated; but beside a first that
+    knows no classes, further ones that all do give their concepts alone.
 
     Parameters
     ----------
@@ -135,7 +135,8 @@ def load_encoder(names: Sequence[str], *, view: Views = "both") -> Encoder:
     loaded = [load_one(name, view) for name in names if name != NO_CONCEPTS]
     if not loaded:
         raise InvalidInputError(f"{NO_CONCEPTS!r} stands beside an encoder, which is missing.")
-    visual: Literal["first", "all"] = "all" if any(not e.concepts for e in loaded[1:]) else "first"
+    only_concepts = not loaded[0].concepts and all(one.concepts for one in loaded[1:])
+    visual: Literal["first", "all"] = "first" if only_concepts else "all"
     if NO_CONCEPTS not in names and not any(one.concepts for one in loaded):
         loaded.append(load_one(_GIVES_CONCEPTS, view))
         if len(loaded) > 2:
