@@ -2,6 +2,7 @@
 
 import time
 from importlib.util import find_spec
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -168,8 +169,8 @@ def _texts(loaded: "Encoder") -> dict[str, Any]:
         "prompts": list(text.config.prompts),
         "names_per_second": round(1 / seconds, 1),
         "cosines": {
-            f"{first} and {name}": round(float(directions[0] @ row), 3)
-            for name, row in zip(others, directions[1:], strict=True)
+            f"{first} and {name}": None if isnan(cosine) else round(cosine, 3)
+            for name, cosine in zip(others, (directions[1:] @ directions[0]).tolist(), strict=True)
         },
     }
 
@@ -190,7 +191,10 @@ def _check_lines(loaded: "Encoder", found: dict[str, Any]) -> list[str]:
     if "texts" in found:
         texts = found["texts"]
         lines.append(f"  compares names with pictures, by {shown(Path(texts['network']).name)}")
-        alike = ", ".join(f"{pair} {value:.2f}" for pair, value in texts["cosines"].items())
+        alike = ", ".join(
+            f"{pair} {'unknown to it' if value is None else f'{value:.2f}'}"
+            for pair, value in texts["cosines"].items()
+        )
         lines.append(f"  cosines of names: {alike}; {texts['names_per_second']:,} names a second")
     if "fetched" in found:
         told = found["fetched"]
