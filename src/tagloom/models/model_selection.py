@@ -181,7 +181,8 @@ def tune(
     names = np.empty(known.n_labels, dtype=object)
     names[:] = known.labels
     given_prior = read_prior(prior, known.n_items, names, np.float64)
-    check_learnable(known, getattr(model, "on_unlearnable", "ignore"), given_prior)
+    on_unlearnable = model.get_params(deep=False).get("on_unlearnable", "ignore")
+    check_learnable(known, on_unlearnable, given_prior)
     given = {"graph": graph, "label_graph": label_graph, "prior": prior}
     inputs = {name: table for name, table in given.items() if table is not None}
     if safest_first is None:
