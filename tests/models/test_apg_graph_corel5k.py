@@ -19,7 +19,7 @@ def corel5k(data_folder):
     with np.load(path) as stored:
         visual, Y = stored["pooled"].astype(np.float64), stored["Y"].astype(np.float64)
         train = stored["split"] == "train"
-    pca = PCA(n_components=0.9, svd_solver="full").fit(visual[train])
+    pca = PCA(n_components=0.9, svd_solver="covariance_eigh").fit(visual[train])
     X = pca.transform(visual)
     X /= np.sqrt(np.mean(np.sum(X[train] ** 2, axis=1)))
     return X[train], Y[train], X[~train], Y[~train]
