@@ -33,6 +33,11 @@ class MissingExtraError(TagloomError, ImportError):
         )
 
 
+def first_line(problem: BaseException) -> str:
+    """Return the first line of what an error says; other libraries say much more."""
+    return str(problem).strip().split("\n")[0]
+
+
 def import_extra(library: str, *, purpose: str, extra: str = "vision") -> Any:
     """Import an optional dependency, or raise an error that names the extra to install."""
     try:

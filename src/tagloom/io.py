@@ -1,5 +1,6 @@
 """Files: atomic writes, TOML, JSON, the order of names and the user's cache folder."""
 
+import hashlib
 import json
 import os
 import re
@@ -62,6 +63,12 @@ def _mode_for(target: Path) -> int:
         umask = os.umask(0)
         os.umask(umask)
     return 0o666 & ~umask
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def read_arrays(path: str | os.PathLike[str]) -> "dict[str, npt.NDArray[Any]]":

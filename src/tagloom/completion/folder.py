@@ -6,7 +6,6 @@ are made in a folder of their own and switched over when all are complete; a swi
 off is finished by whoever looks next, so that the files of a run always belong together.
 """
 
-import hashlib
 import inspect
 import json
 import os
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from tagloom.errors import InvalidInputError, TagloomWarning, UnwritableFileError
-from tagloom.io import atomic_write, parse_json
+from tagloom.io import atomic_write, file_digest, parse_json
 
 MARKER = ".tagloom.json"
 RUN, BENCHMARK, DEMO = "run", "benchmark", "demo"
@@ -392,7 +391,7 @@ def is_edited(path: Path) -> bool:
 def _table_digest(path: Path) -> str | None:
     if path.suffix != _TABLE:
         return None
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return file_digest(path)
 
 
 def remove_checkpoints(folder: Path, *, keep: str | None = None) -> None:

@@ -35,7 +35,7 @@ from tagloom.completion.suggestions import (
 )
 from tagloom.errors import InvalidInputError, UnwritableFileError
 from tagloom.formats import Reading
-from tagloom.io import atomic_write, parse_json
+from tagloom.io import atomic_write, file_digest, parse_json
 from tagloom.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -283,9 +283,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 def digest_of_files(paths: Sequence[Path]) -> dict[str, str]:
     """Return the SHA-256 of each file by its path; folders are left out."""
-    return {
-        str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()
-    }
+    return {str(path): file_digest(path) for path in paths if path.is_file()}
 
 
 def _versions() -> dict[str, str]:

@@ -121,7 +121,7 @@ def _strata(known: PartialLabels) -> sparse.csr_array:
     return sparse.csr_array((ones, (entries.rows, columns)), shape=shape)
 
 
-_METRICS: dict[str, Metric] = {
+METRICS: dict[str, Metric] = {
     "mean_average_precision": average_precision,
     "mean_average_precision_per_item": average_precision_per_item,
     "roc_auc": roc_auc,
@@ -156,12 +156,12 @@ def make_scorer(metric: str | Metric, *, response_method: str | None = None) -> 
     array([1., 1.])
     """
     if isinstance(metric, str) or not callable(metric):
-        check_choice("metric", metric, tuple(_METRICS))
+        check_choice("metric", metric, tuple(METRICS))
     if response_method is None:
         by_default = metric in _OF_PROBABILITIES
         response_method = "predict_proba" if by_default else "decision_function"
     check_choice("response_method", response_method, ("decision_function", "predict_proba"))
-    return _Scorer(_METRICS[metric] if isinstance(metric, str) else metric, response_method)
+    return _Scorer(METRICS[metric] if isinstance(metric, str) else metric, response_method)
 
 
 @dataclass(frozen=True)

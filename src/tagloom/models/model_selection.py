@@ -24,9 +24,10 @@ from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels, as_partial_labels, split_items, split_known
 from tagloom.labels.splits import Fold
 from tagloom.linalg import blas_for, limited_blas
-from tagloom.metrics import average_precision, mean_of_defined, squared_error
+from tagloom.metrics import mean_of_defined
 from tagloom.models.apg_graph import APGGraph
-from tagloom.models.base import PartialLabelLearner, check_learnable
+from tagloom.models.base import PartialLabelLearner, check_learnable, read_target
+from tagloom.models.cross_validation import METRICS
 from tagloom.models.prior import read_prior
 from tagloom.models.search_cache import SearchCache
 from tagloom.progress import progress_bar
@@ -37,10 +38,7 @@ ParamGrid = Mapping[str, Iterable[Any]]
 Scorer = Callable[[PartialLabels, npt.NDArray[Any]], Any]
 Checkpoint = MutableMapping[str, Any]
 
-_SCORERS: dict[str, Scorer] = {
-    "mean_average_precision": average_precision,
-    "squared_error": lambda truth, scores: -squared_error(truth, scores),
-}
+_SCORERS = {name: METRICS[name] for name in ("mean_average_precision", "squared_error")}
 
 _SPLITS = {"entries": split_known, "items": split_items}
 
@@ -178,9 +176,7 @@ def tune(
     if max_seconds is not None:
         check_number("max_seconds", max_seconds, low=0)
     check_choice("hold_out", hold_out, tuple(_SPLITS))
-    names = np.empty(known.n_labels, dtype=object)
-    names[:] = known.labels
-    given_prior = read_prior(prior, known.n_items, names, np.float64)
+    given_prior = read_prior(prior, known.n_items, read_target(known).classes, np.float64)
     on_unlearnable = model.get_params(deep=False).get("on_unlearnable", "ignore")
     check_learnable(known, on_unlearnable, given_prior)
     given = {"graph": graph, "label_graph": label_graph, "prior": prior}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.errors import InvalidInputError, MissingExtraError, import_extra
+from tagloom.errors import InvalidInputError, MissingExtraError, first_line, import_extra
 from tagloom.io import atomic_write, read_arrays
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _read_table(path: Path) -> "pd.DataFrame":
     except ImportError as problem:
         raise MissingExtraError("Reading parquet", "pyarrow", "pandas") from problem
     except Exception as problem:  # the parquet engines raise errors of their own
-        detail = str(problem).strip().split("\n")[0]
+        detail = first_line(problem)
         raise InvalidInputError(
             f"{path} cannot be read as a .npz or parquet file: {detail}."
         ) from problem

@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.errors import InvalidInputError, TagloomError, import_extra
+from tagloom.errors import InvalidInputError, TagloomError, first_line, import_extra
 from tagloom.io import natural_order
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def _reason(problem: Exception, content: bytes) -> str:
         return f"it has more pixels than the limit of {MAX_PIXELS:,}"
     if type(problem).__name__ == "UnidentifiedImageError":
         return f"it is a {kind} that is damaged or of a kind that cannot be decoded"
-    detail = str(problem).strip().split("\n")[0]
+    detail = first_line(problem)
     if "truncated" in detail.lower():
         return f"it is a {kind} that is cut short"
     return f"it is a damaged {kind} ({type(problem).__name__}: {detail})"

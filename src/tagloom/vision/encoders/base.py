@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.errors import InvalidInputError, ModelFileError, import_extra
+from tagloom.errors import InvalidInputError, ModelFileError, first_line, import_extra
 from tagloom.vision.features import Features
 from tagloom.vision.pictures import DECODING_PROTOCOL
 
@@ -282,8 +282,9 @@ class Session:
                 model, options, providers=["CPUExecutionProvider"]
             )
         except Exception as problem:  # onnxruntime's own exceptions share no base but this one
+            detail = first_line(problem).rstrip(".")
             raise ModelFileError(
-                f"onnxruntime cannot load {origin}: {_first_line(problem)}. Expected a valid ONNX "
+                f"onnxruntime cannot load {origin}: {detail}. Expected a valid ONNX "
                 "network made of operators that the installed onnxruntime knows."
             ) from problem
         self._origin = origin
@@ -293,15 +294,12 @@ class Session:
         try:
             values = self._session.run(outputs, feeds)
         except Exception as problem:
+            detail = first_line(problem).rstrip(".")
             raise ModelFileError(
-                f"{self._origin} failed on a picture: {_first_line(problem)}. Check the layout and "
+                f"{self._origin} failed on a picture: {detail}. Check the layout and "
                 "the size in its configuration."
             ) from problem
         return [np.asarray(value, dtype=np.float32) for value in values]
-
-
-def _first_line(problem: Exception) -> str:
-    return str(problem).strip().split("\n")[0].rstrip(".")
 
 
 @cache

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagloom.errors import MissingExtraError, ModelFileError, import_extra
-from tagloom.io import atomic_write, user_cache
+from tagloom.io import atomic_write, file_digest, user_cache
 from tagloom.vision.encoders.base import (
     Framing,
     PretrainedEncoder,
@@ -197,7 +197,7 @@ def verified_weights(variant: str, kind: Variant) -> Path:
             f"{path} is missing although the package {package} is installed. Install "
             f"{package}==0.1.0 again."
         )
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    found = file_digest(path)
     if found != kind.sha256:
         raise ModelFileError(
             f"{path} has been altered or damaged: expected SHA-256 {kind.sha256}, "

@@ -4,7 +4,6 @@ What was fetched is recorded beside the files: repository, resolved revision, li
 SHA-256 of each file, by which the files are checked whenever they are used.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -15,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
-from tagloom.errors import InvalidInputError, ModelFileError, import_extra
-from tagloom.io import atomic_write, user_cache
+from tagloom.errors import InvalidInputError, ModelFileError, first_line, import_extra
+from tagloom.io import atomic_write, file_digest, user_cache
 from tagloom.vision.encoders.config import read_json
 
 MANIFEST = "tagloom-manifest.json"
@@ -34,7 +33,6 @@ _SETTINGS = (
 )
 _NETWORKS = ("visual/model.onnx", "textual/model.onnx")
 _LARGEST = 2**33
-_BLOCK = 2**20
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class Manifest:
             path = folder / name
             if not _is_plain(name) or not path.is_file():
                 raise ModelFileError(f"{path} is missing. Fetch {self.repository} again.")
-            if sha256_of(path) != expected:
+            if file_digest(path) != expected:
                 raise ModelFileError(
                     f"{path} is not the file that was fetched from {self.repository} at "
                     f"{self.revision[:12]}: its SHA-256 has changed. Fetch it again, or remove "
@@ -156,7 +154,7 @@ def fetch(
     part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
         _download(hub, listing, part, wanted)
-        files = {name: sha256_of(part / name) for name in listing.sizes}
+        files = {name: file_digest(part / name) for name in listing.sizes}
         Manifest(repository, listing.revision, listing.licence, files).write(part)
         if target.is_dir():
             target.rmdir()
@@ -182,7 +180,7 @@ def _explained(wanted: str) -> Iterator[None]:
     except (InvalidInputError, ModelFileError):
         raise
     except Exception as problem:  # connection, hub and library raise errors of many kinds
-        detail = str(problem).strip().split("\n")[0].rstrip(".") or type(problem).__name__
+        detail = first_line(problem).rstrip(".") or type(problem).__name__
         raise InvalidInputError(
             f"{wanted} cannot be fetched: {detail}. Nothing was written. Check the name and the "
             "connection, or download the folder elsewhere and pass it with --encoder."
@@ -256,12 +254,3 @@ def _download(hub: Any, listing: Listing, part: Path, wanted: str) -> None:
 def _is_plain(name: str) -> bool:
     parts = PurePosixPath(name).parts
     return bool(parts) and not name.startswith("/") and ".." not in parts and "\\" not in name
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

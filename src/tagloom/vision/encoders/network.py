@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tagloom.errors import ModelFileError, import_extra
+from tagloom.errors import ModelFileError, first_line, import_extra
 
 NUMBERS = {"FLOAT": np.float32, "FLOAT16": np.float16, "DOUBLE": np.float64, "UINT8": np.uint8}
 """The number formats that a network may take pictures in."""
@@ -229,7 +229,7 @@ class Network:
         try:
             model.ParseFromString(content)
         except Exception as problem:  # protobuf's errors share no base but this one
-            detail = str(problem).strip().split("\n")[0]
+            detail = first_line(problem)
             raise self.unfit(f"it is not a valid ONNX network ({detail})") from problem
         if not model.graph.node:
             raise self.unfit("it holds no network; expected an ONNX file")

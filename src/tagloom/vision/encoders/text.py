@@ -4,7 +4,6 @@ Radford et al. (2021) train two networks so that a picture and its caption point
 The name of a tag is encoded like a caption, and its direction is compared with that of pictures.
 """
 
-import hashlib
 import re
 import threading
 from collections.abc import Sequence
@@ -17,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tagloom.errors import InvalidInputError, ModelFileError, import_extra
+from tagloom.errors import InvalidInputError, ModelFileError, first_line, import_extra
+from tagloom.io import file_digest
 from tagloom.vision.encoders.base import Session, Vector, fingerprint
 from tagloom.vision.encoders.network import Input, Network, lies_within
 
@@ -95,7 +95,7 @@ class TextEncoder:
     def identity(self) -> str:
         """A fingerprint of all that decides the directions: files, tokens and prompts."""
         files = (self.config.network, self.config.tokenizer)
-        hashes = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+        hashes = [file_digest(file) for file in files]
         settings = [self.config.context_length, self.config.pad_token, self.config.canonicalize]
         return fingerprint({"text": hashes, "settings": settings, "prompts": self.config.prompts})
 
@@ -176,7 +176,7 @@ class _TextHalf:
                 raise ValueError("it is too large")
             tokenizer = library.Tokenizer.from_str(path.read_text("utf-8"))
         except Exception as problem:  # the library raises plain exceptions
-            detail = str(problem).strip().split("\n")[0]
+            detail = first_line(problem)
             raise ModelFileError(
                 f"{path} cannot be read as a tokenizer: {detail}. Expected a tokenizer.json of the "
                 "library 'tokenizers'."
