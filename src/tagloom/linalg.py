@@ -46,20 +46,27 @@ class _BlasLimit:
     def enter(self, limit: int) -> None:
         with self._lock:
             self._active.append(limit)
-            _take_control()
-            applied = threadpool_limits(min(self._active), user_api="blas")
+            if limit >= min(self._active[:-1], default=limit + 1):
+                return
+            applied = self._apply()
             if self._unlimited is None:
                 self._unlimited = applied
 
     def leave(self, limit: int) -> None:
         with self._lock:
             self._active.remove(limit)
-            _take_control()
             if self._active:
-                threadpool_limits(min(self._active), user_api="blas")
+                if limit < min(self._active):
+                    self._apply()
             elif self._unlimited is not None:
+                _take_control()
                 self._unlimited.restore_original_limits()
                 self._unlimited = None
+
+    def _apply(self) -> threadpool_limits:
+        """Set the least limit; each time the libraries of the process are looked up, for 10 ms."""
+        _take_control()
+        return threadpool_limits(min(self._active), user_api="blas")
 
 
 def _take_control() -> None:

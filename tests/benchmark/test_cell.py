@@ -7,7 +7,7 @@ import pytest
 from toy_sets import RATES, RIDGE, make_dataset, small
 
 from tagloom.benchmark.cell import PeakMemory, evaluate, evaluate_labels, examples
-from tagloom.benchmark.methods import Method
+from tagloom.benchmark.methods import ABLATIONS, Method
 from tagloom.benchmark.plan import plan_benchmark
 from tagloom.benchmark.run import run_plan
 from tagloom.benchmark.summary import write_tables
@@ -124,10 +124,19 @@ def test_rows_are_normalised_where_that_is_better(tmp_path):
     assert tie["normalize_rows"] is False
 
 
-def test_a_learner_that_normalises_rows_by_itself_has_no_such_candidate(tmp_path):
+def test_a_learner_that_normalises_rows_by_itself_is_tuned_once(tmp_path):
     method = Method("diffusion", "", "tagloom.models:SemanticDiffusion")
-    search, params = cell_of(tmp_path / "a", make_dataset(), method, normalize_rows="search")
+    search, _ = cell_of(tmp_path / "a", make_dataset(), method, normalize_rows="search")
     never, _ = cell_of(tmp_path / "b", make_dataset(), method, normalize_rows="never")
-    assert "normalize_rows" not in params
     assert search["n_trials"] == never["n_trials"]
     assert search["map"] == never["map"]
+    _, params = cell_of(tmp_path / "c", make_dataset(), method, normalize_rows="always")
+    assert "normalize_rows" not in params
+
+
+@pytest.mark.parametrize("name", [one.name for one in ABLATIONS])
+def test_what_is_left_out_of_an_ablation_is_not_searched(tmp_path, name):
+    (method,) = (one for one in ABLATIONS if one.name == name)
+    row, params = cell_of(tmp_path, make_dataset(), method)
+    assert not set(params) & set(method.fixed)
+    assert row["n_trials"] > 1

@@ -71,7 +71,7 @@ def test_results_equal_those_of_the_learner_tuned_by_hand(tmp_path):
     tables, _ = run(small(tmp_path, rates=(0.6,), repeats=1, random_state=3), [RIDGE], dataset)
     known = hide_labels(dataset.truth.take(dataset.training), "per-class", 0.6, 3)
     X = visual_features(*split_features(dataset), 0.9)
-    tuned = tune(Ridge(), X.training, known, cv=2, random_state=3)
+    tuned = tune(Ridge(), X.training, known, cv=3, random_state=3)
     ap = average_precision(dataset.truth.take(dataset.test), tuned.model.scores(X.test))
     np.testing.assert_allclose(tables.labels["ap"], ap, rtol=1e-12)
     assert tables.results["map"].item() == pytest.approx(ap.mean(), rel=1e-12)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RationalQuadratic
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 from toys import low_rank_toy
@@ -17,9 +18,12 @@ X = RNG.normal(size=(60, 4))
 NEW = RNG.normal(size=(7, 4))
 
 
-def mapped(rows, bandwidth, n_landmarks):
-    """Return the features of an RBF kernel."""
-    return KernelMap.of(Kernel.of(rows, "rbf", bandwidth=bandwidth), rows, n_landmarks, 0)
+def mapped(rows, bandwidth, n_landmarks, kernel="rbf"):
+    """Return the features of a kernel."""
+    return KernelMap.of(Kernel.of(rows, kernel, bandwidth=bandwidth), rows, n_landmarks, 0)
+
+
+with_every_kernel = pytest.mark.parametrize("kernel", ["rbf", "rational_quadratic"])
 
 
 TOY = low_rank_toy(n=60, d=4, c=3)
@@ -50,11 +54,8 @@ def test_features_do_not_depend_on_how_many_rows_are_mapped_at_once(monkeypatch)
     assert np.allclose(kernel_map(X), whole, atol=1e-12)
 
 
-def test_scaled_features_vary_as_much_as_the_rows():
-    rows = 3 * RNG.normal(size=(200, 4)) * [3, 1, 1, 0.1]
-    kernel_map = mapped(rows, 1.0, 200).scaled_to(rows)
-    assert effective_variance(kernel_map(rows)) == pytest.approx(effective_variance(rows))
-    # tr(C^2)/tr(C) by hand: two directions of variance 4 and 1.
+def test_the_variance_along_a_direction_in_which_rows_vary_by_hand():
+    # tr(C^2)/tr(C): two directions of variance 4 and 1.
     square = np.array([[2.0, 1], [2, -1], [-2, 1], [-2, -1]])
     assert effective_variance(square) == pytest.approx((16 + 1) / (4 + 1))
 
@@ -78,9 +79,16 @@ def test_ridge_on_kernel_features_is_kernel_ridge():
     assert np.allclose(ours.scores(kernel_map(NEW))[:, 0], theirs.predict(NEW), atol=1e-4)
 
 
+def test_the_rational_quadratic_kernel_is_that_of_gaussian_processes():
+    kernel = Kernel.of(X, "rational_quadratic", gamma=0.3)
+    expected = RationalQuadratic(length_scale=np.sqrt(1 / 0.6), alpha=1.0)(X, NEW)
+    assert np.allclose(kernel(X, NEW), expected)
+
+
+@with_every_kernel
 @pytest.mark.parametrize("origin", [np.zeros(4), X.mean(axis=0)], ids=["zero", "mean"])
-def test_attribution_explains_the_whole_difference_to_the_origin(origin):
-    kernel_map = mapped(X, 1.0, 60)
+def test_attribution_explains_the_whole_difference_to_the_origin(origin, kernel):
+    kernel_map = mapped(X, 1.0, 60, kernel)
     M, b = RNG.normal(size=(kernel_map.projection.shape[1], 2)), np.array([0.1, -0.2])
     M_x, b_x = kernel_map.attribution(NEW[0], origin, M, b)
     f, f_0 = kernel_map(np.stack([NEW[0], origin])) @ M + b
@@ -88,12 +96,13 @@ def test_attribution_explains_the_whole_difference_to_the_origin(origin):
     assert np.allclose((NEW[0] - origin) @ M_x, f - f_0, atol=1e-5)
 
 
-def test_a_kernel_learns_what_no_linear_model_can():
+@with_every_kernel
+def test_a_kernel_learns_what_no_linear_model_can(kernel):
     signs = (X[:, 0] * X[:, 1] > 0).astype(float)[:, None]
     known = PartialLabels.from_array(signs)
     plain = {"ridge": 0.01, "shrinkage": np.inf, "smoothing": 0.0}
     linear = SemanticDiffusion(**plain).fit(X, known).score(X, signs)
-    curved = SemanticDiffusion(**plain, kernel="rbf").fit(X, known).score(X, signs)
+    curved = SemanticDiffusion(**plain, kernel=kernel).fit(X, known).score(X, signs)
     assert linear < 0.8 < 0.99 < curved
 
 

@@ -1,13 +1,16 @@
+import warnings
+
 import numpy as np
 import pytest
 from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError, TagloomWarning
-from tagloom.labels import PartialLabels, keep_presences, split_known
-from tagloom.metrics import mean_average_precision
+from tagloom.labels import PartialLabels, keep_presences, split_items, split_known
+from tagloom.metrics import average_precision, mean_average_precision
 from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion, regularization_path, tune
 
 TOY = low_rank_toy()
+LISTED = keep_presences(PartialLabels.from_array(TOY.truth), 0.5, unlisted="absent", random_state=0)
 
 
 def test_chooses_a_sensible_strength():
@@ -25,7 +28,7 @@ def test_default_grid_covers_lam_ridge_and_gamma_and_helps():
     assert set(tuning.best.params) == {"lam", "ridge", "gamma"}
     hidden = np.where(TOY.known.states() == -1, TOY.truth, np.nan)
     assert mean_average_precision(hidden, tuning.model.scores(TOY.X)) > 0.9
-    assert tuning.to_frame()["mean"].is_monotonic_decreasing
+    assert tuning.to_frame()["pooled"].is_monotonic_decreasing
 
 
 def test_same_seed_same_choice_and_parallel_agrees():
@@ -73,11 +76,17 @@ class Marked(LeastSquares):
         return np.full((len(X), 8), 100 * self.power + self.ridge)
 
 
+def mark(held_out, scores):
+    """Return the mark of a candidate: its score of a held-out entry; others may be 0."""
+    row, column = np.argwhere(held_out.states() != -1)[0]
+    return scores[row, column]
+
+
 def scored_by(values):
     """Score a candidate by its entry in the table for (ridge, power)."""
 
     def score(held_out, scores):
-        power, ridge = divmod(scores[0, 0], 100)
+        power, ridge = divmod(mark(held_out, scores), 100)
         return values[ridge, power]
 
     return score
@@ -104,7 +113,7 @@ def test_the_best_of_the_last_stage_is_chosen_even_if_an_earlier_one_was_better(
     tuning = tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=scored_by(values))
     assert tuning.best.params == {"ridge": 1, "power": 2}
     assert tuning.best.mean == pytest.approx(0.4)
-    assert tuning.to_frame()["mean"].iloc[0] == pytest.approx(0.9)
+    assert tuning.to_frame()["pooled"].iloc[0] == pytest.approx(0.9)
 
 
 def test_a_later_stage_may_search_a_parameter_again():
@@ -112,6 +121,57 @@ def test_a_later_stage_may_search_a_parameter_again():
     stages = [{"ridge": [1, 5]}, {"ridge": [4, 6]}]
     tuning = tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=scored_by(values))
     assert tuning.best.params == {"ridge": 4}
+
+
+def test_alternatives_of_a_stage_are_all_tried():
+    values = {(1, 0): 0.2, (2, 0): 0.1, (3, 1): 0.6, (3, 2): 0.5}
+    stage = [{"ridge": [1, 2], "power": [0]}, {"ridge": [3], "power": [1, 2]}]
+    tuning = tune(Marked(), TOY.X, TOY.known, param_grid=[stage], scoring=scored_by(values))
+    tried = [(trial.params["ridge"], trial.params["power"]) for trial in tuning.trials]
+    assert tried == [*values]
+    assert tuning.best.params == {"ridge": 3, "power": 1}
+
+
+@pytest.mark.parametrize(("hold_out", "unlisted"), [("entries", 0), ("items", 0), ("items", 1)])
+def test_folds_are_scored_together(hold_out, unlisted):
+    """The pooled score is that of a table in which each fold scored what it held out."""
+    Y = LISTED if unlisted else TOY.known
+    found = tune(
+        LeastSquares(), TOY.X, Y, param_grid={"ridge": [2.0]}, cv=2, hold_out=hold_out
+    ).best
+    split = split_items if hold_out == "items" else split_known
+    table = np.zeros(TOY.truth.shape)
+    for fold in split(Y, 2, 0):
+        model = LeastSquares(2.0, on_unlearnable="ignore").fit(TOY.X, fold.training)
+        held = fold.held_out.states() != -1
+        table[held] = model.scores(TOY.X)[held]
+    assert found.pooled == pytest.approx(mean_average_precision(Y, table))
+    assert found.pooled == pytest.approx(np.nanmean(found.label_scores))
+
+
+def test_an_entry_that_several_folds_hold_out_has_its_mean_score():
+    (found,) = tune(LeastSquares(), TOY.X, LISTED, param_grid={"ridge": [2.0]}, cv=2).trials
+    total, count = np.zeros(TOY.truth.shape), np.zeros(TOY.truth.shape)
+    for fold in split_known(LISTED, 2, 0):
+        model = LeastSquares(2.0, on_unlearnable="ignore").fit(TOY.X, fold.training)
+        held = fold.held_out.states() != -1
+        total[held] += model.scores(TOY.X)[held]
+        count[held] += 1
+    assert count.max() == 2
+    assert found.pooled == pytest.approx(mean_average_precision(LISTED, total / count))
+
+
+def test_where_held_out_scores_are_too_many_to_keep_folds_are_averaged(monkeypatch):
+    monkeypatch.setattr("tagloom.models.model_selection._POOLED_BYTES", 0)
+    found = tune(LeastSquares(), TOY.X, TOY.known, param_grid={"ridge": [2.0]}, cv=2).best
+    by_fold = []
+    for fold in split_known(TOY.known, 2, 0):
+        model = LeastSquares(2.0, on_unlearnable="ignore").fit(TOY.X, fold.training)
+        by_fold.append(average_precision(fold.held_out, model.scores(TOY.X)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_allclose(found.label_scores, np.nanmean(by_fold, axis=0))
+    assert found.pooled == pytest.approx(np.nanmean(found.label_scores))
 
 
 def test_every_stage_sees_the_same_hidden_entries():
@@ -123,14 +183,16 @@ def test_every_stage_sees_the_same_hidden_entries():
 
     stages = [{"ridge": [1.0]}, {"power": [1.0]}]
     tune(Marked(), TOY.X, TOY.known, param_grid=stages, scoring=note, cv=2)
-    assert seen[0] == seen[2] != seen[1] == seen[3]
+    # Two folds, then both together.
+    assert seen[0] == seen[3] != seen[1] == seen[4]
+    assert seen[2] == seen[5] == TOY.known
 
 
 def test_stages_of_a_warm_learner_are_scored_as_candidates_fitted_alone():
     """Each trial of a path has the score of that candidate fitted by itself on the fold."""
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2)
     folds = list(split_known(TOY.known, 2, 0))
-    assert len(tuning.trials) == 2 * 4 + 2 + 9 + 2
+    assert len(tuning.trials) == 2 * (3 + 5) + 3 * 3 * 2
     for trial in tuning.trials[::3]:
         for fold, score in zip(folds, trial.scores, strict=True):
             alone = SemanticDiffusion(on_unlearnable="ignore", **trial.params)
@@ -244,10 +306,10 @@ def test_an_interrupted_search_resumes():
 
 def test_without_time_the_first_candidate_of_every_path_is_scored():
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2, max_seconds=0)
-    # Ridges are solved jointly for either kernel; shrinkage and smoothing form a path, score
-    # normalisation another.
-    assert len(tuning.trials) == 2 * 4 + 2 + 1 + 2
-    assert tuning.best in tuning.trials[-2:]
+    # Ridges are solved jointly for either kernel, with and without row normalisation; all else
+    # forms one path.
+    assert len(tuning.trials) == 2 * (3 + 5) + 1
+    assert tuning.best == tuning.trials[-1]
 
 
 def test_too_few_known_entries_to_hold_out_are_named():
@@ -264,7 +326,7 @@ def by_label(table):
     """Return a scoring by label: the row of a table that the marked learner's ridge names."""
 
     def scoring(held_out, scores):
-        return np.asarray(table[int(np.asarray(scores)[0, 0])], dtype=float)
+        return np.asarray(table[int(mark(held_out, scores))], dtype=float)
 
     return scoring
 
@@ -290,12 +352,13 @@ def test_another_than_the_safest_must_be_better_by_a_standard_error(gains, chose
 
 
 def test_where_scores_are_not_by_label_folds_decide():
-    by_fold = {1: iter([0.5, 0.5, 0.5]), 2: iter([0.6, 0.4, 0.55])}
+    # The last score of either is that of all folds together.
+    by_fold = {1: iter([0.5, 0.5, 0.5, 0.5]), 2: iter([0.6, 0.4, 0.55, 0.55])}
 
     def scoring(held_out, scores):
-        return next(by_fold[int(scores[0, 0])])
+        return next(by_fold[int(mark(held_out, scores))])
 
     grid = {"ridge": [1, 2]}
     tuning = tune(Marked(), TOY.X, TOY.known, param_grid=grid, scoring=scoring, safest_first=True)
     assert tuning.best.params == {"ridge": 1}
-    assert max(tuning.trials, key=lambda trial: trial.mean).params == {"ridge": 2}
+    assert max(tuning.trials, key=lambda trial: trial.pooled).params == {"ridge": 2}

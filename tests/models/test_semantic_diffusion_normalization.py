@@ -98,9 +98,7 @@ def test_features_whose_squares_overflow_are_refused():
 def test_scores_of_one_label_are_left_alone(seconds):
     """Score normalisation would not change their order, only their meaning."""
     one = tune(SemanticDiffusion(), TOY.X, TOY.known.to_array()[:, :1], cv=2, max_seconds=seconds)
-    assert one.best.params["score_normalization"] == 0
-    both = [trial.params["score_normalization"] for trial in one.trials[-2:]]
-    assert both == [0.0, 0.5]
+    assert {trial.params["score_normalization"] for trial in one.trials} == {0.0}
 
 
 def test_a_saved_model_does_not_depend_on_later_changes_of_the_rows(tmp_path):

@@ -24,7 +24,9 @@ def test_explanation_adds_up_to_the_score(either, new):
 
 
 @pytest.mark.parametrize("new", [False, True])
-def test_the_graph_part_is_what_the_linear_part_lacks(default, new):
+def test_the_graph_part_is_what_the_linear_part_lacks(new):
+    learner = SemanticDiffusion(kernel="rational_quadratic", ridge=0.3, score_normalization=0.5)
+    default = SemanticTagger(learner).fit(features_of(TRAIN), KNOWN)
     pictures = features_of(NEW) if new else None
     described = default._descriptors(pictures)
     linear = np.empty((len(described.items), len(default.classes_)))

@@ -26,6 +26,7 @@ def test_tunes_its_learner_unless_given_one(default, tagger):
     assert isinstance(default.learner_, SemanticDiffusion)
     assert set(default.tuning_.best.params) == {
         "kernel",
+        "normalize_rows",
         "ridge",
         "shrinkage",
         "smoothing",

@@ -37,9 +37,10 @@ from tagloom.datasets.base import Dataset
 from tagloom.io import atomic_write, parse_json
 from tagloom.labels import PartialLabels
 from tagloom.models import PartialLabelLearner, tune
+from tagloom.models.base import ParamGrid, ParamGrids, alternatives
 from tagloom.models.prior import Prior, read_prior
 
-RESULTS_VERSION = 2
+RESULTS_VERSION = 3
 """Version of the results, part of the name of every cell.
 
 Raise it with every change that alters the numbers of a learner, a protocol or a metric, or the
@@ -286,7 +287,7 @@ class PriorScores(PartialLabelLearner):
 
     def default_param_grid(
         self, X: Any, Y: Any, graph: Any = None, prior: Any = None
-    ) -> list[dict[str, list[Any]]]:
+    ) -> ParamGrids:
         """Return nothing to search."""
         return []
 
@@ -309,7 +310,8 @@ def _method(task: Task) -> Method:
     method = task.method
     if not (task.normalize_rows == "always" and _normalizes_rows(method)):
         return method
-    return replace(method, parameters={**method.parameters, "normalize_rows": False})
+    parameters = {**method.parameters, "normalize_rows": False}
+    return replace(method, parameters=parameters, fixed=(*method.fixed, "normalize_rows"))
 
 
 def _normalizes_rows(method: Method) -> bool:
@@ -374,7 +376,7 @@ def tune_and_fit(
     learner = build_learner(method, seed)
     start = time.perf_counter()
     own = _given(prior=prior)
-    grid = _without(learner.default_param_grid(X, known, graph, **own), method.fixed)
+    grid = _without(learner.default_param_grid(X, known, graph, **own), method)
     if not grid and not always_search:
         return _fit(learner, X, known, **_given(graph=graph, prior=prior))
     scoring = _TimedScoring()
@@ -396,7 +398,7 @@ def tune_and_fit(
     return Fitted(
         found.model,
         found.best.params,
-        found.best.mean,
+        found.best.pooled,
         len(found.trials),
         scoring.last - start,
         end - scoring.last,
@@ -415,10 +417,20 @@ class _TimedScoring:
         return value
 
 
-def _without(stages: list[dict[str, list[Any]]], fixed: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Remove fixed parameters from the stages of a grid, and stages that are then empty."""
-    left = ({name: v for name, v in stage.items() if name not in fixed} for stage in stages)
-    return [stage for stage in left if stage]
+def _without(stages: ParamGrids, method: Method) -> list[list[ParamGrid]]:
+    """Remove fixed parameters from the stages of a grid, and stages that are then empty.
+
+    Of alternatives with different values of a fixed parameter only those with its own are left.
+    """
+    kept = []
+    for stage in stages:
+        grids = alternatives(stage)
+        for name in method.fixed:
+            own = [method.parameters.get(name)]
+            grids = [grid for grid in grids if grid.get(name) == own] or grids
+        left = [{n: v for n, v in grid.items() if n not in method.fixed} for grid in grids]
+        kept.append([grid for grid in left if grid])
+    return [stage for stage in kept if stage]
 
 
 def _given(**inputs: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tagloom.calibration.listing import (
 from tagloom.errors import InvalidInputError
 from tagloom.graph import ItemGraph
 from tagloom.labels import PartialLabels, State, split_items, split_known
-from tagloom.models.base import Array, ParamGrids, PartialLabelLearner, parameter
+from tagloom.models.base import Array, ParamGrids, PartialLabelLearner, alternatives, parameter
 from tagloom.models.cross_validation import take_rows
 from tagloom.validation import check_choice, check_integer
 
@@ -203,7 +203,10 @@ class CalibratedLearner(PartialLabelLearner):
         """Return the grid of the learner."""
         given = {} if prior is None else {"prior": prior}
         stages = self.estimator.default_param_grid(X, Y, graph, **given)
-        return [{f"estimator__{name}": stage[name] for name in stage} for stage in stages]
+        return [
+            [{f"estimator__{name}": grid[name] for name in grid} for grid in alternatives(stage)]
+            for stage in stages
+        ]
 
     def training_scores(self, X: Any, prior: Any = None) -> Any:
         """Return the probabilities of the rows that `fit` was given; none is its own neighbour."""

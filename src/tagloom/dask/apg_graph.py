@@ -22,7 +22,7 @@ from tagloom.dask.objective import (
 )
 from tagloom.dask.parquet import ParquetItems
 from tagloom.errors import InvalidInputError
-from tagloom.models.base import check_learnable
+from tagloom.models.base import ParamGrids, check_learnable
 from tagloom.optim import Callback, InstanceLaplacian, MaskedSquaredLoss, Objective
 from tagloom.optim.loss import centre_of
 from tagloom.persistence.codecs import deserialize_learner, serialize_learner
@@ -104,7 +104,7 @@ class APGGraph(models.APGGraph):
         where = (get_client(client), False, PassCounter())
         return unpenalised._distributed_objective(X, Y, None, None, *where).lam_max()
 
-    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> list[dict[str, list[Any]]]:
+    def default_param_grid(self, X: Any, Y: Any, graph: Any = None) -> ParamGrids:
         """Refuse: a search fits many models, for which a sample in memory serves as well."""
         raise InvalidInputError(
             "Parameters are not tuned on a cluster. Choose them on a sample of the items in "

@@ -297,7 +297,7 @@ def split_items(known: PartialLabels, n_splits: int, random_state: Seed = None) 
     fold_of_item = np.full(known.n_items, -1)
     order = np.random.default_rng(random_state).permutation(len(annotated))
     fold_of_item[annotated] = order % n_splits
-    truth = _with_certain_absences(known) if known.unlisted_weight else known
+    truth = with_certain_absences(known)
     for fold in range(n_splits):
         held = fold_of_item == fold
         yield Fold(_without_items(known, held), _without_items(truth, ~held))
@@ -310,8 +310,10 @@ def _without_items(known: PartialLabels, hidden: npt.NDArray[np.bool_]) -> Parti
     )
 
 
-def _with_certain_absences(known: PartialLabels) -> PartialLabels:
-    """Return a copy in which unlisted entries are absent with weight 1."""
+def with_certain_absences(known: PartialLabels) -> PartialLabels:
+    """Return the labels with weight 1 for absences that are assumed: the truth of an evaluation."""
+    if not known.unlisted_weight:
+        return known
     entries = known.entries()
     truth = known.with_entries(entries.rows, entries.columns, entries.present, unlisted_weight=1.0)
     return truth.with_hidden(*known.hidden_entries())

@@ -50,7 +50,9 @@ from tagloom.validation import (
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
-ParamGrids = list[dict[str, list[Any]]]
+ParamGrid = dict[str, list[Any]]
+# One for each stage of a search; a list is of alternatives, whose candidates are all tried.
+ParamGrids = Sequence[ParamGrid | list[ParamGrid]]
 
 # Distances and variances are estimated on at most about this many rows.
 _SAMPLE_SIZE = 1_000
@@ -267,7 +269,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         """Return the grids that `tune` searches by default, one for each stage of the search.
 
         One that takes prior scores is given them as `prior`, if there are any. A later stage keeps
-        what the stages before it found best.
+        what the stages before it found best. A stage may be a list of grids that are alternatives.
         """
         raise InvalidInputError(
             f"{type(self).__name__} has no default param_grid; pass param_grid=, a mapping from "
@@ -793,6 +795,11 @@ def loss_curvature(X: Any, known: PartialLabels, fit_intercept: bool) -> float:
     n_unlisted = n_entries - len(entries.rows) - len(known.hidden_entries()[0])
     total = entries.weights.sum() + known.unlisted_weight * n_unlisted
     return float(total / n_entries) * squared_norm(X, centred=fit_intercept)
+
+
+def alternatives(stage: ParamGrid | list[ParamGrid]) -> list[ParamGrid]:
+    """Return the grids of a stage."""
+    return stage if isinstance(stage, list) else [stage]
 
 
 def ridge_unit(X: Any, known: PartialLabels) -> float:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -14,7 +14,6 @@ from tagloom.labels import PartialLabels
 from tagloom.models.base import (
     PartialLabelLearner,
     differ_only_in,
-    effective_variance,
     parameter,
     sample_rows,
 )
@@ -23,7 +22,7 @@ from tagloom.validation import check_choice, check_number
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
-KERNELS = ("rbf", "laplacian", "linear")
+KERNELS = ("rbf", "laplacian", "rational_quadratic", "linear")
 
 MOST_ITEMS = 6_000
 """A kernel between this many items, 0.3 GB, is the largest that is held in memory."""
@@ -40,12 +39,15 @@ _N_STEPS = 16
 class Kernel:
     r"""A kernel k(x, x') between rows.
 
-        rbf          exp(-gamma ||x - x'||^2)
-        laplacian    exp(-gamma ||x - x'||)
-        linear       gamma (x - origin)'(x' - origin)
+        rbf                   exp(-gamma ||x - x'||^2)
+        laplacian             exp(-gamma ||x - x'||)
+        rational_quadratic    1 / (1 + gamma ||x - x'||^2)
+        linear                gamma (x - origin)'(x' - origin)
 
     The Laplacian kernel is that of the Euclidean norm, which no rotation of the features changes
-    (Belkin, Ma and Mandal 2018). Rows are computed with around the origin, in double precision:
+    (Belkin, Ma and Mandal 2018). The rational quadratic kernel, here with exponent 1, is a mixture
+    of RBF kernels of all bandwidths (Rasmussen and Williams 2006, section 4.2.1): it depends far
+    less on the choice of one. Rows are computed with around the origin, in double precision:
     squared distances between rows far from it would cancel.
     """
 
@@ -82,9 +84,20 @@ class Kernel:
         B = A if same else B - self.origin
         if self.name == "linear":
             return np.asarray(self.gamma * (A @ B.T))
-        table: Floats = euclidean_distances(A, B, squared=self.name == "rbf")
+        table: Floats = euclidean_distances(A, B, squared=self.name != "laplacian")
+        if self.name == "rational_quadratic":
+            table *= self.gamma
+            table += 1
+            return np.reciprocal(table, out=table)
         table *= -self.gamma
         return np.exp(table, out=table)
+
+    def slope(self, values: Floats) -> Floats:
+        """Return s with grad_x k(x, c) = 2 gamma s (c - x), from the values k(x, c).
+
+        For the RBF kernel s = k, for the rational quadratic one s = k^2.
+        """
+        return values**2 if self.name == "rational_quadratic" else values
 
     def product(self, A: Array, B: Array, M: Floats) -> Floats:
         """Return K(A, B) M, without ever holding much of K."""
@@ -128,24 +141,24 @@ def inverse_root(K: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class KernelMap:
-    r"""The features z(x) of a kernel: z(x)'z(y) is about size^2 k(x, y).
+    r"""The features z(x) of a kernel: z(x)'z(y) is about k(x, y).
 
     They are those of the Nystroem approximation (Williams and Seeger 2001).
     With landmarks c_1, ..., c_m, some of the training rows, their kernel matrix K and
     k(x) = (k(x, c_1), ..., k(x, c_m)),
 
-        z(x) = size K^{-1/2} k(x).
+        z(x) = K^{-1/2} k(x).
 
     Among the landmarks it is exact; so it is for all rows if each of them is a landmark. A linear
     learner of z, with all it has (penalties, weights, unknown entries, prior scores), is one in the
-    space of the kernel, and ||m|| is the norm of z(x)'m there, over the size.
+    space of the kernel, and ||m|| is the norm of z(x)'m there.
 
     Attributes
     ----------
     kernel : Kernel
     landmarks : array of shape (n_landmarks, n_features)
     projection : array of shape (n_landmarks, n_landmarks)
-        size K^{-1/2}, 0 in directions in which landmarks do not vary.
+        K^{-1/2}, 0 in directions in which landmarks do not vary.
     """
 
     kernel: Kernel
@@ -160,11 +173,6 @@ class KernelMap:
         landmarks = draw_landmarks(rows, n_landmarks, random_state)
         return cls(kernel, landmarks, inverse_root(kernel(landmarks, landmarks)))
 
-    def scaled_to(self, rows: Array) -> "KernelMap":
-        """Return features on which a ridge of a given size is as strong as on the rows."""
-        size = np.sqrt(effective_variance(rows) / effective_variance(self(sample_rows(rows))))
-        return replace(self, projection=size * self.projection)
-
     def __call__(self, rows: Array) -> Array:
         """Return z(x) for every row x, in the precision of the rows."""
         mapped = self.kernel.product(rows, self.landmarks, self.projection)
@@ -173,19 +181,21 @@ class KernelMap:
     def attribution(self, x: Array, origin: Array, M: Array, b: Array) -> tuple[Array, Array]:
         r"""Return M_x and b_x, for all labels, with x'M_x + b_x = f(x) = z(x)'M + b.
 
-        For the RBF kernel. M_x is the mean gradient of f on the way from the origin to x
-        (integrated gradients, Sundararajan, Taly and Yan 2017), so that
+        For the RBF and the rational quadratic kernel. M_x is the mean gradient of f on the way from
+        the origin to x (integrated gradients, Sundararajan, Taly and Yan 2017), so that
         (x - origin)'M_x = f(x) - f(origin):
 
             M_x = int_0^1 grad f(origin + t (x - origin)) dt,
-            grad f(u) = 2 gamma sum_l k(u, c_l) (c_l - u) a_l',   A = size K^{-1/2} M.
+            grad f(u) = 2 gamma sum_l s(u, c_l) (c_l - u) a_l',   A = K^{-1/2} M,
+
+        with s the slope of the kernel (`Kernel.slope`).
         """
         A = self.projection @ M
         steps, weights = np.polynomial.legendre.leggauss(_N_STEPS)
         M_x = np.zeros((len(x), M.shape[1]))
         for t, weight in zip((steps + 1) / 2, weights / 2, strict=True):
             u = origin + t * (x - origin)
-            near = self.kernel(u[None], self.landmarks)[0, :, None] * A
+            near = self.kernel.slope(self.kernel(u[None], self.landmarks))[0, :, None] * A
             M_x += weight * (self.landmarks.T @ near - np.outer(u, near.sum(axis=0)))
         M_x = (2 * self.kernel.gamma * M_x).astype(M.dtype)
         return M_x, np.asarray(self(x[None])[0] @ M + b - x @ M_x)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.errors import InvalidInputError, TagloomWarning
-from tagloom.labels import PartialLabels, as_partial_labels, split_items, split_known
-from tagloom.labels.splits import Fold
+from tagloom.labels import PartialLabels, State, as_partial_labels, split_items, split_known
+from tagloom.labels.splits import Fold, with_certain_absences
 from tagloom.linalg import blas_for, limited_blas
 from tagloom.metrics import mean_of_defined
 from tagloom.models.apg_graph import APGGraph
@@ -35,6 +35,8 @@ from tagloom.validation import check_choice, check_integer, check_n_jobs, check_
 
 Params = dict[str, Any]
 ParamGrid = Mapping[str, Iterable[Any]]
+Stage = ParamGrid | Sequence[ParamGrid]
+Grid = dict[str, list[Any]]
 Scorer = Callable[[PartialLabels, npt.NDArray[Any]], Any]
 Checkpoint = MutableMapping[str, Any]
 
@@ -49,18 +51,27 @@ _FEWEST_DIFFERENCES = 3
 # does, and a candidate that needs more iterations (weak penalties, few labels) is scored as it is.
 _TUNING_PARAMS = {"warm_start": True, "tol": 1e-2, "max_iter": 50, "on_unlearnable": "ignore"}
 
+# By so many standard errors must a candidate be better than the safest one. Where absences are only
+# assumed, held-out lists are as incomplete as the others: an error that no standard error tells.
+_STANDARD_ERRORS, _STANDARD_ERRORS_OF_LISTS = 1.0, 2.0
+
 # What the candidates of a search share is kept up to this size, and computed again beyond it.
 _CACHE_BYTES = 1 << 30
+# Held-out scores of a path of candidates are pooled up to this size; beyond it, with that many
+# entries, the mean over folds is as good.
+_POOLED_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate and its score on every fold; greater is better."""
+    """One candidate and its score on every fold and on all of them together; greater is better."""
 
     params: Params
     scores: tuple[float, ...]
+    pooled: float = float("nan")
+    """The score of the held-out entries of all folds together, by which candidates are compared."""
     label_scores: npt.NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
-    """The score of each label, the mean over folds; None where scores are not by label."""
+    """The same for each label; None where scores are not by label."""
 
     @property
     def mean(self) -> float:
@@ -86,15 +97,15 @@ class Tuning:
     model: PartialLabelLearner
 
     def __repr__(self) -> str:
-        best = f"{self.best.mean:.4g} ± {self.best.std:.2g} with {self.best.params}"
+        best = f"{self.best.pooled:.4g} ± {self.best.std:.2g} with {self.best.params}"
         return f"Tuning({type(self.model).__name__}: best of {len(self.trials)} trials {best})"
 
     def to_frame(self) -> Any:
         """Return the trials as a pandas DataFrame, best first."""
         import pandas as pd
 
-        rows = [{**t.params, "mean": t.mean, "std": t.std} for t in self.trials]
-        return pd.DataFrame(rows).sort_values("mean", ascending=False, ignore_index=True)
+        rows = [{**t.params, "pooled": t.pooled, "mean": t.mean, "std": t.std} for t in self.trials]
+        return pd.DataFrame(rows).sort_values("pooled", ascending=False, ignore_index=True)
 
 
 def tune(
@@ -105,7 +116,7 @@ def tune(
     label_graph: Any = None,
     *,
     prior: Any = None,
-    param_grid: ParamGrid | Sequence[ParamGrid] | None = None,
+    param_grid: ParamGrid | Sequence[Stage] | None = None,
     cv: int = 3,
     hold_out: str = "entries",
     scoring: str | Scorer = "mean_average_precision",
@@ -119,10 +130,12 @@ def tune(
     """Choose the parameters under which hidden entries of the training data are best recovered.
 
     Known entries are split into folds, label by label and stratified by presence and absence; or
-    whole items are split. Every candidate sees the same folds. Candidates that differ only in `lam`
-    are fitted from strong to weak with warm starts; a learner may name other parameters along
-    which a fit can reuse the one before. Where candidates differ only in the `ridge` of a closed
-    form, what they have in common is computed once.
+    whole items are split. Every candidate sees the same folds. Candidates are compared by the
+    held-out entries of all folds together (pooled cross-validation; an entry held out in several
+    folds has its mean score): one fold alone has few presences, and ranks by chance. Candidates
+    that differ only in `lam` are fitted from strong to weak with warm starts; a learner may name
+    other parameters along which a fit can reuse the one before. Where candidates differ only in the
+    `ridge` of a closed form, what they have in common is computed once.
 
     Parameters
     ----------
@@ -132,7 +145,8 @@ def tune(
         As for `fit`. Y is two-dimensional.
     param_grid : mapping from parameter to values, or a sequence of such mappings, optional
         Several mappings are stages of one search: each keeps what was best in the stage before, and
-        the best of the last stage is chosen. By default the `default_param_grid` of the model.
+        the best of the last stage is chosen. A stage may also be a list of mappings, whose
+        candidates are all tried. By default the `default_param_grid` of the model.
     cv : int, default=3
         Number of folds.
     hold_out : {"entries", "items"}, default="entries"
@@ -143,15 +157,17 @@ def tune(
         A callable gets the held-out PartialLabels and the scores, and returns a number, or an array
         with one for each label (NaN for none), of which the mean is taken; greater is better.
     safest_first : bool, optional
-        Whether the first value of each list in the grid is the safest, so that another must be
-        better by one standard error to be chosen: the candidate with the largest
+        Whether the first value of each list in a stage (in its first mapping) is the safest, so
+        that another must be better by one standard error to be chosen: the candidate with the
+        largest
 
             mean of the difference to the safest - its standard error
 
-        is, the difference taken label by label, or fold by fold where scores are not by label. The
-        folds of few labels are noisy, and the best of many candidates is often the luckiest (the
-        one-standard-error rule, Breiman et al. 1984). By default True for the own grid of a learner
-        that orders it so, and False for a given grid: then the best mean is chosen.
+        is (two standard errors where unlisted tags count as absent: the lists that are held out
+        are incomplete, too), the difference taken label by label, or fold by fold where scores are
+        not by label. The folds of few labels are noisy, and the best of many candidates is often
+        the luckiest (the one-standard-error rule, Breiman et al. 1984). By default True for the
+        own grid of a learner that orders it so, and False for a given grid: the best is chosen.
     random_state : int, default=0
         Seed of the folds.
     max_seconds : float, optional
@@ -190,12 +206,13 @@ def tune(
     if scoring != "squared_error":
         _warn_without_absences(known)
     folds = _folds(known, cv, hold_out, random_state)
-    n_fits = len(folds) * sum(prod(map(len, stage.values())) for stage in stages)
+    n_fits = len(folds) * sum(prod(map(len, g.values())) for stage in stages for g in stage)
     with progress_bar(n_fits, "tuning", show=verbose) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         search = _Search(
             model,
             X,
+            with_certain_absences(known),
             inputs,
             _scorer(scoring),
             folds,
@@ -233,18 +250,22 @@ def _folds(known: PartialLabels, cv: int, hold_out: str, random_state: Any) -> l
 
 
 def _checked_stages(
-    model: PartialLabelLearner, param_grid: ParamGrid | Sequence[ParamGrid]
-) -> list[dict[str, list[Any]]]:
+    model: PartialLabelLearner, param_grid: ParamGrid | Sequence[Stage]
+) -> list[list[Grid]]:
     stages = [param_grid] if isinstance(param_grid, Mapping) else list(param_grid)
-    if not stages or not all(isinstance(stage, Mapping) for stage in stages):
+    grids = [[stage] if isinstance(stage, Mapping) else list(stage) for stage in stages]
+    if not grids or not all(
+        stage and all(isinstance(grid, Mapping) for grid in stage) for stage in grids
+    ):
         raise InvalidInputError(
             "param_grid must be a mapping from parameters to lists of values, or a list of such "
-            f"mappings, one for each stage of the search; got {param_grid!r}."
+            "mappings (or of lists of them), one for each stage of the search; got "
+            f"{param_grid!r}."
         )
-    return [_checked_grid(model, stage) for stage in stages]
+    return [[_checked_grid(model, grid) for grid in stage] for stage in grids]
 
 
-def _checked_grid(model: PartialLabelLearner, grid: ParamGrid) -> dict[str, list[Any]]:
+def _checked_grid(model: PartialLabelLearner, grid: ParamGrid) -> Grid:
     for name, candidates in grid.items():
         if isinstance(candidates, str) or not isinstance(candidates, Iterable):
             raise InvalidInputError(
@@ -279,6 +300,29 @@ def _scorer(scoring: str | Scorer) -> Scorer:
     return _SCORERS[scoring]
 
 
+class _Path(NamedTuple):
+    """Candidates that are fitted one after the other, or jointly."""
+
+    candidates: list[Params]
+    is_joint: bool
+
+    @property
+    def key(self) -> str:
+        """Return what identifies its results in a checkpoint."""
+        return json.dumps(self.candidates, sort_keys=True, default=repr)
+
+
+class _HeldOut(NamedTuple):
+    """What a candidate says of the entries that one fold holds out."""
+
+    value: Any
+    """Their score, a number or one for each label."""
+    at: tuple[npt.NDArray[np.intp], ...]
+    """Rows and columns of the entries."""
+    scores: npt.NDArray[Any] | None
+    """The scores of the learner there; None where they are too many to be kept."""
+
+
 @dataclass(frozen=True)
 class _Search:
     """The search over candidates, stage by stage, in paths.
@@ -290,6 +334,8 @@ class _Search:
 
     model: PartialLabelLearner
     X: Any
+    truth: PartialLabels
+    """What all folds hold out together."""
     inputs: Mapping[str, Any]
     scorer: Scorer
     folds: Sequence[Fold]
@@ -300,65 +346,104 @@ class _Search:
     cache: SearchCache = field(default_factory=lambda: SearchCache(_CACHE_BYTES))
 
     def run(
-        self, stages: Sequence[Mapping[str, Sequence[Any]]], n_jobs: int | None
+        self, stages: Sequence[Sequence[Grid]], n_jobs: int | None
     ) -> tuple[Trial, list[Trial]]:
         """Run the stages, each from the best of the one before; return the last best and all."""
         trials: list[Trial] = []
         found: Params = {}
         for stage in stages:
-            jointly = self.model.solved_jointly(stage)
-            paths = _paths(stage, found, self.model.path_parameters, jointly)
-            is_joint = any(name in stage for name in jointly)
-            folds = range(len(self.folds))
-            tasks = [(path, number, is_joint) for path in paths for number in folds]
-            tried = _collect(paths, self._in_parallel(tasks, n_jobs), len(self.folds))
-            safest = {name: values[0] for name, values in stage.items()}
-            best = _best(tried, len(self.folds), safest if self.safest_first else None)
+            paths = [path for grid in stage for path in self._paths(grid, found)]
+            tried = [trial for path in self._scored(paths, n_jobs) for trial in path]
+            safest = {name: values[0] for name, values in stage[0].items()}
+            best = _best(
+                tried, len(self.folds), safest if self.safest_first else None, self.n_errors
+            )
             found, trials = best.params, trials + tried
         return best, trials
 
-    def _in_parallel(self, tasks: Sequence[tuple[Any, ...]], n_jobs: int | None) -> list[list[Any]]:
-        """Run the tasks in threads, between which the cores are divided."""
+    @property
+    def n_errors(self) -> float:
+        """By how many standard errors a candidate must be better than the safest one."""
+        return _STANDARD_ERRORS_OF_LISTS if self.truth.unlisted_weight else _STANDARD_ERRORS
+
+    def _paths(self, grid: Grid, found: Params) -> list["_Path"]:
+        jointly = self.model.solved_jointly(grid)
+        is_joint = any(name in grid for name in jointly)
+        candidates = _paths(grid, found, self.model.path_parameters, jointly)
+        return [_Path(path, is_joint) for path in candidates]
+
+    def _scored(self, paths: Sequence["_Path"], n_jobs: int | None) -> Iterator[list[Trial]]:
+        """Yield the trials of each path, from the checkpoint or computed fold by fold."""
+        pending = [path for path in paths if path.key not in self.checkpoint]
+        tasks = [(path, fold) for path in pending for fold in self.folds]
+        done = self._in_parallel(tasks, n_jobs)
+        for path in paths:
+            if path.key in self.checkpoint:
+                results = list(self.checkpoint[path.key])
+                for _ in range(len(results) * len(self.folds)):
+                    self.advance()
+            else:
+                by_fold = [next(done) for _ in self.folds]
+                results = [self._result(one) for one in zip(*by_fold, strict=False)]
+                if len(results) == len(path.candidates):
+                    self.checkpoint[path.key] = results
+            yield [
+                _trial(params, *one) for params, one in zip(path.candidates, results, strict=False)
+            ]
+
+    def _in_parallel(
+        self, tasks: Sequence[tuple["_Path", Fold]], n_jobs: int | None
+    ) -> Iterator[list["_HeldOut"]]:
+        """Yield the results of the tasks in their order; threads share the cores."""
         n_threads = effective_n_jobs(n_jobs)
         if n_threads == 1:
-            return [self._path_scores(*task) for task in tasks]
+            yield from (self._fit_and_score(*task) for task in tasks)
+            return
         with limited_blas(max(1, effective_n_jobs(-1) // n_threads)):
-            done = Parallel(n_jobs=n_threads, backend="threading")(
-                delayed(self._path_scores)(*task) for task in tasks
+            yield from Parallel(n_jobs=n_threads, backend="threading", return_as="generator")(
+                delayed(self._fit_and_score)(*task) for task in tasks
             )
-        return list(done)
 
-    def _path_scores(self, path: Sequence[Params], number: int, is_joint: bool) -> list[Any]:
-        """Return the scores of a path on one fold, from the checkpoint or computed."""
-        key = json.dumps([number, list(path)], sort_keys=True, default=repr)
-        if key in self.checkpoint:
-            results: list[Any] = list(self.checkpoint[key])
-            for _ in results:
-                self.advance()
-            return results
-        results = self._fit_and_score(
-            path, self.folds[number], np.inf if is_joint else self.deadline
-        )
-        if len(results) == len(path):
-            self.checkpoint[key] = results
-        return results
+    def _fit_and_score(self, path: "_Path", fold: Fold) -> list["_HeldOut"]:
+        """Fit the candidates of a path on one fold; return what each says of the held-out entries.
 
-    def _fit_and_score(self, path: Sequence[Params], fold: Fold, deadline: float) -> list[Any]:
+        Where time runs out the last candidates are missing.
+        """
         learner = clone(self.model)
         learner._search_cache = self.cache
         own = learner.get_params()
         overrides = _TUNING_PARAMS | learner.tuning_params
         learner.set_params(**{name: value for name, value in overrides.items() if name in own})
-        results: list[Any] = []
+        results: list[_HeldOut] = []
         # Learners that take no prior scores need not know the word.
         prior = {name: table for name, table in self.inputs.items() if name == "prior"}
-        for fitted in learner.fit_path(path, self.X, fold.training, self.inputs):
+        held = np.nonzero(fold.held_out.states() != int(State.UNKNOWN))
+        pooled = len(held[0]) * 4 * len(path.candidates) * len(self.folds) <= _POOLED_BYTES
+        for fitted in learner.fit_path(path.candidates, self.X, fold.training, self.inputs):
             scores = np.asarray(fitted.training_scores(self.X, **prior))
-            results.append(np.asarray(self.scorer(fold.held_out, scores), dtype=float).tolist())
+            value = np.asarray(self.scorer(fold.held_out, scores), dtype=float)
+            results.append(_HeldOut(value.tolist(), held, scores[held] if pooled else None))
             self.advance()
-            if time.monotonic() > deadline:
+            if not path.is_joint and time.monotonic() > self.deadline:
                 break
         return results
+
+    def _result(self, by_fold: Sequence["_HeldOut"]) -> list[Any]:
+        """Return the score of a candidate on each fold, and on all of them together."""
+        values = [one.value for one in by_fold]
+        if any(one.scores is None for one in by_fold):
+            table = np.array(values, dtype=float)
+            means = [mean_of_defined(scores) for scores in table.reshape(len(table), -1).T]
+            return [values, means if table.ndim > 1 else means[0]]
+        total = np.zeros(
+            self.truth.shape, dtype=np.result_type(np.float32, *(one.scores for one in by_fold))
+        )
+        count = np.zeros(self.truth.shape, dtype=np.uint16)
+        for one in by_fold:
+            total[one.at] += one.scores
+            count[one.at] += 1
+        total /= np.maximum(count, 1)
+        return [values, np.asarray(self.scorer(self.truth, total), dtype=float).tolist()]
 
 
 def _paths(
@@ -381,38 +466,21 @@ def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[Params]:
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
-def _collect(
-    paths: Sequence[Sequence[Params]], results: Sequence[Sequence[Any]], n_folds: int
-) -> list[Trial]:
-    """Turn results by (path, fold) into one trial for each candidate that all folds have scored.
-
-    A path is scored in its order: where time ran out, the last candidates are missing.
-    """
-    trials = []
-    for number, path in enumerate(paths):
-        by_fold = results[number * n_folds : (number + 1) * n_folds]
-        trials += [
-            _trial(params, scores)
-            for params, scores in zip(path, zip(*by_fold, strict=False), strict=False)
-        ]
-    return trials
+def _trial(params: Params, by_fold: Sequence[Any], pooled: Any) -> Trial:
+    """Return a trial from the scores of each fold and of all together, numbers or by label."""
+    if np.ndim(pooled) == 0:
+        return Trial(params, tuple(map(float, by_fold)), float(pooled))
+    by_label = np.asarray(pooled, dtype=float)
+    folds = tuple(mean_of_defined(np.asarray(scores, dtype=float)) for scores in by_fold)
+    return Trial(params, folds, mean_of_defined(by_label), by_label)
 
 
-def _trial(params: Params, by_fold: Sequence[Any]) -> Trial:
-    """Return a trial from one score for each fold, or one for each fold and label."""
-    table = np.array(by_fold, dtype=float)
-    if table.ndim == 1:
-        return Trial(params, tuple(table.tolist()))
-    by_label = np.array([mean_of_defined(scores) for scores in table.T])
-    return Trial(params, tuple(map(mean_of_defined, table)), by_label)
-
-
-def _best(trials: Sequence[Trial], n_folds: int, safest: Params | None) -> Trial:
-    """Return the trial of highest mean score, or the one that is surest to beat the safest.
+def _best(trials: Sequence[Trial], n_folds: int, safest: Params | None, n_errors: float) -> Trial:
+    """Return the trial of highest pooled score, or the one that is surest to beat the safest.
 
     An error where no trial has a score.
     """
-    scored = [trial for trial in trials if np.isfinite(trial.mean)]
+    scored = [trial for trial in trials if np.isfinite(trial.pooled)]
     if not scored:
         raise InvalidInputError(
             f"No candidate could be scored in any of {n_folds} folds: too few presences are "
@@ -422,12 +490,12 @@ def _best(trials: Sequence[Trial], n_folds: int, safest: Params | None) -> Trial
         trial for trial in scored if safest is not None and safest.items() <= trial.params.items()
     ]
     if not start:
-        return max(scored, key=lambda trial: trial.mean)
-    return max(scored, key=lambda trial: _sure_gain(trial, start[0]))
+        return max(scored, key=lambda trial: trial.pooled)
+    return max([start[0], *scored], key=lambda trial: _sure_gain(trial, start[0], n_errors))
 
 
-def _sure_gain(trial: Trial, safest: Trial) -> float:
-    """Return the mean of the difference to the safest, less its standard error; 0 for that."""
+def _sure_gain(trial: Trial, safest: Trial, n_errors: float) -> float:
+    """Return the mean difference to the safest, less some standard errors; 0 for that one."""
     if trial is safest:
         return 0.0
     if trial.label_scores is None or safest.label_scores is None:
@@ -436,9 +504,9 @@ def _sure_gain(trial: Trial, safest: Trial) -> float:
         differences = trial.label_scores - safest.label_scores
     differences = differences[np.isfinite(differences)]
     if len(differences) < _FEWEST_DIFFERENCES:
-        return float(trial.mean - safest.mean)
+        return float(trial.pooled - safest.pooled)
     error = differences.std(ddof=1) / np.sqrt(len(differences))
-    return float(differences.mean() - error)
+    return float(differences.mean() - n_errors * error)
 
 
 def regularization_path(

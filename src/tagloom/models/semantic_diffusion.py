@@ -27,6 +27,7 @@ from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import (
     Array,
     InstanceBasedLearner,
+    ParamGrid,
     ParamGrids,
     PriorMixin,
     check_learnable,
@@ -48,16 +49,18 @@ from tagloom.validation import (
     check_number,
 )
 
-# The default grid; the first value of each list is the safest, found on training items of six sets.
-# Ridges are in units of `ridge_unit`. Where absence is only assumed, residuals are those of
-# presences alone, and their mean is always high: shrinkage must be larger.
-_RIDGES = (0.3, 0.1, 1.0, 3.0)
-_SHRINKAGES = (0.3, 0.03, 3.0)
-_SHRINKAGES_OF_PRESENCES = (10.0, 0.3, 3.0)
-_SMOOTHINGS = (0.8, 0.0, 0.5)
+# The default grid; what comes first is the safest, found on training items of five sets. The ridges
+# of the linear kernel are in units of `ridge_unit`.
+_RIDGES = {"rational_quadratic": (0.3, 0.1, 1.0), "linear": (0.3, 0.03, 0.1, 1.0, 3.0)}
+_SHRINKAGES = (0.3, 3.0, inf)
+_SMOOTHINGS = (0.8, 0.5, 0.0)
+# Where absence is only assumed: presences among the absences are noise, and ridges are larger.
+# Residuals are those of presences alone, and their mean is always high: so is the shrinkage.
+_RIDGES_OF_LISTS = {"linear": (1.0, 0.3, 3.0), "rational_quadratic": (10.0, 3.0)}
+_SHRINKAGES_OF_LISTS = (10.0, 1.0, inf)
 _SCORE_NORMALIZATIONS = (0.5, 0.0)
 
-_KERNELS = ("linear", "rbf")
+_KERNELS = ("linear", "rbf", "rational_quadratic")
 
 # Parameters of the last step alone: linear part and graphs do not depend on them.
 _LAST_STEP = ("shrinkage", "smoothing", "score_normalization")
@@ -118,11 +121,12 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         a, how far residuals diffuse.
     n_neighbors : int, default=20
         Neighbours in the graph.
-    kernel : {"linear", "rbf"}, default="linear"
-        "rbf" puts features z(u) of the kernel exp(-||u - u'||^2 / h) in the place of u in the
-        linear part (see `tagloom.models.kernels.KernelMap`), so that P = ZM + b is not linear in u.
-        They are scaled so that rho is as strong as without a kernel.
-    bandwidth : float, default=1.0
+    kernel : {"linear", "rbf", "rational_quadratic"}, default="linear"
+        "rbf" and "rational_quadratic" put features z(u) of the kernel exp(-||u - u'||^2 / h) or
+        1 / (1 + ||u - u'||^2 / h) in the place of u in the linear part (see
+        `tagloom.models.kernels.KernelMap`), so that P = ZM + b is not linear in u. Then rho is that
+        of `KernelRidge`: the noise of a label relative to k(u, u) = 1.
+    bandwidth : float, default=0.5
         h, in units of the median squared distance between rows.
     n_components : int, default=800
         Number of landmarks of the kernel, drawn from the training items; with as many items or
@@ -163,7 +167,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     """
 
     safest_first = True
-    path_parameters: ClassVar[tuple[str, ...]] = ("smoothing", "shrinkage")
+    path_parameters: ClassVar[tuple[str, ...]] = ("smoothing", "shrinkage", "score_normalization")
 
     linear_: APGGraph | LeastSquares
     training_scores_: Array
@@ -178,7 +182,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     # One for each graph, made when it is first needed, and what connects them.
     _passes: "list[ResidualDiffusion]"
     _links: "list[Link]"
-    # F of the training items, and the parameters of the step that gave it.
+    # F of the training items, and the parameters of the step that gave it; none while it is not
+    # that of the current M.
     _smoothed: Array
     _last_step: dict[str, float]
     _score_normalizer: ScoreNormalizer
@@ -200,7 +205,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         n_neighbors: int = 20,
         n_passes: int = 2,
         kernel: str = "linear",
-        bandwidth: float = 1.0,
+        bandwidth: float = 0.5,
         n_components: int = 800,
         random_state: int = 0,
         metric: str = "euclidean",
@@ -313,30 +318,33 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     def default_param_grid(
         self, X: Any, Y: Any, graph: Any = None, prior: Any = None
     ) -> ParamGrids:
-        """Return ridge and kernel of the linear part; the kernel again, with diffusion; the rest.
+        """Return kernel, row normalisation and ridge of the linear part alone; then the rest.
 
-        The rest is shrinkage and smoothing, then score normalisation, which helps more often than
-        not: all else is chosen with it.
+        The rest is shrinkage, smoothing and score normalisation, which helps more often than not:
+        the linear part is chosen with it.
         """
         rows = check_array(X, dtype=[np.float64, np.float32])
-        U = RowNormalizer.of(rows)(rows) if self.normalize_rows else rows
         known = as_partial_labels(Y)
-        shrinkages = _SHRINKAGES_OF_PRESENCES if known.unlisted_weight else _SHRINKAGES
-        unit, kernels = ridge_unit(U, known), {"kernel": list(_KERNELS)}
-        linear: dict[str, list[Any]] = {"ridge": [share * unit for share in _RIDGES]}
-        if prior is not None:
-            linear["prior_shrinkage"] = [*PRIOR_SHRINKAGES]
+        ridges, shrinkages = _RIDGES, _SHRINKAGES
+        if known.unlisted_weight:
+            ridges, shrinkages = _RIDGES_OF_LISTS, _SHRINKAGES_OF_LISTS
         # Normalising the scores of a single label would change their meaning, but not their order.
-        powers = sorted(_SCORE_NORMALIZATIONS, reverse=known.n_labels > 1)
-        safest = {"score_normalization": powers[:1]}
-        graph_free = {"shrinkage": [np.inf], "smoothing": [0.0], **safest}
-        diffused = {"shrinkage": [shrinkages[0]], "smoothing": [_SMOOTHINGS[0]]}
-        return [
-            {**kernels, **linear, **graph_free},
-            {**kernels, **diffused, **safest},
-            {"shrinkage": list(shrinkages), "smoothing": list(_SMOOTHINGS), **safest},
-            {"score_normalization": powers},
+        powers = [*_SCORE_NORMALIZATIONS] if known.n_labels > 1 else [0.0]
+        common: dict[str, list[Any]] = {
+            "shrinkage": [inf],
+            "smoothing": [0.0],
+            "score_normalization": powers[:1],
+        }
+        if prior is not None:
+            common["prior_shrinkage"] = [*PRIOR_SHRINKAGES]
+        linear_parts: list[ParamGrid] = [
+            {"kernel": [kernel], "normalize_rows": [normalized], "ridge": [*values], **common}
+            for kernel, shares in ridges.items()
+            for normalized in (True, False)
+            for values in [_scaled_ridges(kernel, normalized, shares, rows, known)]
         ]
+        rest = {"shrinkage": [*shrinkages], "smoothing": [*_SMOOTHINGS]}
+        return [linear_parts, {**rest, "score_normalization": powers}]
 
     def to_state(self) -> "DiffusionState":
         """Return what has to be kept of the fitted learner."""
@@ -367,7 +375,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         """Learn from validated rows and labels."""
         key = self._key(rows, prior)
         if not (self.warm_start and self._is_warm(key, known)):
-            self._warm_key = None
+            self._warm_key, self._last_step = None, {}
             Z, self._prior = self._fit_features(rows), prior
             self.linear_ = self._search_cache.get(
                 ("linear", *key, id(known)),
@@ -380,7 +388,10 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         # Without row normalisation the graphs hold these rows; with it, guard against changes in X.
         self.training_rows_ = rows.copy() if self.normalize_rows else rows
         last_step = {name: getattr(self, name) for name in _LAST_STEP}
-        self._finish(self._smoothed_scores(last_step), last_step)
+        before = {name: last_step[name] for name in ("shrinkage", "smoothing")}
+        is_same = before.items() <= self._last_step.items()
+        F = self._smoothed if is_same else self._smoothed_scores(last_step)
+        self._finish(F, last_step)
 
     def _fit_linear(
         self, U: Array, known: PartialLabels, prior: Prior | None
@@ -427,7 +438,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
 
     def _fit_features(self, rows: Array) -> Array:
         """Learn row normalisation and kernel; return the features of the linear part."""
-        width = rows.shape[1] + (self.n_components if self.kernel == "rbf" else 0)
+        width = rows.shape[1] + (0 if self.kernel == "linear" else self.n_components)
         self._row_normalizer, self._U, self._kernel_map, Z = self._search_cache.get(
             ("features", rows, *(getattr(self, name) for name in _OF_FEATURES)),
             lambda: self._make_features(rows),
@@ -442,8 +453,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         U = rows if normalizer is None else normalizer(rows)
         if self.kernel == "linear":
             return normalizer, U, None, U
-        kernel = Kernel.of(U, "rbf", bandwidth=self.bandwidth)
-        found = KernelMap.of(kernel, U, self.n_components, self.random_state).scaled_to(U)
+        kernel = Kernel.of(U, self.kernel, bandwidth=self.bandwidth)
+        found = KernelMap.of(kernel, U, self.n_components, self.random_state)
         return normalizer, U, found, found(U)
 
     def _mapped(self, U: Array) -> Array:
@@ -543,10 +554,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
 
     def solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
         """Return the parameters that `fit_path` solves for all at once."""
-        if set(grid) == {"score_normalization"}:
-            return ("score_normalization",)  # nearly free once one candidate is fitted
         linear = ("ridge", "prior_shrinkage")
-        others = [values for name, values in grid.items() if name not in (*linear, "kernel")]
+        others = [values for name, values in grid.items() if name not in linear]
         only_ridge = all(len(values) == 1 for values in others)
         given = {name: grid.get(name, [getattr(self, name)])[0] for name in _CLOSED_FORM}
         # Paths along other parameters share their graphs: these are better fitted side by side.
@@ -591,7 +600,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         prior: Prior | None,
     ) -> None:
         """Set the state after a fit that found this M and needed no graph."""
-        self._warm_key = None
+        self._warm_key, self._last_step = None, {}
         key = self._key(rows, prior)
         self.linear_ = self._search_cache.get(
             ("linear", *key, id(known)), lambda: linear, linear.coef_.nbytes
@@ -725,6 +734,16 @@ class DiffusionState(NamedTuple):
     links: list[Link]
     smoothed: Array
     last_step: dict[str, float]
+
+
+def _scaled_ridges(
+    kernel: str, normalized: bool, shares: Sequence[float], rows: Array, known: PartialLabels
+) -> list[float]:
+    """Return the ridges of the default grid; with a kernel they do not depend on the data."""
+    if kernel != "linear":
+        return [*shares]
+    unit = ridge_unit(RowNormalizer.of(rows)(rows) if normalized else rows, known)
+    return [share * unit for share in shares]
 
 
 def _known_residuals(known: PartialLabels, P: Array) -> tuple[Array, Array]:

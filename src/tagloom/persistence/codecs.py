@@ -23,7 +23,7 @@ from tagloom.labels.partial import PartialLabels
 from tagloom.labels.storage import PRESENT, UNKNOWN, Codes, Dense, Sparse, Store
 from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion, Trial, Tuning
 from tagloom.models.base import InstanceBasedLearner, PartialLabelLearner
-from tagloom.models.kernels import Kernel, KernelMap
+from tagloom.models.kernels import KERNELS, Kernel, KernelMap
 from tagloom.models.normalization import RowNormalizer
 from tagloom.models.prior import Prior
 from tagloom.models.semantic_diffusion import (
@@ -443,7 +443,7 @@ def _serialize_kernel(kernel_map: KernelMap) -> Serialized:
         "projection": kernel_map.projection,
         "origin": kernel_map.kernel.origin,
     }
-    return Serialized(arrays, {"gamma": kernel_map.kernel.gamma})
+    return Serialized(arrays, {"name": kernel_map.kernel.name, "gamma": kernel_map.kernel.gamma})
 
 
 def _deserialize_kernel(
@@ -455,7 +455,10 @@ def _deserialize_kernel(
     expected = (len(landmarks), len(linear.coef_))
     if landmarks.ndim != 2 or landmarks.shape[1] != U.shape[1] or projection.shape != expected:
         raise ValueError("the landmarks of the kernel must match the rows and the coefficients")
-    kernel = Kernel("rbf", float(serialized.metadata["gamma"]), serialized.arrays["origin"])
+    name = serialized.metadata.get("name", "rbf")  # the only kernel of files that name none
+    if name not in KERNELS:
+        raise ValueError(f"the kernel {name!r} is not known")
+    kernel = Kernel(name, float(serialized.metadata["gamma"]), serialized.arrays["origin"])
     return KernelMap(kernel, landmarks, projection)
 
 
@@ -735,8 +738,11 @@ def _deserialize_tuning(metadata: Metadata | None, learner: PartialLabelLearner)
 
 
 def _serialize_trial(trial: Trial) -> Metadata:
-    return {"params": encoded_mapping(trial.params), "scores": encoded(trial.scores)}
+    scores = {"scores": encoded(trial.scores), "pooled": encoded(trial.pooled)}
+    return {"params": encoded_mapping(trial.params), **scores}
 
 
 def _deserialize_trial(metadata: Metadata) -> Trial:
-    return Trial(decoded_parameters(metadata["params"]), tuple(decoded(metadata["scores"])))
+    scores = tuple(decoded(metadata["scores"]))
+    pooled = float(decoded(metadata.get("pooled", float("nan"))))  # older files have none
+    return Trial(decoded_parameters(metadata["params"]), scores, pooled)
