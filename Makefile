@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ORACLES ?= .venv-oracles
+# The tests start many processes: let the first one compile what all of them import.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test lint js unit docs results dist release-check fuzz walks hooks oracles clean
 
@@ -29,8 +31,9 @@ js:
 		echo "SKIPPED: ESLint and the JavaScript tests need npm and Node.js 20 or later, which are not installed."; \
 	fi
 
+# The tests of a file share what they fit and encode, and so go to one worker.
 unit: $(VENV)/.test-ready
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadfile
 
 # The site, in docs/_build/html: offline, and every warning is an error. It runs the gallery.
 docs: $(VENV)/.docs-ready

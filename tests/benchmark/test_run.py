@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import cpu_count
+from threadpoolctl import threadpool_limits
 from toy_sets import GRAPH, RATES, RIDGE, make_dataset, small
 
 from tagloom.benchmark.methods import Method
@@ -254,11 +255,14 @@ def test_flipping_all_test_labels_changes_no_score_and_no_choice(tmp_path):
     assert not np.allclose(honest.results["map"], poisoned.results["map"])
 
 
-def test_threads_of_all_workers_fit_the_cores(tmp_path):
+def test_threads_of_all_workers_fit_the_cores(tmp_path, monkeypatch):
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "seen"
     folder.mkdir()
     watched = Method("watched", "Watched", "toy_learners:Watched", {"folder": str(folder)})
-    run(small(tmp_path / "out", n_jobs=2), [watched])
+    with threadpool_limits(cpu_count()):
+        run(small(tmp_path / "out", n_jobs=2), [watched])
     jobs = min(2, cpu_count())
     for path in folder.iterdir():
         with np.load(path) as stored:

@@ -73,7 +73,7 @@ sys.addaudithook(watch)
 PROGRAM = "from tagloom.cli import main; main()"
 # A benchmark resets the peak of its memory.
 NO_FILES = {os.devnull, "/proc/self/clear_refs"}
-KEPT = ("PATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
+KEPT = ("PATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class Place(NamedTuple):
