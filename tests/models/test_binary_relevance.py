@@ -29,12 +29,17 @@ LOSSES = {
 }
 
 
-def objective(model, known, j, m, b):
-    """The objective of one label, its intercept not penalised."""
+def objective(model, known, j):
+    """The objective of one label as a function of (m, b), its intercept not penalised."""
     rows = known.states()[:, j] != -1
     z = np.where(known.states()[rows, j] == 1, 1, -1)
-    losses = LOSSES[model.loss](z * (TOY.X[rows] @ m + b))
-    return m @ m / 2 + model.C * known.weights()[rows, j] @ losses
+    X, weights, loss = TOY.X[rows], known.weights()[rows, j], LOSSES[model.loss]
+
+    def value(v):
+        m, b = v[:-1], v[-1]
+        return m @ m / 2 + model.C * weights @ loss(z * (X @ m + b))
+
+    return value
 
 
 @pytest.mark.parametrize("known", [TOY.known, LISTED], ids=["entries", "weighted tag lists"])
@@ -42,15 +47,11 @@ def objective(model, known, j, m, b):
 def test_minimises_with_an_intercept_that_is_hardly_penalised(loss, known):
     model = BinaryRelevance(C=0.5, loss=loss, tol=1e-5, max_iter=100_000).fit(TOY.X, known)
     for j in range(known.n_labels):
-        reached = objective(model, known, j, model.coef_[:, j], model.intercept_[j])
+        value = objective(model, known, j)
         start = np.append(model.coef_[:, j], model.intercept_[j])
-        best = minimize(
-            lambda v, j=j: objective(model, known, j, v[:-1], v[-1]),
-            start,
-            method="Powell",
-            options={"xtol": 1e-8, "ftol": 1e-10, "maxiter": 30},
-        ).fun
-        assert best <= reached <= best * 1.005
+        options = {"xtol": 1e-8, "ftol": 1e-10, "maxiter": 30}
+        best = minimize(value, start, method="Powell", options=options).fun
+        assert best <= value(start) <= best * 1.005
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
