@@ -7,12 +7,14 @@ Its proximal map is singular value thresholding (Cai, Candès and Shen 2010).
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import OpenBLASController, threadpool_limits
+import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, whose threads are limited here as well)
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 Matrix = npt.NDArray[np.floating[Any]]
 """A real matrix or vector in float32 or float64."""
@@ -41,32 +43,40 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock = Lock()
         self._active: list[int] = []
-        self._unlimited: threadpool_limits | None = None
+        self._unlimited: Any = None
 
     def enter(self, limit: int) -> None:
         with self._lock:
             self._active.append(limit)
-            if limit >= min(self._active[:-1], default=limit + 1):
-                return
-            applied = self._apply()
+            _take_control()
+            applied = _blas_libraries().limit(limits=min(self._active))
             if self._unlimited is None:
                 self._unlimited = applied
 
     def leave(self, limit: int) -> None:
         with self._lock:
             self._active.remove(limit)
+            _take_control()
             if self._active:
-                if limit < min(self._active):
-                    self._apply()
+                _blas_libraries().limit(limits=min(self._active))
             elif self._unlimited is not None:
-                _take_control()
                 self._unlimited.restore_original_limits()
                 self._unlimited = None
 
-    def _apply(self) -> threadpool_limits:
-        """Set the least limit; each time the libraries of the process are looked up, for 10 ms."""
-        _take_control()
-        return threadpool_limits(min(self._active), user_api="blas")
+
+@cache
+def _blas_libraries() -> ThreadpoolController:
+    """Return the BLAS of NumPy and that of SciPy, which this file has loaded.
+
+    They are looked for once, as in scikit-learn: a look through all that is loaded takes some
+    milliseconds, and one before and one after each fit would be a third of the time of a small fit.
+    """
+    return ThreadpoolController().select(user_api="blas")
+
+
+def blas_threads() -> int:
+    """Return how many threads BLAS may use."""
+    return max(1, min((pool["num_threads"] for pool in _blas_libraries().info()), default=1))
 
 
 def _take_control() -> None:

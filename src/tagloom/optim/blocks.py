@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from threadpoolctl import threadpool_info
 
 from tagloom.labels import PartialLabels, State
-from tagloom.linalg import Matrix
+from tagloom.linalg import Matrix, blas_threads
 from tagloom.optim import sampled
 from tagloom.optim.sampled import LabelEntries, add_products, aligned_zeros
 
@@ -294,17 +293,12 @@ def _plan_by_entry(
         return BlockPlan(background, True, 0, _block_rows(n, _BLOCK_SCORES, c))
     # A table is read in blocks of all labels, too.
     width = n_features if known.is_sparse else max(n_features, c)
-    return BlockPlan(background, True, _blas_threads(), _block_rows(n, _BLOCK_FEATURES, width))
+    # The kernel takes no more threads than BLAS may use.
+    return BlockPlan(background, True, blas_threads(), _block_rows(n, _BLOCK_FEATURES, width))
 
 
 def _block_rows(n: int, entries: int, width: int) -> int:
     return max(1, min(n, entries // max(1, width)))
-
-
-def _blas_threads() -> int:
-    """Return how many threads BLAS may use; the kernel takes no more."""
-    pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-    return max(1, min(pools, default=1))
 
 
 def cut_blocks(known: PartialLabels, plan: BlockPlan) -> Iterator[Block]:
