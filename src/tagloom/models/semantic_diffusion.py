@@ -55,9 +55,10 @@ _RIDGES = {"rational_quadratic": (0.3, 0.1, 1.0), "linear": (0.3, 0.03, 0.1, 1.0
 _SHRINKAGES = (0.3, 3.0, inf)
 _SMOOTHINGS = (0.8, 0.5, 0.0)
 # Where absence is only assumed: presences among the absences are noise, and ridges are larger.
-# Residuals are those of presences alone, and their mean is always high: so is the shrinkage.
+# Residuals are those of presences alone, and their mean is always high: so is the shrinkage. What
+# is held out is as incomplete as the rest: the fewer candidates, the fewer that win by chance.
 _RIDGES_OF_LISTS = {"linear": (1.0, 0.3, 3.0), "rational_quadratic": (10.0, 3.0)}
-_SHRINKAGES_OF_LISTS = (10.0, 1.0, inf)
+_SHRINKAGES_OF_LISTS = (10.0, inf)
 _SCORE_NORMALIZATIONS = (0.5, 0.0)
 
 _KERNELS = ("linear", "rbf", "rational_quadratic")
@@ -325,11 +326,12 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         """
         rows = check_array(X, dtype=[np.float64, np.float32])
         known = as_partial_labels(Y)
-        ridges, shrinkages = _RIDGES, _SHRINKAGES
+        ridges, shrinkages, powers = _RIDGES, _SHRINKAGES, [*_SCORE_NORMALIZATIONS]
         if known.unlisted_weight:
-            ridges, shrinkages = _RIDGES_OF_LISTS, _SHRINKAGES_OF_LISTS
-        # Normalising the scores of a single label would change their meaning, but not their order.
-        powers = [*_SCORE_NORMALIZATIONS] if known.n_labels > 1 else [0.0]
+            ridges, shrinkages, powers = _RIDGES_OF_LISTS, _SHRINKAGES_OF_LISTS, powers[:1]
+        if known.n_labels == 1:
+            # Normalising their scores would change their meaning, but not their order.
+            powers = [0.0]
         common: dict[str, list[Any]] = {
             "shrinkage": [inf],
             "smoothing": [0.0],
