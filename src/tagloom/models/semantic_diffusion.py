@@ -52,13 +52,13 @@ from tagloom.validation import (
 # The default grid; what comes first is the safest, found on training items of five sets. The ridges
 # of the linear kernel are in units of `ridge_unit`.
 _RIDGES = {"rational_quadratic": (0.3, 0.1, 1.0), "linear": (0.3, 0.03, 0.1, 1.0, 3.0)}
-_SHRINKAGES = (0.3, 3.0, inf)
+_SHRINKAGES: tuple[float, ...] = (0.3, 3.0, inf)
 _SMOOTHINGS = (0.8, 0.5, 0.0)
 # Where absence is only assumed: presences among the absences are noise, and ridges are larger.
 # Residuals are those of presences alone, and their mean is always high: so is the shrinkage. What
 # is held out is as incomplete as the rest: the fewer candidates, the fewer that win by chance.
 _RIDGES_OF_LISTS = {"linear": (1.0, 0.3, 3.0), "rational_quadratic": (10.0, 3.0)}
-_SHRINKAGES_OF_LISTS = (10.0, inf)
+_SHRINKAGES_OF_LISTS: tuple[float, ...] = (10.0, inf)
 _SCORE_NORMALIZATIONS = (0.5, 0.0)
 
 _KERNELS = ("linear", "rbf", "rational_quadratic")
