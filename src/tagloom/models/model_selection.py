@@ -51,6 +51,11 @@ _FEWEST_DIFFERENCES = 3
 # does, and a candidate that needs more iterations (weak penalties, few labels) is scored as it is.
 _TUNING_PARAMS = {"warm_start": True, "tol": 1e-2, "max_iter": 50, "on_unlearnable": "ignore"}
 
+# By so many standard errors must a candidate be better than the safest one. Where absences are only
+# assumed, what is held out is as incomplete as the rest: an error that no standard error tells.
+_STANDARD_ERRORS = 1.0
+_STANDARD_ERRORS_OF_LISTS = 2.0
+
 # What the candidates of a search share is kept up to this size, and computed again beyond it.
 _CACHE_BYTES = 1 << 30
 # Held-out scores of a path of candidates are pooled up to this size; beyond it, with that many
@@ -161,8 +166,10 @@ def tune(
 
         is, the difference taken label by label, or fold by fold where scores are not by label. The
         folds of few labels are noisy, and the best of many candidates is often the luckiest (the
-        one-standard-error rule, Breiman et al. 1984). By default True for the own grid of a learner
-        that orders it so, and False for a given grid: then the best is chosen.
+        one-standard-error rule, Breiman et al. 1984). Where unlisted entries count as absent it
+        takes two standard errors: what is held out is then as incomplete as the rest. By default
+        True for the own grid of a learner that orders it so, and False for a given grid: then the
+        best is chosen.
     random_state : int, default=0
         Seed of the folds.
     max_seconds : float, optional
@@ -350,9 +357,28 @@ class _Search:
             paths = [path for grid in stage for path in self._paths(grid, found)]
             tried = [trial for path in self._scored(paths, n_jobs) for trial in path]
             safest = {name: values[0] for name, values in stage[0].items()}
-            best = _best(tried, len(self.folds), safest if self.safest_first else None)
+            best = self._best(tried, safest if self.safest_first else None)
             found, trials = best.params, trials + tried
         return best, trials
+
+    def _best(self, trials: Sequence[Trial], safest: Params | None) -> Trial:
+        """Return the trial of highest pooled score, or the one that is surest to beat the safest.
+
+        An error where no trial has a score.
+        """
+        scored = [trial for trial in trials if np.isfinite(trial.pooled)]
+        if not scored:
+            raise InvalidInputError(
+                f"No candidate could be scored in any of {len(self.folds)} folds: too few "
+                "presences are known. Pass scoring='squared_error', or more labels."
+            )
+        start = [
+            one for one in scored if safest is not None and safest.items() <= one.params.items()
+        ]
+        if not start:
+            return max(scored, key=lambda trial: trial.pooled)
+        n_errors = _STANDARD_ERRORS_OF_LISTS if self.truth.unlisted_weight else _STANDARD_ERRORS
+        return max([start[0], *scored], key=lambda one: _sure_gain(one, start[0], n_errors))
 
     def _paths(self, grid: Grid, found: Params) -> list["_Path"]:
         jointly = self.model.solved_jointly(grid)
@@ -463,27 +489,8 @@ def _trial(params: Params, by_fold: Sequence[Any], pooled: Any) -> Trial:
     return Trial(params, folds, mean_of_defined(by_label), by_label)
 
 
-def _best(trials: Sequence[Trial], n_folds: int, safest: Params | None) -> Trial:
-    """Return the trial of highest pooled score, or the one that is surest to beat the safest.
-
-    An error where no trial has a score.
-    """
-    scored = [trial for trial in trials if np.isfinite(trial.pooled)]
-    if not scored:
-        raise InvalidInputError(
-            f"No candidate could be scored in any of {n_folds} folds: too few presences are "
-            "known. Pass scoring='squared_error', or more labels."
-        )
-    start = [
-        trial for trial in scored if safest is not None and safest.items() <= trial.params.items()
-    ]
-    if not start:
-        return max(scored, key=lambda trial: trial.pooled)
-    return max([start[0], *scored], key=lambda trial: _sure_gain(trial, start[0]))
-
-
-def _sure_gain(trial: Trial, safest: Trial) -> float:
-    """Return the mean of the difference to the safest, less its standard error; 0 for that."""
+def _sure_gain(trial: Trial, safest: Trial, n_errors: float) -> float:
+    """Return the mean of the difference to the safest, less its standard errors; 0 for that."""
     if trial is safest:
         return 0.0
     if trial.label_scores is None or safest.label_scores is None:
@@ -494,7 +501,7 @@ def _sure_gain(trial: Trial, safest: Trial) -> float:
     if len(differences) < _FEWEST_DIFFERENCES:
         return float(trial.pooled - safest.pooled)
     error = differences.std(ddof=1) / np.sqrt(len(differences))
-    return float(differences.mean() - error)
+    return float(differences.mean() - n_errors * error)
 
 
 def regularization_path(

@@ -57,7 +57,7 @@ _SMOOTHINGS = (0.8, 0.5, 0.0)
 # Where absence is only assumed: presences among the absences are noise, and ridges are larger.
 # Residuals are those of presences alone, and their mean is always high: so is the shrinkage. What
 # is held out is as incomplete as the rest: the fewer candidates, the fewer that win by chance.
-_RIDGES_OF_LISTS = {"linear": (1.0, 0.3, 3.0), "rational_quadratic": (10.0, 3.0)}
+_RIDGES_OF_LISTS = {"linear": (1.0, 0.1, 0.3, 3.0), "rational_quadratic": (10.0, 3.0)}
 _SHRINKAGES_OF_LISTS: tuple[float, ...] = (10.0, inf)
 _SCORE_NORMALIZATIONS = (0.5, 0.0)
 
