@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
@@ -58,12 +59,14 @@ class ConceptSelector(LabelledMixin, SelectorMixin, BaseEstimator):
     relevance_: Floats
     chosen_: npt.NDArray[np.intp]
     n_features_in_: int
+    # The quantiles of the training items, for further labels of the same items.
+    _edges: Matrix | None = None
 
     def __init__(self, n_concepts: float = 0.5, *, n_bins: int = 8) -> None:
         self.n_concepts = n_concepts
         self.n_bins = n_bins
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, like: "ConceptSelector | None" = None) -> Self:
         """Rank the concepts.
 
         Parameters
@@ -71,11 +74,16 @@ class ConceptSelector(LabelledMixin, SelectorMixin, BaseEstimator):
         X : array or DataFrame of shape (n_items, n_concepts)
             Posteriors of the concepts.
         y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown)
+        like : ConceptSelector, optional
+            One that was fitted to the same X, whose quantiles are not searched again.
         """
         concepts, known = self._read(X, y)
         n_kept = self._n_kept(known.n_labels, concepts.shape[1])
+        check_integer("n_bins", self.n_bins, at_least=2)
+        shared = None if like is None or like.n_bins != self.n_bins else like._edges
+        self._edges = bin_edges(concepts, self.n_bins) if shared is None else shared
         self.relevance_ = np.empty(concepts.shape[1])
-        for part, information in _information_blocks(concepts, known, self.n_bins):
+        for part, information in _information_blocks(concepts, known, self._edges):
             self.relevance_[part] = information.sum(axis=1)
         self.chosen_ = np.argsort(-self.relevance_, kind="stable")[:n_kept]
         return self
@@ -120,22 +128,23 @@ def mutual_information(concepts: npt.ArrayLike, Y: Any, *, n_bins: int = 8) -> F
     >>> mutual_information([[0.1], [0.2], [0.8], [0.9]], [[0], [0], [1], [1]], n_bins=2).round(4)
     array([[0.6931]])
     """
-    known = as_partial_labels(Y)
-    parts = [part for _, part in _information_blocks(_as_floats(concepts), known, n_bins)]
+    known, table = as_partial_labels(Y), _as_floats(concepts)
+    check_integer("n_bins", n_bins, at_least=2)
+    _check_concepts(table, known)
+    edges = bin_edges(table, n_bins)
+    parts = [part for _, part in _information_blocks(table, known, edges)]
     return np.concatenate(parts) if parts else np.empty((0, known.n_labels))
 
 
 def _information_blocks(
-    concepts: Matrix, known: PartialLabels, n_bins: int
+    concepts: Matrix, known: PartialLabels, edges: Matrix
 ) -> Iterator[tuple[slice, Floats]]:
     """Yield the mutual information of some concepts at a time, in bounded memory."""
-    check_integer("n_bins", n_bins, at_least=2)
-    _check_concepts(concepts, known)
+    n_bins = len(edges) + 1
     step = max(1, _COUNTS_AT_ONCE // (n_bins * max(1, known.n_labels)))
     for start in range(0, concepts.shape[1], step):
         part = slice(start, start + step)
-        edges = bin_edges(concepts[:, part], n_bins)
-        yield part, _information(*_joint_counts(concepts[:, part], edges, known))
+        yield part, _information(*_joint_counts(concepts[:, part], edges[:, part], known))
 
 
 def bin_edges(concepts: Matrix, n_bins: int) -> Matrix:
@@ -172,14 +181,28 @@ def _joint_counts(concepts: Matrix, edges: Matrix, known: PartialLabels) -> tupl
     total = np.zeros_like(present)
     rows = max(1, _INDICATORS_AT_ONCE // max(1, n_indicators))
     for part, evidence in evidence_blocks(known, rows):
-        codes = binned(concepts[part], edges)
-        indicators = codes[:, :, None] == np.arange(n_bins, dtype=codes.dtype)
-        A = indicators.reshape(-1, n_indicators).astype(evidence.present.dtype).T
+        A = _indicators(binned(concepts[part], edges), n_bins, evidence.present)
         present_part, total_part = evidence.sums(A)
         present += present_part
         total += total_part
     shape = (concepts.shape[1], n_bins, known.n_labels)
     return present.reshape(shape), total.reshape(shape)
+
+
+def _indicators(codes: npt.NDArray[Any], n_bins: int, like: Any) -> Any:
+    """Return 1 where an item (column) lies in a bin of a concept (row); sparse for sparse labels.
+
+    Few of the items have labels then, and each lies in one bin of each concept.
+    """
+    n_items, n_concepts = codes.shape
+    if not sparse.issparse(like):
+        indicators = codes[:, :, None] == np.arange(n_bins, dtype=codes.dtype)
+        return indicators.reshape(n_items, -1).astype(like.dtype).T
+    columns = codes + n_bins * np.arange(n_concepts, dtype=np.int32)
+    starts = np.arange(n_items + 1) * n_concepts
+    ones = np.ones(columns.size, dtype=like.dtype)
+    shape = n_items, n_bins * n_concepts
+    return sparse.csr_array((ones, columns.ravel(), starts), shape=shape).T
 
 
 def _information(present: Floats, known: Floats) -> Floats:

@@ -13,6 +13,7 @@ from tagloom.labels import PartialLabels
 from tagloom.semantics.concepts import ConceptSelector
 from tagloom.semantics.evidence import LabelledMixin
 from tagloom.semantics.local import LocalDescriptor, as_text
+from tagloom.semantics.pca import PrincipalAxes
 from tagloom.validation import check_choice, is_integer
 
 Array = npt.NDArray[Any]
@@ -79,13 +80,35 @@ class SemanticDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
         self.fit_transform(X, y)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
-        """Select concepts and describe the training items, none by its own labels."""
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        axes: PrincipalAxes | None = None,
+        like: "SemanticDescriptor | None" = None,
+        **_: Any,
+    ) -> Any:
+        """Select concepts and describe the training items, none by its own labels.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+        axes : PrincipalAxes, optional
+            Those of the visual descriptors, if they are known.
+        like : SemanticDescriptor, optional
+            One that was fitted to the same X and other labels. What does not depend on labels,
+            neighbours and quantiles, is taken from it; the result is the same.
+        """
         check_choice("scaling", self.scaling, SCALINGS)
         rows, known = self._read(X, y)
         visual, posteriors = self._split(rows)
         self._names: Array = self._read_names(posteriors.shape[1])
-        parts = (self._fit_concepts(posteriors, known), self._fit_local(visual, known))
+        parts = (
+            self._fit_concepts(posteriors, known, None if like is None else like.concepts_),
+            self._fit_local(visual, known, axes, None if like is None else like.local_),
+        )
         kept = [part for part in parts if part is not None]
         del parts
         if not kept:
@@ -124,15 +147,29 @@ class SemanticDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
         self._names = self._read_names(self.n_features_in_ - self.n_visual)
         return self
 
-    def _fit_concepts(self, posteriors: Array, known: PartialLabels) -> Array | None:
+    def _fit_concepts(
+        self, posteriors: Array, known: PartialLabels, like: ConceptSelector | None
+    ) -> Array | None:
         self.concepts_ = _part(self.concepts, ConceptSelector, "concepts")
         if self.concepts_ is None:
             return None
-        return np.asarray(self.concepts_.fit(posteriors, known).transform(posteriors))
+        self.concepts_.fit(posteriors, known, like=like)
+        return np.asarray(self.concepts_.transform(posteriors))
 
-    def _fit_local(self, visual: Array, known: PartialLabels) -> Array | None:
+    def _fit_local(
+        self,
+        visual: Array,
+        known: PartialLabels,
+        axes: PrincipalAxes | None,
+        like: LocalDescriptor | None,
+    ) -> Array | None:
         self.local_ = _part(self.local, LocalDescriptor, "local")
-        return None if self.local_ is None else np.asarray(self.local_.fit_transform(visual, known))
+        if self.local_ is None:
+            return None
+        if like is None or like.get_params() != self.local_.get_params():
+            return np.asarray(self.local_.fit_transform(visual, known, axes=axes))
+        self.local_, described = like.relabelled(known)
+        return described
 
     def _split(self, rows: Array) -> tuple[Array, Array]:
         if not is_integer(self.n_visual) or not 0 <= self.n_visual <= rows.shape[1]:

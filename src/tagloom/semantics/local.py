@@ -1,6 +1,7 @@
 """The local descriptor: the pooled labels of visually similar items."""
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,8 +20,9 @@ from tagloom.semantics.evidence import (
     as_dense,
     evidence_by_labels,
     label_rates,
+    read_labels,
 )
-from tagloom.semantics.pca import fitted_pca
+from tagloom.semantics.pca import PrincipalAxes, fitted_pca
 from tagloom.validation import check_choice, check_integer, check_number
 
 Array = npt.NDArray[Any]
@@ -95,7 +97,7 @@ class LocalDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
         self.metric = metric
         self.algorithm = algorithm
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, axes: PrincipalAxes | None = None) -> Self:
         """Store the training items and their known labels.
 
         Parameters
@@ -103,20 +105,37 @@ class LocalDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
         X : array or DataFrame of shape (n_items, n_features)
             Visual descriptors.
         y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown)
+        axes : PrincipalAxes, optional
+            Those of X, if they are known.
         """
         self._check_parameters()
         rows, known = self._read(X, y)
-        self._pca: PCA | None = fitted_pca(rows, self.n_components)
+        self._pca: PCA | None = fitted_pca(rows, self.n_components, axes)
         self._rows: Array = self._reduced(rows)
+        self._set_labels(known)
+        return self
+
+    def relabelled(self, y: Any) -> tuple[Self, Array]:
+        """Return this descriptor of the same items with other labels, and what describes them.
+
+        It is what `fit_transform` would give, but neighbours are not searched again.
+        """
+        check_is_fitted(self)
+        other = copy(self)
+        other._set_labels(read_labels(y, len(self._rows)))
+        found = self._search(None) if self.neighbors_ is None else self.neighbors_
+        other.neighbors_ = found
+        return other, other._pool(found)
+
+    def _set_labels(self, known: PartialLabels) -> None:
         self._known: PartialLabels = known
         self.labels_ = known.labels
         self.rates_ = label_rates(known)
         self.neighbors_ = None
-        return self
 
-    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
-        """Store the training items and describe each by the others."""
-        self.fit(X, y)
+    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
+        """Store the training items and describe each by the others; parameters as for `fit`."""
+        self.fit(X, y, **given)
         if len(self._rows) < 2:
             raise InvalidInputError("A single item has no neighbour: at least 2 items are needed.")
         self.neighbors_ = self._search(None)

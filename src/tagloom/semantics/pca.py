@@ -2,20 +2,27 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.errors import InvalidInputError
+from tagloom.linalg import limited_blas
 from tagloom.validation import check_n_components, is_integer
 
 Array = npt.NDArray[Any]
 
 _ROWS_AT_ONCE = 8192
+# Products of single precision are summed over this many rows before they are added in double.
+_ROWS_SUMMED = 1024
+# Axes with at least this share of the variance of the last one that is kept are solved for with
+# the further columns; those below follow from the solution.
+_NEAR_THE_LAST = 0.75
 
 
 class DescriptorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -62,13 +69,17 @@ class DescriptorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.n_components = n_components
         self.blocks = blocks
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the components; `y` is ignored."""
+    def fit(self, X: Any, y: Any = None, *, axes: "PrincipalAxes | None" = None) -> Self:
+        """Find the components; `y` is ignored.
+
+        `axes` are the principal axes of the first columns of X, if they are known: those of X are
+        then found several times as fast. They are of no use to scaled blocks.
+        """
         check_n_components("n_components", self.n_components)
         rows = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         self.scales_ = self._block_scales(rows)
         scaled = self._scaled(rows)
-        pca = fitted_pca(scaled, self.n_components)
+        pca = fitted_pca(scaled, self.n_components, axes if self.blocks is None else None)
         self.pca_ = PCA(svd_solver="full").fit(scaled) if pca is None else pca
         self.n_components_ = int(self.pca_.n_components_)
         return self
@@ -106,22 +117,150 @@ class DescriptorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.n_components_
 
 
-def fitted_pca(rows: npt.NDArray[Any], n_components: float | None) -> PCA | None:
+class PrincipalAxes(NamedTuple):
+    """All principal axes of a table: orthonormal directions, by descending variance."""
+
+    mean: Array
+    """Of shape (n_features,), in double precision."""
+    axes: Array
+    """Of shape (n_axes, n_features), in the precision of the table."""
+    variances: npt.NDArray[np.float64]
+    """Along each axis; there is none beyond the axes."""
+
+
+def principal_axes(rows: Array) -> PrincipalAxes:
+    """Return the eigenvectors of the covariance, or of the Gram matrix where that is smaller.
+
+    With A the centred rows, A'A / (n - 1) has the eigenvectors u and eigenvalues v that are asked
+    for; AA' q = (n - 1) v q has the same eigenvalues, and u = A'q / ||A'q||.
+    """
+    n, d = rows.shape
+    mean = rows.mean(axis=0, dtype=np.float64)
+    if n >= d:
+        variances, U = _eigh(_products(rows, mean, rows, mean) / (n - 1))
+        axes = U.T
+    else:
+        around = rows - mean
+        squares, Q = _eigh(around @ around.T)
+        # A centred table has one axis less than rows; what is left of it is rounding.
+        kept = squares > np.finfo(np.float64).eps * n * max(squares[0], 0.0)
+        axes = (Q[:, kept].T @ around) / np.sqrt(squares[kept])[:, None]
+        variances = squares[kept] / (n - 1)
+    if not len(axes):  # equal rows: one direction is as good as another
+        axes, variances = np.eye(1, d), np.zeros(1)
+    return PrincipalAxes(mean, np.ascontiguousarray(axes, dtype=rows.dtype), variances)
+
+
+def fitted_pca(
+    rows: Array, n_components: float | None, axes: PrincipalAxes | None = None
+) -> PCA | None:
     """Fit a PCA to `n_components`, as in scikit-learn; None where nothing would be reduced.
 
-    The solver is deterministic: the eigenvalues of the covariance where there are at least as many
-    rows as columns, because that needs no copy of the rows, else the singular values of the rows.
+    `axes` are those of the first columns, if they are known: the axes of all columns follow.
     """
     if n_components is None or (n_components >= 1 and n_components >= rows.shape[1]):
         return None
-    solver = "covariance_eigh" if rows.shape[0] >= rows.shape[1] else "full"
+    if axes is None:
+        axes = principal_axes(rows)
+    if axes.axes.shape[1] < rows.shape[1]:
+        axes, total = _extended(axes, rows, n_components)
+    else:
+        total = float(axes.variances.sum())
+    n_kept = min(_n_kept(axes.variances, total, n_components), len(axes.axes))
+    return _as_pca(axes, n_kept, total, rows)
+
+
+def _extended(
+    axes: PrincipalAxes, rows: Array, n_components: float
+) -> tuple[PrincipalAxes, float]:
+    r"""Return the leading principal axes of a table, given all axes of its first columns.
+
+    Let u_j with variances v_j be the axes of the first columns and Z the further columns. In the
+    orthonormal basis of the u_j and the columns of Z, the covariance is
+
+        [ diag(v)  B ]       B = cov(rows u, Z),
+        [ B'       D ]       D = cov(Z).
+
+    An eigenvector (a, b) to the eigenvalue t has a_j = B_j b / (t - v_j). The axes with the largest
+    v_j are solved for together with Z, which is a Rayleigh-Ritz step; by this formula the others
+    are added, which cannot be near an eigenvalue that is kept: t is at least the v_j of the same
+    rank (Cauchy's interlacing). The error is of second order in what is added (Löwdin 1951).
+    """
+    n, d = len(rows), axes.axes.shape[1]
+    Z = rows[:, d:]
+    mean = Z.mean(axis=0, dtype=np.float64)
+    D = _products(Z, mean, Z, mean) / (n - 1)
+    total = float(axes.variances.sum() + np.trace(D))
+    B = axes.axes @ (_products(rows[:, :d], axes.mean, Z, mean) / (n - 1)).astype(rows.dtype)
+    v = axes.variances
+    m = _n_solved_for(v, total, n_components)
+    R = np.zeros((m + len(D),) * 2)
+    R[:m, :m][np.diag_indices(m)] = v[:m]
+    R[:m, m:], R[m:, :m], R[m:, m:] = B[:m], B[:m].T, D
+    t, Q = _eigh(R)
+    n_kept = min(_n_kept(t, total, n_components), len(t))
+    t, Q = t[:n_kept], Q[:, :n_kept].astype(rows.dtype)
+    a, b = Q[:m], Q[m:]
+    minor = (B[m:] @ b) / (t - v[m:, None]).astype(rows.dtype)
+    U = np.concatenate([axes.axes[:m].T @ a + axes.axes[m:].T @ minor, b])
+    U /= np.sqrt(1 + np.square(minor).sum(axis=0))
+    return PrincipalAxes(np.concatenate([axes.mean, mean]), U.T, t), total
+
+
+def _n_solved_for(variances: Array, total: float, n_components: float) -> int:
+    """Return how many axes may be among those that are kept, or near the last of them."""
+    last = min(_n_kept(variances, total, n_components), len(variances)) - 1
+    return int((variances >= _NEAR_THE_LAST * variances[last]).sum()) if last >= 0 else 0
+
+
+def _n_kept(variances: Array, total: float, n_components: float) -> int:
+    """Return how many axes are kept: so many, or the fewest with that share of the variance."""
     if n_components >= 1:
-        n_components = min(n_components, *rows.shape)
-    elif not column_variances(rows).any():
-        n_components = 1  # equal rows have no variance to keep a share of
-    # If the total variance is 0, the explained variance ratio is 0/0; it is not used.
-    with np.errstate(invalid="ignore"):
-        return PCA(n_components=n_components, svd_solver=solver).fit(rows)
+        return int(n_components)
+    if total <= 0:
+        return 1  # equal rows have no variance to keep a share of
+    shares = np.cumsum(variances) / total
+    return int(np.searchsorted(shares, n_components, side="right")) + 1
+
+
+def _as_pca(axes: PrincipalAxes, n_kept: int, total: float, rows: Array) -> PCA:
+    """Return scikit-learn's PCA with these axes; the largest weight of each is positive."""
+    n, dtype = len(rows), rows.dtype
+    kept, v = axes.axes[:n_kept], np.maximum(axes.variances[:n_kept], 0)
+    largest = np.take_along_axis(kept, np.abs(kept).argmax(axis=1)[:, None], axis=1)
+    pca = PCA(n_components=n_kept)
+    pca.components_ = np.ascontiguousarray(kept * np.where(largest < 0, -1, 1), dtype=dtype)
+    pca.mean_ = axes.mean.astype(dtype)
+    pca.explained_variance_ = v.astype(dtype)
+    pca.explained_variance_ratio_ = (v / (total if total > 0 else 1.0)).astype(dtype)
+    pca.singular_values_ = np.sqrt(v * (n - 1)).astype(dtype)
+    pca.n_components_, pca.n_samples_, pca.n_features_in_ = n_kept, n, rows.shape[1]
+    n_left = min(rows.shape) - n_kept
+    pca.noise_variance_ = max(total - float(v.sum()), 0.0) / n_left if n_left > 0 else 0.0
+    return pca
+
+
+def _eigh(A: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], Array]:
+    """Return eigenvalues, in descending order, and eigenvectors of a symmetric matrix.
+
+    In double precision, because the last axis that is kept differs little from the next in its
+    variance: rounding would mix them. Half of the work are products of the matrix with one vector,
+    for each of which the threads of BLAS would wait for each other: beside other work, two of them
+    take eight times as long as one.
+    """
+    with limited_blas(1):
+        values, vectors = eigh(A, driver="evd", check_finite=False)
+    return values[::-1], vectors[:, ::-1]
+
+
+def _products(A: Array, mean_a: Array, B: Array, mean_b: Array) -> npt.NDArray[np.float64]:
+    """Return (A - mean_a)'(B - mean_b), in blocks of rows that are summed in double precision."""
+    total = np.zeros((A.shape[1], B.shape[1]))
+    for start in range(0, len(A), _ROWS_SUMMED):
+        part = slice(start, start + _ROWS_SUMMED)
+        left = A[part] - mean_a.astype(A.dtype)
+        total += left.T @ (left if A is B else B[part] - mean_b.astype(B.dtype))
+    return total
 
 
 def column_variances(rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
+from tagloom.semantics.pca import PrincipalAxes, principal_axes
 from tagloom.tagger.texts import Texts
 from tagloom.tagger.words import WordPrior
 from tagloom.validation import some_of
@@ -217,6 +218,8 @@ class DescriptorPipeline:
     """
 
     words: WordPrior | None
+    axes: PrincipalAxes | None = None
+    """Those of the visual columns, after a fit; a pipeline from a file has none."""
 
     def __init__(
         self,
@@ -243,8 +246,14 @@ class DescriptorPipeline:
         """How many of the columns [visual; s] are visual."""
         return int(self.descriptor.n_visual)
 
-    def fit_transform(self, features: Features, known: PartialLabels) -> Descriptors:
-        """Fit on training pictures and transform them, none by its own labels."""
+    def fit_transform(
+        self, features: Features, known: PartialLabels, like: "DescriptorPipeline | None" = None
+    ) -> Descriptors:
+        """Fit on training pictures and transform them, none by its own labels.
+
+        `like` was fitted to the same pictures and other labels: what does not depend on labels is
+        taken from it. The result is the same.
+        """
         n_visual, n_concepts = _widths(features)
         if n_visual == 0 and n_concepts == 0:
             raise InvalidInputError("The features have neither visual columns nor concepts.")
@@ -253,10 +262,17 @@ class DescriptorPipeline:
             self.descriptor.set_params(local="drop")
         if n_concepts == 0:
             self.descriptor.set_params(concepts="drop")
-        S = self.descriptor.fit_transform(_encoder_output(features), known)
+        shares = like is not None and like.axes is not None
+        self.axes = like.axes if like is not None and shares else _axes(features)
+        S = self.descriptor.fit_transform(
+            _encoder_output(features),
+            known,
+            axes=self.axes,
+            like=like.descriptor if like is not None and shares else None,
+        )
         if self.vocabulary is not None:
             self.words = WordPrior.of(features, known, self.vocabulary, self.texts)
-        X = self.pca.fit_transform(_columns(features, S))
+        X = self.pca.fit_transform(_columns(features, S), axes=self.axes)
         return Descriptors.of(features, S, X, self.words)
 
     def transform(self, features: Features) -> Descriptors:
@@ -275,6 +291,10 @@ class DescriptorPipeline:
         """
         centred = row / self.pca.scales_ - self.pca.pca_.mean_
         return np.asarray(centred * (self.pca.pca_.components_.T @ weights), dtype=np.float64)
+
+
+def _axes(features: Features) -> PrincipalAxes | None:
+    return principal_axes(features.visual) if features.visual.shape[1] else None
 
 
 def _columns(features: Features, S: Array) -> Array:
@@ -302,11 +322,18 @@ class TrainingSet(NamedTuple):
         n_components: float | None,
         vocabulary: Vocabulary | None,
         texts: Texts | None = None,
+        like: "TrainingSet | None" = None,
     ) -> Self:
-        """Match labels to pictures and compute their descriptors."""
+        """Match labels to pictures and compute their descriptors.
+
+        What does not depend on labels is taken from a training set `like` it, if that has the very
+        same features.
+        """
         alignment = align(as_partial_labels(Y), features.items)
         pipeline = DescriptorPipeline(descriptor, n_components, vocabulary, texts)
-        return cls(features, alignment, pipeline, pipeline.fit_transform(features, alignment.known))
+        same = like.pipeline if like is not None and like.features is features else None
+        descriptors = pipeline.fit_transform(features, alignment.known, same)
+        return cls(features, alignment, pipeline, descriptors)
 
     @property
     def known(self) -> PartialLabels:

@@ -128,6 +128,8 @@ class SemanticTagger(BaseEstimator):
     encoder_metadata_: EncoderMetadata | None
     _graph: sparse.csr_array | None
     _texts: Texts | None = None
+    # A training set; one of the same pictures is built from it faster.
+    _like: TrainingSet | None = None
 
     def __init__(
         self,
@@ -179,7 +181,7 @@ class SemanticTagger(BaseEstimator):
         check_flag("words", self.words)
         _check_learner(self.learner)
         encoded = self._encode(pictures)
-        training = self._training_set(encoded.features, Y, self.learner)
+        training = self._training_set(encoded.features, Y, self.learner, self._like)
         graph = self._semantic_graph(training) if _needs_graph(self.learner) else None
         learner, tuning = self._fit_learner(
             training, graph, max_seconds=max_seconds, checkpoint=checkpoint
@@ -216,7 +218,7 @@ class SemanticTagger(BaseEstimator):
         if pictures is not None:
             new, summary, metadata = self._encode(pictures, metadata)
             features = append_features(features, new)
-        training = self._training_set(features, Y, self.learner_)
+        training = self._training_set(features, Y, self.learner_, self.training_set_)
         graph = self._semantic_graph(training) if _needs_graph(self.learner_) else None
         learner = _refitted(self.learner_, self.training_set_, training, graph)
         return self.set_fitted(
@@ -315,6 +317,7 @@ class SemanticTagger(BaseEstimator):
             learner, words=self.words, vocabulary=self.vocabulary, random_state=self.random_state
         )
         other._texts = self.texts()
+        other._like = getattr(self, "training_set_", None)
         return other
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -377,7 +380,11 @@ class SemanticTagger(BaseEstimator):
         return self.training_set_.pipeline.transform(encoded.features)
 
     def _training_set(
-        self, features: Features, Y: Any, learner: PartialLabelLearner | str
+        self,
+        features: Features,
+        Y: Any,
+        learner: PartialLabelLearner | str,
+        like: TrainingSet | None,
     ) -> TrainingSet:
         takes_prior = (_TUNED[learner] if isinstance(learner, str) else learner).takes_prior
         vocabulary = self.vocabulary or Vocabulary()
@@ -388,6 +395,7 @@ class SemanticTagger(BaseEstimator):
             self.n_components,
             vocabulary if self.words and takes_prior else None,
             self.texts() if self.words and takes_prior else None,
+            like=like,
         )
 
     def _semantic_graph(self, training: TrainingSet) -> sparse.csr_array:
