@@ -26,12 +26,13 @@ _DIGITS = re.compile(r"([0-9]+)")
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str], *, flush: bool = True) -> Iterator[Path]:
     """Yield a temporary path beside `path`, and rename it to `path` at the end of the block.
 
     An error or an interrupt inside the block removes the temporary file and leaves any existing
     file at `path` untouched. The data is flushed to disk before the rename, so a power cut cannot
-    leave an empty file under the final name.
+    leave an empty file under the final name. That takes milliseconds: thousands of files that can
+    be made again, and whose reader takes an empty one for missing, do without.
     """
     target = Path(path)
     if target.is_dir():
@@ -45,8 +46,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     part = Path(name)
     try:
         yield part
-        with part.open("rb") as finished:
-            os.fsync(finished.fileno())
+        if flush:
+            with part.open("rb") as finished:
+                os.fsync(finished.fileno())
         os.chmod(part, _mode_for(target))
         part.replace(target)
     finally:

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -26,7 +28,7 @@ def test_what_is_listed_is_scored_once_by_a_learner_that_was_not_shown_it(unlist
     listed[entries.rows, entries.columns] = True
     times_hidden = np.zeros(known.shape, dtype=int)
 
-    def score(number, training):
+    def score(training):
         shown = np.zeros(known.shape, dtype=bool)
         of_training = training.entries()
         shown[of_training.rows, of_training.columns] = True
@@ -35,7 +37,8 @@ def test_what_is_listed_is_scored_once_by_a_learner_that_was_not_shown_it(unlist
         # A learner that was shown an entry gives itself away by a five.
         return np.where(listed, np.where(shown, 5.0, 2.0), 1.0).astype(np.float32)
 
-    H = held_out_scores(known, np.full(known.shape, 3, np.float32), score, n_splits=3)
+    final = np.full(known.shape, 3, np.float32)
+    H = held_out_scores(known, final, partial(map, score), n_splits=3)
     assert (times_hidden[listed] == 1).all()
     assert np.allclose(H[listed], 2 * 3)
     assert np.allclose(H[~listed], 1 * 3)
@@ -46,13 +49,14 @@ def test_scores_of_folds_are_brought_to_the_size_of_the_final_ones():
     known = random_known(1.0)
     rng = np.random.default_rng(1)
     final = rng.random(known.shape)
-    H = held_out_scores(known, final, lambda number, training: 0.75 * final, n_splits=4)
+    H = held_out_scores(known, final, lambda folds: [0.75 * final for _ in folds], n_splits=4)
     assert np.allclose(H, final)
 
 
 def test_where_all_is_listed_scores_stay_as_they_are():
     known = PartialLabels.from_array(np.random.default_rng(0).random((12, 2)) < 0.5)
-    H = held_out_scores(known, np.ones((12, 2)), lambda *_: np.full((12, 2), 0.5), n_splits=3)
+    halves = partial(map, lambda _: np.full((12, 2), 0.5))
+    H = held_out_scores(known, np.ones((12, 2)), halves, n_splits=3)
     assert np.array_equal(H, np.full((12, 2), 0.5))
 
 
@@ -66,11 +70,11 @@ def test_of_pictures_that_tell_nothing_nothing_is_foretold(local):
     truth = rng.random((n_items, 3)) < 0.4
     known = PartialLabels.from_array(truth, items=features.items)
 
-    def scores(number, training):
+    def scores(training):
         return SemanticTagger(SemanticDiffusion(ridge=0.1)).fit(features, training).scores()
 
-    final = scores(0, known)
-    H = held_out_scores(known, final, scores, n_splits=4)
+    final = scores(known)
+    H = held_out_scores(known, final, partial(map, scores), n_splits=4)
     shown = np.mean([roc_auc_score(truth[:, j], final[:, j]) for j in range(3)])
     hidden = np.mean([roc_auc_score(truth[:, j], H[:, j]) for j in range(3)])
     assert shown > 0.8

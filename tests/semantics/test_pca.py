@@ -4,7 +4,7 @@ from sklearn.base import clone
 
 from tagloom.errors import InvalidInputError
 from tagloom.semantics import DescriptorPCA
-from tagloom.semantics.pca import column_variances
+from tagloom.semantics.pca import column_variances, principal_axes
 
 
 @pytest.fixture
@@ -76,3 +76,44 @@ def test_variances_of_columns_taken_a_few_rows_at_a_time(monkeypatch):
     X = (100 + np.random.default_rng(0).standard_normal((50, 3))).astype(np.float32)
     monkeypatch.setattr("tagloom.semantics.pca._ROWS_AT_ONCE", 7)
     np.testing.assert_allclose(column_variances(X), X.astype(np.float64).var(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_components", [4, 20, 0.7, 0.9, 0.99])
+@pytest.mark.parametrize("n_rows", [300, 30])
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+def test_axes_of_some_columns_lead_to_those_of_all(n_components, n_rows, size):
+    """Also where the further columns outweigh them, and where there are fewer rows than axes."""
+    rng = np.random.default_rng(1)
+    first = rng.standard_normal((n_rows, 40)) * np.geomspace(10, 0.5, 40) + 5
+    more = size * (first[:, :6] @ rng.standard_normal((6, 5)) / 40 + rng.random((n_rows, 5)))
+    X = np.hstack([first, more])
+    direct = DescriptorPCA(n_components).fit_transform(X)
+    extended = DescriptorPCA(n_components).fit_transform(X, axes=principal_axes(first))
+    assert extended.shape == direct.shape
+    scale = np.abs(direct @ direct.T).max()
+    np.testing.assert_allclose(extended @ extended.T, direct @ direct.T, atol=1e-4 * scale)
+
+
+def test_small_further_columns_change_the_axes_to_second_order():
+    rng = np.random.default_rng(2)
+    first = rng.standard_normal((300, 40)) * np.geomspace(10, 0.5, 40)
+    more = 0.02 * (first[:, :6] @ rng.standard_normal((6, 5)) / 6 + rng.random((300, 5)))
+    X = np.hstack([first, more])
+    direct = DescriptorPCA(0.8).fit_transform(X)
+    extended = DescriptorPCA(0.8).fit_transform(X, axes=principal_axes(first))
+    alone = DescriptorPCA(0.8).fit_transform(first)
+    scale = np.abs(direct @ direct.T).max()
+    error = np.abs(extended @ extended.T - direct @ direct.T).max()
+    assert np.abs(alone @ alone.T - direct @ direct.T).max() > 1e-5 * scale
+    assert error < 1e-8 * scale
+
+
+def test_principal_axes_of_few_rows_span_them():
+    rows = np.random.default_rng(3).standard_normal((7, 20)).astype(np.float32) + 3
+    found = principal_axes(rows)
+    assert found.axes.shape == (6, 20)
+    np.testing.assert_allclose(found.axes @ found.axes.T, np.eye(6), atol=1e-5)
+    np.testing.assert_allclose(
+        found.variances.sum(), rows.astype(np.float64).var(axis=0, ddof=1).sum(), rtol=1e-5
+    )
+    assert principal_axes(np.ones((3, 5))).axes.shape == (1, 5)

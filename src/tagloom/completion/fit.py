@@ -1,6 +1,8 @@
 """Fit the tagger, score every known entry by a learner that was not shown it, and calibrate."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypedDict
@@ -23,9 +25,11 @@ from tagloom.completion.inputs import Options
 from tagloom.completion.outputs import Checkpoint, digest_of
 from tagloom.completion.training_labels import TrainingLabels
 from tagloom.labels import PartialLabels, State, split_items, split_known
+from tagloom.linalg import limited_blas
 from tagloom.progress import followed_by, progress_bar
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Encoder, Features
+from tagloom.vision.pipeline import available_cores
 
 # Half of the labels hold for the names of the other half.
 _NAME_FOLDS = 2
@@ -33,8 +37,13 @@ _NAME_FOLDS = 2
 Array = npt.NDArray[Any]
 N_FITS_AFTER = 1
 """Calibration, suggestions and the report take about as long as this number of fits."""
-FoldScores = Callable[[int, PartialLabels], Array]
-"""From the number of a fold and its training labels to scores of all entries."""
+FoldScores = Callable[[Sequence[PartialLabels]], Iterable[Array]]
+"""From the training labels of each fold to scores of all entries by the learner of that fold."""
+# Folds that are fitted side by side hold at most about this many bytes, as far as they are more
+# than one.
+_BYTES_OF_FOLDS = 1 << 30
+# Tables of a fold that are as large as its features: output of the encoder, columns, components.
+_TABLES_OF_A_FOLD = 3
 
 
 def fit_tagger(
@@ -111,13 +120,17 @@ def score_held_out(
         progress_bar(n_held_out_fits(training, options), "measuring", show=verbose) as advance,
     ):
 
-        def score(kind: str, fold: int, labels: PartialLabels) -> Array:
-            name = f"{kind}{fold}-{parameters}"
-            scores = checkpoint.array(name, lambda: _scores_of_fold(tagger, features, labels))
-            advance()
-            if on_fit is not None:
-                on_fit()
-            return scores
+        def score_fold(kind: str, number: int, labels: PartialLabels) -> Array:
+            name = f"{kind}{number}-{parameters}"
+            return checkpoint.array(name, lambda: _scores_of_fold(tagger, features, labels))
+
+        def score(kind: str, folds: Sequence[PartialLabels]) -> Iterator[Array]:
+            tasks = [partial(score_fold, kind, *fold) for fold in enumerate(folds)]
+            for scores in _side_by_side(tasks, _n_folds_at_once(features, len(folds))):
+                advance()
+                if on_fit is not None:
+                    on_fit()
+                yield scores
 
         entries = held_out_scores(training.labels, final, partial(score, "fold"), **split)
         pictures = (
@@ -154,6 +167,31 @@ class _Split(TypedDict):
     random_state: int
 
 
+def _n_folds_at_once(features: Features, n_folds: int) -> int:
+    """Return how many folds are fitted side by side: one for each core, as far as memory goes."""
+    size = _TABLES_OF_A_FOLD * (features.visual.nbytes + features.posteriors.nbytes)
+    return max(1, min(available_cores(), n_folds, _BYTES_OF_FOLDS // max(1, size)))
+
+
+def _side_by_side(tasks: Sequence[Callable[[], Array]], n_jobs: int) -> Iterator[Array]:
+    """Yield the results of all tasks in their order, computed by so many threads.
+
+    The cores are divided among the threads: BLAS, which would wait for its own threads in a busy
+    loop, has no more of them than there are cores. Each task does the same in any number of them.
+    """
+    if n_jobs == 1:
+        yield from (task() for task in tasks)
+        return
+    pool = ThreadPoolExecutor(n_jobs, "tagloom-fold")
+    with limited_blas(max(1, available_cores() // n_jobs)):
+        try:
+            pending = deque(pool.submit(task) for task in tasks)
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
 def _scores_of_fold(tagger: SemanticTagger, features: Features, labels: PartialLabels) -> Array:
     learner = clone(tagger.learner_).set_params(on_unlearnable="ignore")
     fold = tagger.with_learner(learner)
@@ -170,8 +208,8 @@ def held_out_scores(
 ) -> Array:
     """Score each listed entry in the fold that holds it out, and the others in one of the folds.
 
-    `score(fold, training)` returns the scores of all entries by a learner that was shown
-    `training`; `final` are those of the learner that was shown all labels.
+    `score` returns for each of some training labels the scores of all entries by a learner that
+    was shown them; `final` are those of the learner that was shown all labels.
 
     A learner with fewer labels scores differently: where unlisted tags are absent and a quarter of
     the presences is held out, scores are lower by a quarter. With H the scores of the folds and F
@@ -181,11 +219,11 @@ def held_out_scores(
     listed = np.zeros(labels.shape, dtype=bool)
     listed[entries.rows, entries.columns] = True
     H = np.empty_like(final)
-    for number, fold in enumerate(split_known(labels, n_splits, random_state)):
-        scores = score(number, fold.training)
+    folds = [fold.training for fold in split_known(labels, n_splits, random_state)]
+    for number, (training, scores) in enumerate(zip(folds, score(folds), strict=True)):
         others = np.arange(number, len(H), n_splits)
         H[others] = np.where(listed[others], H[others], scores[others])
-        shown = fold.training.entries()
+        shown = training.entries()
         held = listed.copy()
         held[shown.rows, shown.columns] = False
         H[held] = scores[held]
@@ -204,9 +242,9 @@ def held_out_pictures(
     """
     annotated = _annotated(labels)
     H = np.zeros_like(final)
-    for number, fold in enumerate(split_items(labels, n_splits, random_state)):
-        scores = score(number, fold.training)
-        held = annotated & ~_annotated(fold.training)
+    shown = [fold.training for fold in split_items(labels, n_splits, random_state)]
+    for training, scores in zip(shown, score(shown), strict=True):
+        held = annotated & ~_annotated(training)
         H[held] = scores[held]
         H[~annotated] += scores[~annotated] / n_splits
     where = np.broadcast_to(~annotated[:, None], H.shape)
@@ -227,10 +265,12 @@ def held_out_names(
     """
     H = np.full_like(final, np.nan)
     order = np.random.default_rng(random_state).permutation(np.flatnonzero(named))
+    held_columns = np.zeros((_NAME_FOLDS, 1, labels.n_labels), dtype=bool)
     for number in range(_NAME_FOLDS):
-        held = np.zeros(labels.shape, dtype=bool)
-        held[:, order[number::_NAME_FOLDS]] = True
-        scores = score(number, labels.with_hidden(*np.nonzero(held)))
+        held_columns[number, 0, order[number::_NAME_FOLDS]] = True
+    folds = [np.broadcast_to(columns, labels.shape) for columns in held_columns]
+    shown = [labels.with_hidden(*np.nonzero(held)) for held in folds]
+    for held, scores in zip(folds, score(shown), strict=True):
         H[held] = _slope(final, scores, ~held) * scores[held]
     return H
 

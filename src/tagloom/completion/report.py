@@ -43,7 +43,7 @@ SIDE = 240
 _QUALITY = 72
 # Raised whenever the same picture gives another thumbnail than before.
 _PROTOCOL = 1
-# At most so many thumbnails wait in memory to be written.
+# An interrupt waits for at most so many thumbnails.
 _BATCH = 256
 
 
@@ -419,7 +419,7 @@ def write_thumbnails(
     missing = {
         digest: item
         for digest, item in zip(digests, items, strict=True)
-        if digest and not thumbnail_path(folder, digest).is_file()
+        if digest and not _is_made(thumbnail_path(folder, digest))
     }
     broken = _make(root, missing, folder, verbose)
     return ["" if digest in broken else digest for digest in digests]
@@ -428,6 +428,15 @@ def write_thumbnails(
 def thumbnail_path(folder: Path, digest: str) -> Path:
     """Return the path of a thumbnail; folders by two digits stay small enough to browse."""
     return folder / digest[:2] / f"{digest}.jpg"
+
+
+def _is_made(path: Path) -> bool:
+    """Return whether a thumbnail is there; a power cut may leave an empty file."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
 def _content_digest(root: Path, item: str) -> str:
@@ -460,20 +469,27 @@ def _make(root: Path, missing: dict[str, str], folder: Path, verbose: bool) -> s
         ThreadPoolExecutor(os.cpu_count(), "tagloom-thumbnail") as makers,
         progress_bar(len(pending), "Thumbnails", show=verbose, unit="pictures") as step,
     ):
-        make = partial(_thumbnail, root)
+        make = partial(_write_thumbnail, root, folder)
         for start in range(0, len(pending), _BATCH):
             batch = pending[start : start + _BATCH]
-            made = makers.map(make, (missing[digest] for digest in batch))
-            for digest, content in zip(batch, made, strict=True):
-                if content is None:
+            made = makers.map(make, batch, (missing[digest] for digest in batch))
+            for digest, is_made in zip(batch, made, strict=True):
+                if not is_made:
                     broken.add(digest)
-                else:
-                    path = thumbnail_path(folder, digest)
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    with atomic_write(path) as part:
-                        part.write_bytes(content)
                 step()
     return broken
+
+
+def _write_thumbnail(root: Path, folder: Path, digest: str, item: str) -> bool:
+    """Make a thumbnail; return whether there was a picture to make it of."""
+    content = _thumbnail(root, item)
+    if content is None:
+        return False
+    path = thumbnail_path(folder, digest)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path, flush=False) as part:
+        part.write_bytes(content)
+    return True
 
 
 def _thumbnail(root: Path, item: str) -> bytes | None:

@@ -23,6 +23,8 @@ _ROWS_SUMMED = 1024
 # Axes with at least this share of the variance of the last one that is kept are solved for with
 # the further columns; those below follow from the solution.
 _NEAR_THE_LAST = 0.75
+# The largest square of what may be added to an eigenvector of norm 1 in this way.
+_MOST_ADDED = 1e-5
 
 
 class DescriptorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -170,9 +172,7 @@ def fitted_pca(
     return _as_pca(axes, n_kept, total, rows)
 
 
-def _extended(
-    axes: PrincipalAxes, rows: Array, n_components: float
-) -> tuple[PrincipalAxes, float]:
+def _extended(axes: PrincipalAxes, rows: Array, n_components: float) -> tuple[PrincipalAxes, float]:
     r"""Return the leading principal axes of a table, given all axes of its first columns.
 
     Let u_j with variances v_j be the axes of the first columns and Z the further columns. In the
@@ -184,7 +184,8 @@ def _extended(
     An eigenvector (a, b) to the eigenvalue t has a_j = B_j b / (t - v_j). The axes with the largest
     v_j are solved for together with Z, which is a Rayleigh-Ritz step; by this formula the others
     are added, which cannot be near an eigenvalue that is kept: t is at least the v_j of the same
-    rank (Cauchy's interlacing). The error is of second order in what is added (Löwdin 1951).
+    rank (Cauchy's interlacing). The error is of second order in what is added (Löwdin 1951); if
+    that is not small, because Z outweighs the first columns, all axes are solved for.
     """
     n, d = len(rows), axes.axes.shape[1]
     Z = rows[:, d:]
@@ -193,17 +194,16 @@ def _extended(
     total = float(axes.variances.sum() + np.trace(D))
     B = axes.axes @ (_products(rows[:, :d], axes.mean, Z, mean) / (n - 1)).astype(rows.dtype)
     v = axes.variances
-    m = _n_solved_for(v, total, n_components)
-    R = np.zeros((m + len(D),) * 2)
-    R[:m, :m][np.diag_indices(m)] = v[:m]
-    R[:m, m:], R[m:, :m], R[m:, m:] = B[:m], B[:m].T, D
-    t, Q = _eigh(R)
-    n_kept = min(_n_kept(t, total, n_components), len(t))
-    t, Q = t[:n_kept], Q[:, :n_kept].astype(rows.dtype)
-    a, b = Q[:m], Q[m:]
-    minor = (B[m:] @ b) / (t - v[m:, None]).astype(rows.dtype)
-    U = np.concatenate([axes.axes[:m].T @ a + axes.axes[m:].T @ minor, b])
-    U /= np.sqrt(1 + np.square(minor).sum(axis=0))
+    for m in (_n_solved_for(v, total, n_components), len(v)):
+        t, Q = _eigh(np.block([[np.diag(v[:m]), B[:m]], [B[:m].T, D]]))
+        n_kept = min(_n_kept(t, total, n_components), len(t))
+        t, Q = t[:n_kept], Q[:, :n_kept].astype(rows.dtype)
+        minor = (B[m:] @ Q[m:]) / (t - v[m:, None]).astype(rows.dtype)
+        added = np.square(minor).sum(axis=0)
+        if added.max() <= _MOST_ADDED:
+            break
+    U = np.concatenate([axes.axes[:m].T @ Q[:m] + axes.axes[m:].T @ minor, Q[m:]])
+    U /= np.sqrt(1 + added)
     return PrincipalAxes(np.concatenate([axes.mean, mean]), U.T, t), total
 
 
