@@ -100,3 +100,13 @@ def test_a_link_to_a_file_is_followed_as_in_the_search_for_pictures(photos, tmp_
     picture(tmp_path / "elsewhere.png")
     (photos / "link.png").symlink_to(tmp_path / "elsewhere.png")
     assert write_thumbnails(photos, ["link.png"], tmp_path / "thumbnails") != [""]
+
+
+def test_an_empty_thumbnail_is_made_again(photos, tmp_path):
+    """A power cut may leave one."""
+    Image.new("RGB", (40, 20), "red").save(photos / "a.jpg")
+    folder = tmp_path / "thumbnails"
+    (digest,) = write_thumbnails(photos, ["a.jpg"], folder)
+    thumbnail_path(folder, digest).write_bytes(b"")
+    assert write_thumbnails(photos, ["a.jpg"], folder) == [digest]
+    assert made(folder, digest)[0].size == (40, 20)

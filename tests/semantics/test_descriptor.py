@@ -6,6 +6,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels
 from tagloom.semantics import ConceptSelector, DescriptorPCA, LocalDescriptor, SemanticDescriptor
 
 
@@ -77,6 +78,19 @@ def test_clone_keeps_parameters_and_the_parts_given_stay_unfitted(pictures):
     assert semantic.local_.n_neighbors == 4
     assert not hasattr(semantic.local, "labels_")
     assert local.n_neighbors == 3
+
+
+@pytest.mark.parametrize("changed", [{}, {"local": LocalDescriptor(3)}])
+def test_the_same_pictures_with_other_labels(pictures, changed):
+    X, Y = pictures
+    first = SemanticDescriptor(6, concepts=ConceptSelector(0.5, n_bins=4)).fit(X, Y)
+    others = PartialLabels.from_array(Y[::-1])
+    fresh = SemanticDescriptor(6, **changed)
+    expected = fresh.fit_transform(X, others)
+    again = SemanticDescriptor(6, **changed)
+    np.testing.assert_array_equal(again.fit_transform(X, others, like=first), expected)
+    np.testing.assert_array_equal(again.transform(X[:3] + 0.1), fresh.transform(X[:3] + 0.1))
+    assert first.local_.to_state().known != others
 
 
 def test_it_works_in_a_pipeline(pictures):

@@ -43,6 +43,17 @@ def test_more_labels_give_what_a_fresh_fit_gives(model):
     assert {k: tagger.learner_.get_params()[k] for k in tuning.best.params} == tuning.best.params
 
 
+def test_what_is_taken_from_an_earlier_fit_to_the_same_pictures_changes_no_bit():
+    features = features_of(TRAIN)
+    tagger = SemanticTagger(SemanticDiffusion(ridge=1.0)).fit(features, KNOWN)
+    fresh = fresh_like(tagger, features_of(TRAIN), MORE)
+    axes = tagger.training_set_.pipeline.axes
+    other = tagger.with_learner(clone(tagger.learner_)).fit(features, MORE)
+    assert_same_bits(tagger.refit(MORE), fresh)
+    assert_same_bits(other, fresh)
+    assert tagger.training_set_.pipeline.axes is other.training_set_.pipeline.axes is axes
+
+
 def test_the_same_labels_give_the_same_tagger(model):
     tagger = SemanticTagger.load(model)
     assert_same_bits(SemanticTagger.load(model).refit(KNOWN), tagger)

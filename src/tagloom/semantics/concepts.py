@@ -13,7 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, as_partial_labels
-from tagloom.semantics.evidence import Floats, LabelledMixin, evidence_blocks, read_labels
+from tagloom.semantics.evidence import (
+    Evidence,
+    Floats,
+    LabelledMixin,
+    evidence_blocks,
+    read_labels,
+)
 from tagloom.validation import check_integer, check_number, is_integer
 
 Matrix = npt.NDArray[np.floating[Any]]
@@ -181,7 +187,7 @@ def _joint_counts(concepts: Matrix, edges: Matrix, known: PartialLabels) -> tupl
     total = np.zeros_like(present)
     rows = max(1, _INDICATORS_AT_ONCE // max(1, n_indicators))
     for part, evidence in evidence_blocks(known, rows):
-        A = _indicators(binned(concepts[part], edges), n_bins, evidence.present)
+        A = _indicators(binned(concepts[part], edges), n_bins, evidence)
         present_part, total_part = evidence.sums(A)
         present += present_part
         total += total_part
@@ -189,18 +195,19 @@ def _joint_counts(concepts: Matrix, edges: Matrix, known: PartialLabels) -> tupl
     return present.reshape(shape), total.reshape(shape)
 
 
-def _indicators(codes: npt.NDArray[Any], n_bins: int, like: Any) -> Any:
+def _indicators(codes: npt.NDArray[Any], n_bins: int, evidence: Evidence) -> Any:
     """Return 1 where an item (column) lies in a bin of a concept (row); sparse for sparse labels.
 
     Few of the items have labels then, and each lies in one bin of each concept.
     """
     n_items, n_concepts = codes.shape
-    if not sparse.issparse(like):
+    dtype = evidence.present.dtype
+    if isinstance(evidence.present, np.ndarray):
         indicators = codes[:, :, None] == np.arange(n_bins, dtype=codes.dtype)
-        return indicators.reshape(n_items, -1).astype(like.dtype).T
+        return indicators.reshape(n_items, -1).astype(dtype).T
     columns = codes + n_bins * np.arange(n_concepts, dtype=np.int32)
     starts = np.arange(n_items + 1) * n_concepts
-    ones = np.ones(columns.size, dtype=like.dtype)
+    ones = np.ones(columns.size, dtype=dtype)
     shape = n_items, n_bins * n_concepts
     return sparse.csr_array((ones, columns.ravel(), starts), shape=shape).T
 
