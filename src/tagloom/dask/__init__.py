@@ -2,9 +2,11 @@
 
 from tagloom.dask.apg_graph import APGGraph
 from tagloom.dask.blocks import RowBlocks, row_blocks
-from tagloom.dask.graph import GraphBlocks, NeighborBlocks, nearest_neighbors, semantic_graph
+from tagloom.dask.graph import GraphBlocks, semantic_graph
+from tagloom.dask.neighbors import NeighborBlocks, nearest_neighbors
 from tagloom.dask.parquet import ParquetItems, write_parquet
 from tagloom.dask.pca import PCA
+from tagloom.dask.semantic_diffusion import SemanticDiffusion
 from tagloom.dask.vision import Embedding, embed
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "NeighborBlocks",
     "ParquetItems",
     "RowBlocks",
+    "SemanticDiffusion",
     "embed",
     "nearest_neighbors",
     "row_blocks",

@@ -15,6 +15,8 @@ from tagloom.progress import progress_bar
 
 Array = npt.NDArray[Any]
 
+ALL = slice(None)
+
 # Sums added by one task: a tree of this width over a thousand partitions has four levels.
 TREE_WIDTH = 8
 _LARGE_GRAPH_WARNING = "distributed.admin.large-graph-warning-threshold"
@@ -99,6 +101,34 @@ def to_dask_array(X: Any, name: str = "X") -> Any:
         for block, size in zip(rows.blocks, rows.sizes, strict=True)
     ]
     return da.concatenate(parts)
+
+
+def sampled_positions(n_rows: int, at_most: int, random_state: int) -> npt.NDArray[np.int64]:
+    """Return the positions of some rows, drawn at random, in order; of all if there are fewer."""
+    if n_rows <= at_most:
+        return np.arange(n_rows)
+    rng = np.random.default_rng(random_state)
+    return np.sort(rng.choice(n_rows, at_most, replace=False))
+
+
+def take_rows(client: Any, rows: RowBlocks, positions: npt.NDArray[np.int64]) -> Array:
+    """Return rows at these positions, which are ascending, in the memory of the client."""
+    bounds = np.searchsorted(positions, [*rows.starts, rows.n_rows])
+    parts = [
+        task(take, block, positions[low:high] - start)
+        for block, start, low, high in zip(
+            rows.blocks, rows.starts, bounds[:-1], bounds[1:], strict=True
+        )
+        if low < high
+    ]
+    gathered: list[Array] = compute(client, task(list, parts))
+    return np.concatenate(gathered)
+
+
+def take(block: Any, positions: npt.NDArray[np.int64], columns: slice = ALL) -> Array:
+    """Return rows of a block; to be called inside of tasks."""
+    rows: Array = load_block(block)[positions]
+    return rows if columns == ALL else rows[:, columns]
 
 
 def _array_blocks(X: Any, name: str) -> RowBlocks:

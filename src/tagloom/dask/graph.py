@@ -1,194 +1,47 @@
-"""Nearest neighbours, the semantic graph and X'LX for rows in partitions."""
+"""Graphs of items in partitions: the semantic graph and X'LX, affinities and diffusion."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import acosh, ceil
+from operator import getitem
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from tagloom import neighbors
 from tagloom.dask.blocks import (
+    ALL,
     LazyBlock,
     RowBlocks,
     compute,
     constant,
     get_client,
-    import_dask,
     load_block,
     persist,
-    persist_and_wait,
     row_blocks,
+    take,
     task,
     tree_sum,
 )
+from tagloom.dask.neighbors import Candidates, nearest_neighbors
 from tagloom.errors import InvalidInputError
 from tagloom.graph import check_weights
+from tagloom.graph.diffusion import (
+    SINKHORN_MAX_ITER,
+    is_doubly_stochastic,
+    local_scales,
+    positive_or_one,
+    self_tuning_affinities,
+    sinkhorn_step,
+)
 from tagloom.graph.semantic import SYMMETRIES, WEIGHTS, symmetrized
-from tagloom.neighbors import ALGORITHMS, METRICS, Neighbors, neighbor_table
-from tagloom.validation import check_choice, check_integer, is_integer
+from tagloom.neighbors import Neighbors, neighbor_table
+from tagloom.validation import check_choice, check_integer
 
 Array = npt.NDArray[Any]
+Positions = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-
-class Candidates(NamedTuple):
-    """The nearest rows found so far for each row of a block, nearest first, ties by position.
-
-    `products` are x_i'x_j and `cosines` the same of unit length. The weights of a graph need them,
-    and only a task that holds both rows can compute them.
-    """
-
-    indices: npt.NDArray[np.int64]
-    distances: Floats
-    products: Floats
-    cosines: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class NeighborBlocks:
-    """The neighbours of all rows: for each block of rows a task that gives `Candidates`."""
-
-    blocks: tuple[Any, ...]
-    sizes: tuple[int, ...]
-    n_neighbors: int
-
-    @property
-    def indices(self) -> Any:
-        """Positions of the neighbours as a dask array of shape (n_rows, n_neighbors)."""
-        return self._array("indices", np.int64)
-
-    @property
-    def distances(self) -> Any:
-        """Distances to the neighbours as a dask array of shape (n_rows, n_neighbors)."""
-        return self._array("distances", np.float64)
-
-    def _array(self, name: str, dtype: type) -> Any:
-        da = import_dask("dask.array")
-
-        return da.concatenate(
-            [
-                da.from_delayed(task(getattr, block, name), (size, self.n_neighbors), dtype)
-                for block, size in zip(self.blocks, self.sizes, strict=True)
-            ]
-        )
-
-
-@dataclass(frozen=True)
-class _Search:
-    n_neighbors: int
-    metric: str
-    algorithm: str
-
-
-def nearest_neighbors(
-    X: Any,
-    n_neighbors: int,
-    *,
-    metric: str = "euclidean",
-    algorithm: str = "exact",
-    client: Any = None,
-    verbose: bool = False,
-) -> NeighborBlocks:
-    """Find the nearest other rows of each row, as `tagloom.neighbors.nearest_neighbors` does.
-
-    Every pair of partitions is searched by one task, and each row keeps the nearest of all found:
-    no task holds more than two partitions. Time grows with the square of the number of rows.
-
-    Parameters
-    ----------
-    X : dask array, `ParquetItems` or `RowBlocks`
-    n_neighbors : int
-    metric : {"euclidean", "cosine"}
-    algorithm : {"exact", "approximate", "auto"}
-        How to search within one partition; "approximate" is faster for large ones.
-    client : distributed.Client, optional
-        By default the client that was created last.
-    verbose : bool, default=False
-        Show a progress bar over the partitions.
-    """
-    check_choice("metric", metric, METRICS)
-    check_choice("algorithm", algorithm, ALGORITHMS)
-    rows = row_blocks(X)
-    if not is_integer(n_neighbors) or not 1 <= n_neighbors < rows.n_rows:
-        raise InvalidInputError(
-            f"n_neighbors must be an integer from 1 to {rows.n_rows - 1}, the number of rows "
-            f"that can be neighbours; got {n_neighbors!r}."
-        )
-    search = _Search(int(n_neighbors), metric, algorithm)
-    blocks = persist_and_wait(
-        get_client(client),
-        list(_search_tasks(rows, search)),
-        "searching neighbours",
-        verbose=verbose,
-        unit="partitions",
-    )
-    return NeighborBlocks(tuple(blocks), rows.sizes, search.n_neighbors)
-
-
-def _search_tasks(rows: RowBlocks, search: _Search) -> Iterator[Any]:
-    """Yield the last task of the chain of each block, which searches one block after another.
-
-    In a chain one foreign block is in transit at a time. Each block starts with itself and goes
-    round, so that they do not all request the same block at once.
-    """
-    n_blocks, starts = len(rows.blocks), rows.starts
-    for a, own in enumerate(rows.blocks):
-        found: Any = None
-        for step in range(n_blocks):
-            b = (a + step) % n_blocks
-            other = _used_once(rows.blocks[b])
-            found = task(_merge_nearest, found, own, other, starts[b], search)
-        yield task(_without_self, found, starts[a], search.n_neighbors)
-
-
-def _used_once(block: Any) -> Any:
-    """Return a block under a key of its own, for a single task.
-
-    A worker keeps a foreign block as long as any task anywhere needs its key: with a single key for
-    all tasks, workers would accumulate every block.
-    """
-    return block if isinstance(block, LazyBlock) else task(load_block, block)
-
-
-def _merge_nearest(
-    previous: Candidates | None, own: Any, other: Any, start: int, search: _Search
-) -> Candidates:
-    """Return the nearest of the previous candidates and the rows of another block."""
-    queries, base = load_block(own), load_block(other)
-    k = min(search.n_neighbors + 1, len(base))
-    found = neighbors.nearest_neighbors(
-        base, k, queries, metric=search.metric, algorithm=search.algorithm
-    )
-    candidates = _candidates(queries, base, found, start)
-    if previous is None:
-        return candidates
-    both = Candidates(*(np.hstack(pair) for pair in zip(previous, candidates, strict=True)))
-    order = np.lexsort((both.indices, both.distances), axis=-1)[:, : search.n_neighbors + 1]
-    parts: list[Array] = [np.take_along_axis(part, order, axis=1) for part in both]
-    return Candidates(*parts)
-
-
-def _candidates(queries: Array, base: Array, found: Neighbors, start: int) -> Candidates:
-    products = np.empty(found.indices.shape)
-    for column, near in enumerate(found.indices.T):
-        products[:, column] = np.einsum("ij,ij->i", queries, base[near], dtype=np.float64)
-    cosines = products * (_inverse_norms(queries)[:, None] * _inverse_norms(base)[found.indices])
-    return Candidates(found.indices + start, found.distances, products, cosines)
-
-
-def _inverse_norms(rows: Array) -> Floats:
-    """Return 1 / |x_i|, and 0 for a row of zeros."""
-    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
-    return np.asarray(np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0))
-
-
-def _without_self(found: Candidates, start: int, k: int) -> Candidates:
-    """Drop each row from its own neighbours, or the last where equal rows come before it."""
-    own = found.indices == np.arange(start, start + len(found.indices))[:, None]
-    own[~own.any(axis=1), -1] = True
-    return Candidates(*(part[~own].reshape(-1, k) for part in found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,13 +108,23 @@ def semantic_graph(
 def _symmetric_blocks(
     client: Any, found: tuple[Any, ...], rows: RowBlocks, weight: str, symmetrize: str
 ) -> list[Any]:
-    """Join the edges that each block chose with those that other blocks chose to it."""
     chosen = [task(_directed_weights, block, rows.n_rows, weight, rows.dtype) for block in found]
-    tasks = [
-        task(_symmetrized, own, [task(_columns, other, *span) for other in chosen], symmetrize)
-        for own, span in zip(chosen, _spans(rows), strict=True)
+    halo = Halo.of(client, [task(_found_positions, block) for block in found], rows)
+    return persist(client, _with_transposed(chosen, halo, rows, symmetrize))
+
+
+def _with_transposed(
+    chosen: Sequence[Any], halo: "Halo", rows: RowBlocks, symmetrize: str
+) -> list[Any]:
+    """Join the edges that each block chose with those that other blocks chose to it."""
+    spans = _spans(rows)
+    parts: list[list[Any]] = [[] for _ in chosen]
+    for b, joined in enumerate(halo.joined):
+        for a in joined:
+            parts[a].append(task(_transposed, chosen[b], spans[a], spans[b]))
+    return [
+        task(_symmetrized, own, given, symmetrize) for own, given in zip(chosen, parts, strict=True)
     ]
-    return persist(client, tasks)
 
 
 def _directed_weights(
@@ -273,15 +136,23 @@ def _directed_weights(
     return sparse.csr_array(table.astype(dtype))
 
 
-def _columns(chosen: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
-    return sparse.csr_array(chosen[:, start:stop])
+def _found_positions(found: Candidates) -> Positions:
+    return np.unique(found.indices)
+
+
+def _transposed(chosen: sparse.csr_array, to: "_Span", own: "_Span") -> sparse.csr_array:
+    """Return the rows of W' in one block, from the columns that another block chose there."""
+    part = sparse.csr_array(chosen[:, to.start : to.stop].T)
+    shape = (part.shape[0], chosen.shape[1])
+    return sparse.csr_array((part.data, part.indices + own.start, part.indptr), shape=shape)
 
 
 def _symmetrized(
-    own: sparse.csr_array, columns: list[sparse.csr_array], symmetrize: str
+    own: sparse.csr_array, transposed: list[sparse.csr_array], symmetrize: str
 ) -> sparse.csr_array:
-    """Return rows of max(W, W'), min(W, W') or (W + W') / 2."""
-    return symmetrized(own, sparse.csr_array(sparse.vstack(columns).T), symmetrize)
+    """Return rows of max(W, W'), min(W, W') or (W + W') / 2; the parts of W' do not overlap."""
+    empty = sparse.csr_array(own.shape, dtype=own.dtype)
+    return symmetrized(own, sparse.csr_array(sum(transposed, empty)), symmetrize)
 
 
 class _Span(NamedTuple):
@@ -353,3 +224,227 @@ def _across(
         return total
     product = (load_block(own) - mean).T @ (W[:, positions] @ (rows - mean))
     return np.asarray(total - product - product.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Halo:
+    """The rows of all blocks that the edges of each block lead to (halo or ghost exchange).
+
+    A block needs no others, so that no worker ever holds a table over all items.
+
+    Attributes
+    ----------
+    joined : tuple of tuples of int
+        For each block the blocks that it needs rows of, in order.
+    wanted : tuple of tuples
+        For each of these a task for the positions of the rows within it.
+    n_rows : int
+        The largest number of rows that a block needs.
+    """
+
+    joined: tuple[tuple[int, ...], ...]
+    wanted: tuple[tuple[Any, ...], ...]
+    n_rows: int
+
+    @classmethod
+    def of(cls, client: Any, positions: Sequence[Any], rows: RowBlocks) -> "Halo":
+        """Return the halo of blocks that need these positions, given as tasks, ascending."""
+        bounds = np.array([*rows.starts, rows.n_rows])
+        cut = persist(client, [task(_cut, needed, bounds) for needed in positions])
+        lengths = compute(client, task(list, [task(_lengths, parts) for parts in cut]))
+        joined = tuple(tuple(np.flatnonzero(row).tolist()) for row in lengths)
+        pairs = zip(cut, joined, strict=True)
+        wanted = tuple(tuple(task(getitem, parts, b) for b in those) for parts, those in pairs)
+        return cls(joined, wanted, int(max(row.sum() for row in lengths)))
+
+    def __call__(self, blocks: Sequence[Any], columns: slice = ALL) -> list[list[Any]]:
+        """Return for each block tasks for the rows that it needs, in order, of blocks of rows."""
+        return [
+            [task(take, blocks[b], at, columns) for b, at in zip(those, wanted, strict=True)]
+            for those, wanted in zip(self.joined, self.wanted, strict=True)
+        ]
+
+
+def _cut(positions: Positions, bounds: Positions) -> list[Positions]:
+    parts = np.split(positions, np.searchsorted(positions, bounds[1:-1]))
+    return [part - start for part, start in zip(parts, bounds[:-1], strict=True)]
+
+
+def _lengths(parts: list[Positions]) -> Positions:
+    return np.array([len(part) for part in parts])
+
+
+@dataclass(frozen=True, eq=False)
+class AffinityBlocks:
+    """`tagloom.graph.AffinityGraph` in partitions, with Sinkhorn scaling.
+
+    Attributes
+    ----------
+    S : tuple
+        For each block a task for its rows of the normalised affinities, with columns for the rows
+        of its halo alone.
+    halo : Halo
+    rows : RowBlocks
+        The features of the items.
+    scales, factors : tuple
+        Tasks for the local scales of the items, and for the diagonal of T.
+    n_neighbors, metric, algorithm, random_state
+        How neighbours are searched, see `tagloom.dask.nearest_neighbors`.
+    """
+
+    S: tuple[Any, ...]
+    halo: Halo
+    rows: RowBlocks
+    scales: tuple[Any, ...]
+    factors: tuple[Any, ...]
+    n_neighbors: int
+    metric: str
+    algorithm: str
+    random_state: int
+
+    def diffuse(
+        self, tables: Sequence[Any], alpha: float, client: Any, *, tol: float = 1e-5
+    ) -> list[Any]:
+        r"""Return tasks for the blocks of (1 - a) (I - a S)^{-1} R, given tasks for those of R.
+
+        The Chebyshev semi-iteration (Golub and Varga 1961) from G_0 = (1 - a) R,
+
+            G_{k+1} = w_{k+1} (a S G_k + (1 - a) R - G_{k-1}) + G_{k-1},
+            w_1 = 1,   w_2 = 1 / (1 - a^2 / 2),   w_{k+1} = 1 / (1 - a^2 w_k / 4),
+
+        is as fast as conjugate gradients in the worst case. As the eigenvalues of a S lie in
+        [-a, a], it needs no inner products over all items, for which every iteration of theirs
+        would wait twice. The error of each column r is at most tol ||r|| after n iterations with
+        a / cosh(n arccosh(1 / a)) <= tol.
+        """
+        if alpha == 0:
+            return list(tables)
+        # Kept step by step: Dask takes time with the square of the depth of a graph.
+        tables = persist(client, tables)
+        previous, spread = tables, persist(client, [task(_scaled, R, 1 - alpha) for R in tables])
+        weight = 1.0
+        for k in range(_n_iterations(alpha, tol)):
+            if k:
+                weight = 1 / (1 - alpha**2 * weight / (2 if k == 1 else 4))
+            parts = zip(self.S, self.halo(spread), tables, previous, strict=True)
+            following = [task(_chebyshev_step, *part, alpha, weight) for part in parts]
+            previous, spread = spread, persist(client, following)
+        return list(spread)
+
+
+def _n_iterations(alpha: float, tol: float) -> int:
+    """Return the least n with a / cosh(n arccosh(1 / a)) <= tol, at least 1."""
+    return max(1, ceil(acosh(max(1.0, alpha / tol)) / acosh(1 / alpha)))
+
+
+def _scaled(table: Array, factor: float) -> Array:
+    return np.asarray(factor * table, dtype=table.dtype)
+
+
+def _chebyshev_step(
+    S: sparse.csr_array,
+    needed: list[Array],
+    table: Array,
+    previous: Array,
+    alpha: float,
+    weight: float,
+) -> Array:
+    fixed_point = alpha * (S @ np.concatenate(needed)) + (1 - alpha) * table
+    return np.asarray(weight * (fixed_point - previous) + previous, dtype=table.dtype)
+
+
+def affinity_graph(
+    rows: RowBlocks,
+    n_neighbors: int,
+    *,
+    metric: str = "euclidean",
+    algorithm: str = "auto",
+    random_state: int = 0,
+    client: Any,
+    verbose: bool = False,
+) -> AffinityBlocks:
+    """Connect each item to its nearest neighbours, as `tagloom.graph.affinity_graph` does."""
+    k = min(n_neighbors, rows.n_rows - 1)
+    how: dict[str, Any] = {"metric": metric, "algorithm": algorithm, "random_state": random_state}
+    found = nearest_neighbors(rows, k, **how, client=client, verbose=verbose).blocks
+    scales = persist(
+        client, [task(local_scales, task(getattr, block, "distances")) for block in found]
+    )
+    positions = persist(client, [task(_found_positions, block) for block in found])
+    halo = Halo.of(client, positions, rows)
+    chosen = [
+        task(_chosen_affinities, *parts, rows.n_rows)
+        for parts in zip(found, scales, positions, halo(scales), strict=True)
+    ]
+    A = persist(client, [task(_compressed, W) for W in _with_transposed(chosen, halo, rows, "max")])
+    halo = Halo.of(client, [task(getitem, part, 1) for part in A], rows)
+    weights = persist(client, [task(getitem, part, 0) for part in A])
+    factors = _sinkhorn_factors(weights, halo, client)
+    scaled = [
+        task(_scaled_affinities, *parts)
+        for parts in zip(weights, factors, halo(factors), strict=True)
+    ]
+    sums = [task(_row_sums, W) for W in scaled]
+    bounded = [
+        task(_bounded, *parts, rows.dtype) for parts in zip(scaled, sums, halo(sums), strict=True)
+    ]
+    S = tuple(persist(client, bounded))
+    return AffinityBlocks(S, halo, rows, tuple(scales), tuple(factors), n_neighbors, **how)
+
+
+def _chosen_affinities(
+    found: Candidates, scales: Floats, positions: Positions, needed: list[Floats], n_items: int
+) -> sparse.csr_array:
+    near = np.searchsorted(positions, found.indices)
+    local = Neighbors(near, found.distances, 1.0, "exact")
+    weights = self_tuning_affinities(local, scales, np.concatenate(needed))
+    return neighbor_table(weights, found.indices, n_items)
+
+
+def _compressed(W: sparse.csr_array) -> tuple[sparse.csr_array, Positions]:
+    """Return W with its empty columns left out, and the positions of the others."""
+    positions, columns = np.unique(W.indices, return_inverse=True)
+    parts = (W.data, columns.astype(np.int32), W.indptr)
+    return sparse.csr_array(parts, shape=(W.shape[0], len(positions))), positions.astype(np.int64)
+
+
+def _sinkhorn_factors(A: Sequence[Any], halo: Halo, client: Any) -> list[Any]:
+    """Return tasks for t with t_i sum_j a_ij t_j = 1, see `tagloom.graph.diffusion`."""
+    t = persist(client, [task(_first_factors, W) for W in A])
+    for _ in range(SINKHORN_MAX_ITER):
+        sums = [task(_products, *parts) for parts in zip(A, halo(t), strict=True)]
+        sums = persist(client, sums)
+        pairs = list(zip(t, sums, strict=True))
+        if compute(client, task(all, [task(is_doubly_stochastic, *pair) for pair in pairs])):
+            break
+        t = persist(client, [task(sinkhorn_step, *pair) for pair in pairs])
+    return list(t)
+
+
+def _first_factors(A: sparse.csr_array) -> Floats:
+    return np.asarray(1 / np.sqrt(positive_or_one(_row_sums(A))))
+
+
+def _row_sums(A: sparse.csr_array) -> Floats:
+    return np.asarray(A.sum(axis=1), dtype=np.float64)
+
+
+def _products(A: sparse.csr_array, needed: list[Array]) -> Array:
+    return np.asarray(A @ np.concatenate(needed))
+
+
+def _scaled_affinities(A: sparse.csr_array, t: Floats, needed: list[Floats]) -> sparse.csr_array:
+    """Return rows of T A T."""
+    i = np.repeat(np.arange(len(t)), np.diff(A.indptr))
+    data = t[i] * A.data * np.concatenate(needed)[A.indices]
+    return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
+
+
+def _bounded(
+    A: sparse.csr_array, sums: Floats, needed: list[Floats], dtype: np.dtype[Any]
+) -> sparse.csr_array:
+    """Return rows of A with a_ij divided by the larger of the sums of its row and its column."""
+    i = np.repeat(np.arange(len(sums)), np.diff(A.indptr))
+    largest = np.maximum(sums[i], np.concatenate(needed)[A.indices])
+    data = (A.data / positive_or_one(largest)).astype(dtype)
+    return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)

@@ -75,6 +75,8 @@ def _register_sizes() -> None:
 
 def read_training_data(X: Any, Y: Any, client: Any) -> TrainingData:
     """Read a dask array with a dask array of 1, 0 and NaN, or `ParquetItems` with their labels."""
+    if isinstance(X, TrainingData):
+        return X
     rows = row_blocks(X)
     if isinstance(X, ParquetItems):
         if Y is not None:

@@ -22,7 +22,7 @@ NORMALIZATIONS = ("sinkhorn", "symmetric")
 _SCALE_RANK = 7
 # Sinkhorn iterations stop when all row sums are this close to 1, or after this many steps.
 _SINKHORN_TOL = 1e-3
-_SINKHORN_MAX_ITER = 100
+SINKHORN_MAX_ITER = 100
 # Where no doubly stochastic scaling exists, factors would grow with every step.
 _LARGEST_FACTOR = 1e100
 # Columns are diffused in blocks of about this many entries, to bound the memory of the search
@@ -74,13 +74,13 @@ class AffinityGraph:
         found = nearest_neighbors(
             self.rows, k, queries, metric=self.metric, algorithm=self.algorithm
         )
-        weights = _affinities(found, _local_scales(found), self.scales)
+        weights = self_tuning_affinities(found, local_scales(found.distances), self.scales)
         if self.factors is None:
-            own = _positive_or_one(weights.sum(axis=1, keepdims=True))
-            weights /= np.sqrt(own * _positive_or_one(self.degrees[found.indices] + weights))
+            own = positive_or_one(weights.sum(axis=1, keepdims=True))
+            weights /= np.sqrt(own * positive_or_one(self.degrees[found.indices] + weights))
         else:
             weights *= self.factors[found.indices]
-            weights /= _positive_or_one(weights.sum(axis=1, keepdims=True))
+            weights /= positive_or_one(weights.sum(axis=1, keepdims=True))
         return neighbor_table(weights.astype(self.S.dtype), found.indices, len(self.rows))
 
 
@@ -115,8 +115,8 @@ def affinity_graph(
         raise InvalidInputError(f"A graph needs at least 2 items to join; got {len(rows)}.")
     k = min(int(n_neighbors), len(rows) - 1)
     found = nearest_neighbors(rows, k, metric=metric, algorithm=algorithm)
-    scales = _local_scales(found)
-    chosen = neighbor_table(_affinities(found, scales, scales), found.indices, len(rows))
+    scales = local_scales(found.distances)
+    chosen = neighbor_table(self_tuning_affinities(found, scales, scales), found.indices, len(rows))
     A = sparse.csr_array(chosen.maximum(chosen.T))
     degrees = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
     S, factors = (
@@ -126,13 +126,13 @@ def affinity_graph(
     return AffinityGraph(S, rows, scales, degrees, factors, int(n_neighbors), metric, algorithm)
 
 
-def _local_scales(found: Neighbors) -> Floats:
+def local_scales(distances: Floats) -> Floats:
     """Return the distance of each query to its 7th neighbour, or to the last of fewer."""
-    rank = min(_SCALE_RANK, found.distances.shape[1]) - 1
-    return np.asarray(found.distances[:, rank], dtype=np.float64)
+    rank = min(_SCALE_RANK, distances.shape[1]) - 1
+    return np.asarray(distances[:, rank], dtype=np.float64)
 
 
-def _affinities(found: Neighbors, query_scales: Floats, row_scales: Floats) -> Floats:
+def self_tuning_affinities(found: Neighbors, query_scales: Floats, row_scales: Floats) -> Floats:
     """Return exp(-d^2 / (sigma_i sigma_j)); equal rows have affinity 1."""
     width = query_scales[:, None] * row_scales[found.indices]
     ratio = np.divide(found.distances**2, width, out=np.full(width.shape, np.inf), where=width > 0)
@@ -142,7 +142,7 @@ def _affinities(found: Neighbors, query_scales: Floats, row_scales: Floats) -> F
 
 def _symmetric(A: sparse.csr_array, degrees: Floats) -> sparse.csr_array:
     """Return D^{-1/2} A D^{-1/2}."""
-    D = sparse.diags_array(1 / np.sqrt(_positive_or_one(degrees)))
+    D = sparse.diags_array(1 / np.sqrt(positive_or_one(degrees)))
     return sparse.csr_array(D @ A @ D)
 
 
@@ -161,14 +161,24 @@ def sinkhorn_scaling(A: sparse.csr_array) -> tuple[sparse.csr_array, Floats]:
     A : csr_array of shape (n_items, n_items)
         Symmetric and non-negative. An item without edges has t = 1.
     """
-    t = 1 / np.sqrt(_positive_or_one(np.asarray(A.sum(axis=1), dtype=np.float64)))
-    for _ in range(_SINKHORN_MAX_ITER):
+    t = 1 / np.sqrt(positive_or_one(np.asarray(A.sum(axis=1), dtype=np.float64)))
+    for _ in range(SINKHORN_MAX_ITER):
         sums = A @ t
-        if np.all(np.abs(t * sums - 1)[sums > 0] < _SINKHORN_TOL):
+        if is_doubly_stochastic(t, sums):
             break
-        t = np.where(sums > 0, np.sqrt(t) / np.sqrt(_positive_or_one(sums)), 1.0)
-        t = np.clip(t, 1 / _LARGEST_FACTOR, _LARGEST_FACTOR)
+        t = sinkhorn_step(t, sums)
     return _scaled_to_at_most_one(A, t), t
+
+
+def is_doubly_stochastic(t: Floats, sums: Floats) -> bool:
+    """Return whether the row sums of T A T are close enough to 1, from t and A t."""
+    return bool(np.all(np.abs(t * sums - 1)[sums > 0] < _SINKHORN_TOL))
+
+
+def sinkhorn_step(t: Floats, sums: Floats) -> Floats:
+    """Return sqrt(t / (A t)), from t and A t."""
+    following = np.where(sums > 0, np.sqrt(t) / np.sqrt(positive_or_one(sums)), 1.0)
+    return np.clip(following, 1 / _LARGEST_FACTOR, _LARGEST_FACTOR)
 
 
 def _scaled_to_at_most_one(A: sparse.csr_array, t: Floats) -> sparse.csr_array:
@@ -177,11 +187,11 @@ def _scaled_to_at_most_one(A: sparse.csr_array, t: Floats) -> sparse.csr_array:
     i, j = S.coords
     weights = t[i] * S.data * t[j]
     sums = np.bincount(i, weights, minlength=len(t))
-    largest = _positive_or_one(np.maximum(sums[i], sums[j]))
+    largest = positive_or_one(np.maximum(sums[i], sums[j]))
     return sparse.csr_array((weights / largest, (i, j)), A.shape)
 
 
-def _positive_or_one(values: Array) -> Floats:
+def positive_or_one(values: Array) -> Floats:
     """Return the values with 1 in the place of 0, as divisors that leave isolated items alone."""
     return np.where(values > 0, values, 1.0)
 
