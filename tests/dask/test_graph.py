@@ -9,7 +9,6 @@ from tagloom.dask.graph import congruence
 from tagloom.dask.pca import moments_of
 from tagloom.errors import InvalidInputError
 from tagloom.graph import laplacian, semantic_graph
-from tagloom.neighbors import nearest_neighbors
 
 
 @pytest.fixture
@@ -18,15 +17,6 @@ def rows(rng):
     X[40:44] = X[3]  # equal rows in two partitions
     X[70] = 0
     return X
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_neighbors_equal_those_in_memory(client, rows, metric):
-    expected = nearest_neighbors(rows, 5, metric=metric)
-    blocks = da.from_array(rows, chunks=((37, 3, 50), 4))
-    found = tagloom_dask.nearest_neighbors(blocks, 5, metric=metric, client=client)
-    np.testing.assert_array_equal(found.indices.compute(), expected.indices)
-    np.testing.assert_allclose(found.distances.compute(), expected.distances, atol=1e-12)
 
 
 @pytest.mark.parametrize("symmetrize", ["max", "mean", "min"])
@@ -55,8 +45,3 @@ def test_a_graph_in_other_partitions_is_refused(client, rows):
     graph = GraphBlocks.from_matrix(semantic_graph(rows, 4), (30, 60))
     with pytest.raises(InvalidInputError, match="partitions of X"):
         congruence(blocks, graph, np.zeros(4), client)
-
-
-def test_as_many_neighbors_as_rows_are_refused(client, rows):
-    with pytest.raises(InvalidInputError, match="from 1 to 89"):
-        tagloom_dask.nearest_neighbors(da.from_array(rows, chunks=(45, 4)), 90, client=client)

@@ -237,9 +237,7 @@ def add_all(terms: Iterable[Any]) -> Any:
 
 def compute(client: Any, wanted: Any) -> Any:
     """Return the result of a task; what a lost worker held is recomputed."""
-    # M is sent to the workers as a task like others: a value scattered beforehand would be lost
-    # with the worker that holds it. Dask warns of large tasks.
-    with import_dask("dask").config.set({_LARGE_GRAPH_WARNING: "1 PiB"}):
+    with _large_tasks_allowed():
         future = client.compute(wanted)
     with _cancel_on_error(client, [future]):
         return future.result()
@@ -259,7 +257,8 @@ def persist(client: Any, tasks: Sequence[Any]) -> list[Any]:
 
     No task is tied to a worker: it would wait for ever if that worker was lost.
     """
-    return list(client.persist(list(tasks)))
+    with _large_tasks_allowed():
+        return list(client.persist(list(tasks)))
 
 
 def persist_and_wait(
@@ -279,6 +278,18 @@ def _wait(client: Any, futures: list[Any], bar: AbstractContextManager[Callable[
             if future.status != "finished":
                 future.result()
             advance()
+
+
+def _large_tasks_allowed() -> AbstractContextManager[Any]:
+    """Keep Dask from warning of large tasks.
+
+    M is sent to the workers as a task like others: a value scattered beforehand would be lost with
+    the worker that holds it.
+    """
+    config: AbstractContextManager[Any] = import_dask("dask").config.set(
+        {_LARGE_GRAPH_WARNING: "1 PiB"}
+    )
+    return config
 
 
 @contextmanager

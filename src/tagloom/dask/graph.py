@@ -78,6 +78,7 @@ def semantic_graph(
     symmetrize: str = "max",
     metric: str = "euclidean",
     algorithm: str = "exact",
+    random_state: int = 0,
     client: Any = None,
     verbose: bool = False,
 ) -> GraphBlocks:
@@ -87,9 +88,9 @@ def semantic_graph(
     ----------
     S : dask array, `ParquetItems` or `RowBlocks` of shape (n_items, n_features)
         Semantic descriptors, in the same partitions as the features that the graph is used with.
-    n_neighbors, weight, symmetrize, metric, algorithm
+    n_neighbors, weight, symmetrize, metric
         See `tagloom.graph.semantic_graph`.
-    client, verbose
+    algorithm, random_state, client, verbose
         See `nearest_neighbors`.
     """
     check_choice("weight", weight, WEIGHTS)
@@ -99,7 +100,7 @@ def semantic_graph(
     if rows.n_rows < 2:
         raise InvalidInputError(f"A graph needs at least 2 items to join; found {rows.n_rows}.")
     k = min(int(n_neighbors), rows.n_rows - 1)
-    how: dict[str, Any] = {"metric": metric, "algorithm": algorithm}
+    how: dict[str, Any] = {"metric": metric, "algorithm": algorithm, "random_state": random_state}
     found = nearest_neighbors(rows, k, **how, client=client, verbose=verbose)
     blocks = _symmetric_blocks(client, found.blocks, rows, weight, symmetrize)
     return GraphBlocks(tuple(blocks), rows.sizes)

@@ -1,22 +1,32 @@
 """Nearest neighbours of rows in partitions."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, sqrt
+from operator import getitem
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from tagloom import neighbors
 from tagloom.dask.blocks import (
     LazyBlock,
     RowBlocks,
+    compute,
+    constant,
     get_client,
     import_dask,
     load_block,
+    persist,
     persist_and_wait,
     register_sizes,
     row_blocks,
+    sampled_positions,
+    take_rows,
     task,
+    tree_sum,
 )
 from tagloom.errors import InvalidInputError
 from tagloom.neighbors import ALGORITHMS, METRICS, Neighbors
@@ -25,6 +35,17 @@ from tagloom.validation import check_choice, is_integer
 Array = npt.NDArray[Any]
 Positions = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+# From this many comparisons of a query with a row, "auto" is approximate.
+_APPROXIMATE_FROM = 100_000**2
+# Cells are searched until this share of the true neighbours is found, on a sample of so many.
+_RECALL = 0.96
+_N_TRIED = 512
+# k-means on the client: no more cells than this, and so many rows for each of them.
+_MOST_CELLS = 16_384
+_ROWS_PER_CENTRE = 32
+_N_LLOYD = 10
+_ENTRIES_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,20 +56,20 @@ class Candidates:
 
     Attributes
     ----------
+    limit : int
+        No more than so many are kept for each row.
     indices : array of shape (n_queries, n_found)
     distances : array of shape (n_queries, n_found)
     products, cosines : arrays of shape (n_queries, n_found)
         x_i'x_j, and the same of unit length. The weights of a graph need them, and only a task that
         holds both rows can compute them.
-    limit : int
-        No more than so many are kept.
     """
 
+    limit: int
     indices: Positions
     distances: Floats
     products: Floats
     cosines: Floats
-    limit: int
 
     @classmethod
     def of(
@@ -62,7 +83,7 @@ class Candidates:
         cosines = products * (
             _inverse_norms(queries)[:, None] * _inverse_norms(base)[found.indices]
         )
-        return cls(at[found.indices], found.distances, products, cosines, limit)
+        return cls(limit, at[found.indices], found.distances, products, cosines)
 
     @property
     def tables(self) -> tuple[Positions, Floats, Floats, Floats]:
@@ -75,15 +96,36 @@ class Candidates:
         indices, distances, *_ = tables
         order = np.lexsort((indices, distances), axis=-1)[:, : self.limit]
         nearest: list[Any] = [np.take_along_axis(table, order, axis=1) for table in tables]
-        return Candidates(*nearest, limit=self.limit)
+        return Candidates(self.limit, *nearest)
 
-    def without_self(self, start: int) -> "Candidates":
-        """Drop each row from its own neighbours, or the last where equal rows come before it."""
-        own = self.indices == np.arange(start, start + len(self.indices))[:, None]
+    def without_self(self, positions: Positions) -> "Candidates":
+        """Drop each row, at these positions, from its own neighbours.
+
+        Where equal rows come before it, the last is dropped.
+        """
+        own = self.indices == positions[:, None]
         own[~own.any(axis=1), -1] = True
         k = self.limit - 1
         others: list[Any] = [table[~own].reshape(-1, k) for table in self.tables]
-        return Candidates(*others, limit=k)
+        return Candidates(k, *others)
+
+    @classmethod
+    def none(cls, n_queries: int, limit: int) -> "Candidates":
+        """Return tables without candidates, to be filled by `join`."""
+        shape = n_queries, limit
+        tables = (np.full(shape, np.inf), np.zeros(shape), np.zeros(shape))
+        return cls(limit, np.full(shape, -1), *tables)
+
+    def take(self, queries: slice | Positions) -> "Candidates":
+        """Return the candidates of some rows."""
+        some: list[Any] = [table[queries] for table in self.tables]
+        return Candidates(self.limit, *some)
+
+    def join(self, queries: Positions, found: "Candidates") -> None:
+        """Join candidates of some of the rows, in place."""
+        both = self.take(queries) + found
+        for table, nearest in zip(self.tables, both.tables, strict=True):
+            table[queries] = nearest
 
 
 def _inverse_norms(rows: Array) -> Floats:
@@ -99,6 +141,8 @@ class NeighborBlocks:
     blocks: tuple[Any, ...]
     sizes: tuple[int, ...]
     n_neighbors: int
+    recall: float
+    """Share of the true neighbours that were found: 1, or measured on a random sample."""
 
     @property
     def indices(self) -> Any:
@@ -142,8 +186,14 @@ def nearest_neighbors(
 ) -> NeighborBlocks:
     """Find the nearest rows of X for each query, as `tagloom.neighbors.nearest_neighbors` does.
 
-    Every pair of partitions is searched by one task, and each row keeps the nearest of all found:
-    no task holds more than two partitions. Time grows with the square of the number of rows.
+    The exact search compares all pairs of partitions, one by each task, and each row keeps the
+    nearest of all found: no task holds more than two partitions. Time grows with the square of the
+    number of rows.
+
+    The approximate search is an inverted file (Jegou, Douze and Schmid 2011): k-means divides the
+    rows into cells, about 4 sqrt(n) of them, and a query is compared with the rows of the cells
+    whose centres are nearest to it. How many cells, is decided on a random sample of queries, so
+    that 96% of their true neighbours are found. Time grows with n sqrt(n).
 
     Parameters
     ----------
@@ -153,6 +203,9 @@ def nearest_neighbors(
         By default the rows of X themselves. Then no row is its own neighbour.
     metric : {"euclidean", "cosine"}
     algorithm : {"exact", "approximate", "auto"}
+        "auto" is exact up to 10^10 comparisons, as for a self-search of 100,000 rows.
+    random_state : int, default=0
+        Seed of the cells and of the sample.
     client : distributed.Client, optional
         By default the client that was created last.
     verbose : bool, default=False
@@ -168,17 +221,29 @@ def nearest_neighbors(
             f"n_neighbors must be an integer from 1 to {most}, the number of rows "
             f"that can be neighbours; got {n_neighbors!r}."
         )
-    search = _Search(int(n_neighbors) + (queries is None), metric)
-    found = _all_pairs(rows, points, search)
-    if queries is None:
-        found = [
-            task(Candidates.without_self, block, start)
-            for block, start in zip(found, rows.starts, strict=True)
-        ]
+    client, is_self = get_client(client), queries is None
+    search = _Search(int(n_neighbors) + is_self, metric)
+    if algorithm == "auto":
+        n_comparisons = rows.n_rows * points.n_rows
+        algorithm = "approximate" if n_comparisons >= _APPROXIMATE_FROM else "exact"
+    recall = 1.0
+    if algorithm == "exact":
+        found = _all_pairs(rows, points, search)
+    else:
+        index = InvertedFile.of(rows, search, random_state, client)
+        n_probes, recall = index.n_probes(points, random_state, is_self=is_self)
+        found = index.search(points, n_probes)
+    if is_self:
+        spans = zip(found, rows.starts, rows.sizes, strict=True)
+        found = [task(_other_rows, block, start, size) for block, start, size in spans]
     blocks = persist_and_wait(
-        get_client(client), found, "searching neighbours", verbose=verbose, unit="partitions"
+        client, found, "searching neighbours", verbose=verbose, unit="partitions"
     )
-    return NeighborBlocks(tuple(blocks), points.sizes, int(n_neighbors))
+    return NeighborBlocks(tuple(blocks), points.sizes, int(n_neighbors), recall)
+
+
+def _other_rows(found: Candidates, start: int, size: int) -> Candidates:
+    return found.without_self(np.arange(start, start + size))
 
 
 def _all_pairs(rows: RowBlocks, queries: RowBlocks, search: _Search) -> list[Any]:
@@ -221,3 +286,240 @@ def _search_rows(queries: Array, base: Array, at: Positions, search: _Search) ->
     k = min(search.limit, len(base))
     found = neighbors.nearest_neighbors(base, k, queries, metric=search.metric, algorithm="exact")
     return Candidates.of(queries, base, found, at, search.limit)
+
+
+@dataclass(frozen=True, eq=False)
+class InvertedFile:
+    """Rows in the cells of their nearest centres (Jegou, Douze and Schmid 2011).
+
+    Attributes
+    ----------
+    rows : RowBlocks
+    cells : tuple
+        For each block a task for the cells of its rows.
+    centres : array of shape (n_cells, n_features)
+    counts : array of shape (n_cells,)
+        How many rows each cell holds, at least as many as are searched for.
+    """
+
+    rows: RowBlocks
+    cells: tuple[Any, ...]
+    centres: Array
+    counts: Positions
+    search_for: _Search
+    client: Any
+
+    @classmethod
+    def of(cls, rows: RowBlocks, search: _Search, random_state: int, client: Any) -> "InvertedFile":
+        """Divide the rows into cells; centres of cells that are too small are left out."""
+        n = rows.n_rows
+        n_cells = int(min(4 * np.sqrt(n), n / (2 * search.limit), _MOST_CELLS)) or 1
+        at = sampled_positions(n, _ROWS_PER_CENTRE * n_cells, random_state)
+        sample = _on_sphere(take_rows(client, rows, at), search.metric)
+        centres = k_means(sample, n_cells, random_state)
+        while True:
+            given = constant(centres)
+            cells = [task(_cells_of, block, given, search.metric) for block in rows.blocks]
+            cells = persist(client, cells)
+            tallies = [task(np.bincount, block, None, len(centres)) for block in cells]
+            counts = np.asarray(compute(client, tree_sum(tallies)))
+            large = counts >= min(search.limit, n)
+            if large.all():
+                return cls(rows, tuple(cells), centres, counts, search, client)
+            centres = centres[large] if large.any() else centres[:1]
+
+    def n_probes(
+        self, queries: RowBlocks, random_state: int, *, is_self: bool
+    ) -> tuple[int, float]:
+        """Return how many cells must be searched for a query, and the recall that this gives.
+
+        The rank of a true neighbour's cell among the cells nearest to a query is the number of
+        cells that must be searched to find it. The number is chosen on one half of a sample of
+        queries and the recall measured on the other.
+        """
+        at = sampled_positions(queries.n_rows, 2 * _N_TRIED, random_state + 1)
+        tried = take_rows(self.client, queries, at)
+        given, search = constant(tried), self.search_for
+        blocks = zip(self.rows.blocks, self.rows.starts, strict=True)
+        parts = [task(_search_block, None, given, block, start, search) for block, start in blocks]
+        truth: Candidates = compute(self.client, tree_sum(parts))
+        if is_self and search.limit > 1:
+            truth = truth.without_self(at)
+        near, inverse = np.unique(truth.indices, return_inverse=True)
+        cells = take_rows(self.client, replace(self.rows, blocks=self.cells), near)
+        order = nearest_cells(_on_sphere(tried, search.metric), self.centres, len(self.centres))
+        rank = np.argsort(order, axis=1)
+        needed = np.take_along_axis(rank, cells[inverse.reshape(truth.indices.shape)], axis=1) + 1
+        chosen, measured = (needed[::2], needed[1::2]) if len(at) > 1 else (needed, needed)
+        n_probes = int(np.quantile(chosen, _RECALL, method="inverted_cdf"))
+        return n_probes, float(np.mean(measured <= n_probes))
+
+    def search(self, queries: RowBlocks, n_probes: int) -> list[Any]:
+        """Return for each block of queries a task for what is found in the nearest cells.
+
+        Neighbouring cells are put together in as many groups as there are blocks of rows; rows and
+        queries are sent to the groups, and candidates back to the blocks of the queries.
+        """
+        group_of = constant(_groups_of(self.centres, self.counts, len(self.rows.blocks)))
+        n_groups = len(self.rows.blocks)
+        metric, given = self.search_for.metric, constant(self.centres)
+        parts = zip(self.rows.blocks, self.cells, self.rows.starts, strict=True)
+        base = [task(_split_rows, *part, group_of, n_groups) for part in parts]
+        asked = [
+            task(_split_queries, block, given, n_probes, group_of, n_groups, metric)
+            for block in queries.blocks
+        ]
+        pairs = zip(exchange(base, n_groups), exchange(asked, n_groups), strict=True)
+        found = [task(_search_group, *pair, self.search_for) for pair in pairs]
+        sent_back = exchange(found, len(queries.blocks))
+        return [
+            task(_joined, parts, size, self.search_for.limit)
+            for parts, size in zip(sent_back, queries.sizes, strict=True)
+        ]
+
+
+def k_means(rows: Array, n_cells: int, random_state: int) -> Array:
+    """Return centres by Lloyd's (1982) algorithm, from rows drawn at random.
+
+    A few iterations are enough to divide rows evenly. The order of the additions is fixed, unlike
+    that of scikit-learn, where it depends on threads.
+    """
+    rng = np.random.default_rng(random_state)
+    centres = rows[np.sort(rng.choice(len(rows), n_cells, replace=False))].astype(np.float64)
+    for _ in range(_N_LLOYD):
+        cell = nearest_cells(rows, centres, 1)[:, 0]
+        members = sparse.csr_array(
+            (np.ones(len(rows)), (cell, np.arange(len(rows)))), shape=(n_cells, len(rows))
+        )
+        counts = np.bincount(cell, minlength=n_cells)[:, None]
+        centres = np.where(counts > 0, members @ rows / np.maximum(counts, 1), centres)
+    return np.asarray(centres.astype(rows.dtype))
+
+
+def nearest_cells(rows: Array, centres: Array, n: int) -> Positions:
+    """Return the n nearest centres of each row, the nearest first."""
+    half_norms = np.einsum("ij,ij->i", centres, centres) / 2
+    nearest = np.empty((len(rows), n), dtype=np.int64)
+    step = max(1, _ENTRIES_AT_ONCE // len(centres))
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        distances = half_norms - rows[part] @ centres.T
+        near = np.argpartition(distances, n - 1, axis=1)[:, :n]
+        order = np.argsort(np.take_along_axis(distances, near, axis=1), axis=1, kind="stable")
+        nearest[part] = np.take_along_axis(near, order, axis=1)
+    return nearest
+
+
+def _on_sphere(rows: Array, metric: str) -> Array:
+    """Return rows of unit length for cosine distances, which they order as Euclidean ones."""
+    if metric == "euclidean":
+        return rows
+    return np.asarray(rows * _inverse_norms(rows)[:, None], dtype=rows.dtype)
+
+
+def _cells_of(block: Any, centres: Array, metric: str) -> Positions:
+    return nearest_cells(_on_sphere(load_block(block), metric), centres, 1)[:, 0]
+
+
+def _groups_of(centres: Array, counts: Positions, n_groups: int) -> Positions:
+    """Return the group of each cell: about as many rows in each, along the first component."""
+    centred = centres - centres.mean(axis=0)
+    direction = np.linalg.eigh(centred.T @ centred)[1][:, -1]
+    order = np.argsort(centred @ direction, kind="stable")
+    groups = np.empty(len(centres), dtype=np.int64)
+    before = np.cumsum(counts[order]) - counts[order]
+    groups[order] = before * n_groups // counts.sum()
+    return groups
+
+
+class _Part(NamedTuple):
+    """Some rows of a block, where they are in it, and the cells that they lie in or ask."""
+
+    rows: Array
+    at: Positions
+    cells: Positions
+
+
+def _split_rows(
+    block: Any, cells: Positions, start: int, group_of: Positions, n_groups: int
+) -> list[list[_Part]]:
+    """Return the rows of each group."""
+    rows, groups = load_block(block), group_of[cells]
+    chosen = (np.flatnonzero(groups == group) for group in range(n_groups))
+    return [[_Part(rows[at], at + start, cells[at])] for at in chosen]
+
+
+def _split_queries(
+    block: Any, centres: Array, n_probes: int, group_of: Positions, n_groups: int, metric: str
+) -> list[list[_Part]]:
+    """Return the queries that ask cells of each group."""
+    rows = load_block(block)
+    cells = nearest_cells(_on_sphere(rows, metric), centres, n_probes)
+    groups = group_of[cells]
+    chosen = (np.flatnonzero((groups == group).any(axis=1)) for group in range(n_groups))
+    return [[_Part(rows[at], at, cells[at])] for at in chosen]
+
+
+def _search_group(
+    base: list[_Part], queries: list[_Part], search: _Search
+) -> list[list[tuple[Positions, Candidates]]]:
+    """Search the cells of a group; return what each block of queries gets of it."""
+    rows, at, cells = (np.concatenate(parts) for parts in zip(*base, strict=True))
+    points = np.concatenate([part.rows for part in queries])
+    asked = np.concatenate([part.cells for part in queries])
+    found = Candidates.none(len(points), search.limit)
+    for cell in np.unique(cells):
+        members, asking = np.flatnonzero(cells == cell), np.flatnonzero((asked == cell).any(axis=1))
+        if len(asking):
+            near = _search_rows(points[asking], rows[members], at[members], search)
+            found.join(asking, near)
+    ends = np.cumsum([len(part.rows) for part in queries])
+    return [
+        [(part.at, found.take(slice(end - len(part.rows), end)))]
+        for part, end in zip(queries, ends, strict=True)
+    ]
+
+
+def _joined(parts: list[tuple[Positions, Candidates]], n_queries: int, limit: int) -> Candidates:
+    """Join what the groups found for a block of queries."""
+    found = Candidates.none(n_queries, limit)
+    for at, some in parts:
+        found.join(at, some)
+    return found
+
+
+def exchange(senders: Sequence[Any], n_receivers: int) -> list[Any]:
+    """Return for each receiver a task for a list of what all senders have for it, in order.
+
+    A sender is a task for one list for each receiver. With n senders and receivers, parts are sent
+    by way of sqrt(n) x sqrt(n) tasks, each for some senders and some receivers: then there are
+    n sqrt(n) parts to be sent and not n^2.
+    """
+    step, width = (ceil(sqrt(n)) for n in (len(senders), n_receivers))
+    received: list[Any] = []
+    for first in range(0, n_receivers, width):
+        some = range(first, min(first + width, n_receivers))
+        halfway = [
+            task(
+                _collect,
+                [
+                    task(getitem, one, slice(some.start, some.stop))
+                    for one in senders[at : at + step]
+                ],
+            )
+            for at in range(0, len(senders), step)
+        ]
+        received += [
+            task(_concatenated, [task(getitem, one, n) for one in halfway])
+            for n in range(len(some))
+        ]
+    return received
+
+
+def _collect(parts: list[list[list[Any]]]) -> list[list[Any]]:
+    """Return for each receiver what several senders have for it."""
+    return [_concatenated(list(of_one)) for of_one in zip(*parts, strict=True)]
+
+
+def _concatenated(lists: list[list[Any]]) -> list[Any]:
+    return [one for some in lists for one in some]
