@@ -1,4 +1,4 @@
-"""Files: atomic writes, TOML, JSON, the order of names and the user's cache folder."""
+"""Files: atomic writes, stores by URL, TOML, JSON, the order of names and the user's cache."""
 
 import hashlib
 import json
@@ -8,14 +8,17 @@ import tempfile
 import threading
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+from uuid import uuid4
 
 from platformdirs import user_cache_path
 
-from tagloom.errors import InvalidInputError, UnwritableFileError
+from tagloom.errors import InvalidInputError, UnwritableFileError, first_line, import_extra
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -65,6 +68,72 @@ def _mode_for(target: Path) -> int:
         umask = os.umask(0)
         os.umask(umask)
     return 0o666 & ~umask
+
+
+# Stores in which an object exists once it is uploaded as a whole, and not before.
+_OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "memory"})
+_READ_ONLY = frozenset({"http", "https"})
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is the URL of a store, and none of this machine's file system."""
+    return "://" in str(path) and not str(path).startswith("file://")
+
+
+def local_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path of this machine's file system, which may be given as a file:// URL."""
+    text = str(path)
+    return Path(url2pathname(urlsplit(text).path)) if text.startswith("file://") else Path(text)
+
+
+def open_store(url: str, storage_options: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return fsspec's file system for a URL, and the path in it; only a URL connects anywhere."""
+    fsspec = import_extra("fsspec", purpose=f"Reading and writing {url}", extra="dask")
+    try:
+        # Listings that were read before would hide changes.
+        fs, path = fsspec.core.url_to_fs(url, use_listings_cache=False, **storage_options)
+    except ImportError as problem:
+        raise InvalidInputError(f"{url} cannot be opened: {problem}.") from None
+    except (ValueError, TypeError) as problem:
+        raise InvalidInputError(
+            f"{url} cannot be opened: {problem}. Expected a URL that fsspec knows, such as "
+            "s3://bucket/folder, and storage_options that its file system takes."
+        ) from None
+    return fs, path
+
+
+def write_whole(url: str, data: bytes, storage_options: Mapping[str, Any]) -> None:
+    """Write a file at a URL, whole or not at all.
+
+    Object stores show an object once its upload is complete. Elsewhere the data is written under
+    another name, beside it, and renamed.
+    """
+    protocol = url.partition("://")[0]
+    if protocol in _READ_ONLY:
+        raise UnwritableFileError(
+            f"{url} cannot be written: over {protocol} files are only read. Write to a folder of "
+            "this machine or to a URL of an object store, such as s3://bucket/folder."
+        )
+    fs, path = open_store(url, storage_options)
+    try:
+        if protocol in _OBJECT_STORES:
+            fs.pipe_file(path, data)
+        else:
+            _write_and_rename(fs, path, data)
+    except Exception as problem:  # every store has errors of its own
+        raise UnwritableFileError(f"{url} cannot be written: {first_line(problem)}") from problem
+
+
+def _write_and_rename(fs: Any, path: str, data: bytes) -> None:
+    folder, _, name = path.rpartition("/")
+    part = f"{folder}/.{name}.{uuid4().hex}.part"
+    fs.makedirs(folder, exist_ok=True)
+    try:
+        fs.pipe_file(part, data)
+        fs.mv(part, path)
+    finally:
+        if fs.exists(part):
+            fs.rm_file(part)
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:

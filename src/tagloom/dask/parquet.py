@@ -1,10 +1,10 @@
-"""Features and labels in folders of parquet files, one task for each row group."""
+"""Features and labels in folders of parquet files, here or by URL, a task for each row group."""
 
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,14 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tagloom.dask.blocks import LazyBlock, RowBlocks, compute, task, tree_sum
-from tagloom.errors import InvalidInputError
-from tagloom.io import atomic_write
+from tagloom.errors import InvalidInputError, first_line
+from tagloom.io import atomic_write, is_url, local_path, open_store, write_whole
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.validation import check_integer, check_same_items
 
 Array = npt.NDArray[Any]
 
 _FOOTER_BYTES = 1 << 16
+# What stores call the version of a file, the surest first.
+_VERSIONS = ("ETag", "etag", "content_md5", "LastModified", "updated", "mtime", "created")
 _NO_LAYOUT = (
     "ParquetItems has no columns of labels. Name the column of lists with present=, or the columns "
     "of true, false and null with label_columns=."
@@ -31,18 +33,27 @@ class FileState(NamedTuple):
     """What shows that a file is still the one whose footer was read first."""
 
     size: int
-    modified: int
-    """In nanoseconds."""
+    modified: str
+    """The time of its last change, or what a store tells versions apart by."""
     footer: int
     """Checksum of its last bytes, which hold the least and the largest value of each column."""
 
     @classmethod
-    def of(cls, path: str) -> "FileState":
+    def of(cls, path: str, storage_options: Mapping[str, Any]) -> "FileState":
         """Return the state of a file as it is now."""
-        with open(path, "rb") as stream:
-            status = os.fstat(stream.fileno())
-            stream.seek(max(0, status.st_size - _FOOTER_BYTES))
-            return cls(status.st_size, status.st_mtime_ns, zlib.crc32(stream.read(_FOOTER_BYTES)))
+        if not is_url(path):
+            with open(path, "rb") as stream:
+                status = os.fstat(stream.fileno())
+                stream.seek(max(0, status.st_size - _FOOTER_BYTES))
+                footer = stream.read(_FOOTER_BYTES)
+            return cls(status.st_size, str(status.st_mtime_ns), zlib.crc32(footer))
+        fs, at = open_store(path, storage_options)
+        fs.invalidate_cache()
+        known = fs.info(at)
+        size = int(known["size"])
+        footer = fs.cat_file(at, start=max(0, size - _FOOTER_BYTES), end=size)
+        version = next((str(known[name]) for name in _VERSIONS if known.get(name)), "")
+        return cls(size, version, zlib.crc32(footer))
 
 
 @dataclass(frozen=True)
@@ -52,10 +63,12 @@ class RowGroup:
     path: str
     number: int
     state: FileState
+    # Not shown: they may hold passwords.
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def check_unchanged(self) -> None:
         """Refuse a file that was replaced: passes over two versions of it prove nothing."""
-        if FileState.of(self.path) != self.state:
+        if FileState.of(self.path, self.storage_options) != self.state:
             raise InvalidInputError(
                 f"{self.path} was changed while it was in use. Results of passes before and after "
                 "that cannot be combined: create ParquetItems again, and leave the files alone."
@@ -78,13 +91,17 @@ class LabelLayout:
 class ParquetItems:
     """Items in a folder of parquet files that every worker can read, one task for each row group.
 
+    A folder is a path that all workers share, or a URL that fsspec knows: ``s3://``, ``gs://``,
+    ``https://`` and others, with the package for it installed on every worker.
+
     The client reads only the footers of the files. Files are sorted by name, and must not change
     while they are in use: one that does is refused.
 
     Parameters
     ----------
-    folder : path
-        Its ``.parquet`` files are read, except those whose names begin with ``.`` or ``_``.
+    folder : path or URL
+        Its ``.parquet`` files are read, except those whose names begin with ``.`` or ``_``. Over
+        HTTP the server must list the folder.
     features : str or sequence of str, default="features"
         A column of lists of numbers, all of one length, or several columns of numbers.
     present, absent : str, optional
@@ -98,6 +115,9 @@ class ParquetItems:
     labels : sequence of str, optional
         All labels in order. By default the names that occur, sorted, which costs a pass over the
         columns of lists.
+    storage_options : dict, optional
+        For a URL: what fsspec's file system takes, such as ``key`` and ``secret``. They are sent to
+        the workers; credentials that each worker finds by itself are safer.
     """
 
     def __init__(
@@ -110,8 +130,10 @@ class ParquetItems:
         unlisted: str | float | None = None,
         label_columns: Sequence[str] = (),
         labels: Sequence[str] | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.folder = Path(folder)
+        self.folder = _checked_folder(folder, storage_options)
+        self._storage_options = dict(storage_options or {})
         self.features = features if isinstance(features, str) else tuple(features)
         self._layout = _check_layout(present, absent, tuple(label_columns), unlisted)
         given = tuple(label_columns) or labels
@@ -120,15 +142,15 @@ class ParquetItems:
     @cached_property
     def groups(self) -> tuple[tuple[RowGroup, int], ...]:
         """All row groups that are not empty, with their numbers of rows."""
-        import pyarrow.parquet as pq
-
-        groups = []
-        for path in _files_in(self.folder):
-            with _readable_errors(path):
-                state, footer = FileState.of(path), pq.read_metadata(path)
+        options, groups = self._storage_options, []
+        for path in _files_in(self.folder, options):
+            with _readable_errors(path), _opened(path, options) as file:
+                state, footer = FileState.of(path, options), file.metadata
             sizes = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
             groups += [
-                (RowGroup(path, number, state), size) for number, size in enumerate(sizes) if size
+                (RowGroup(path, number, state, options), size)
+                for number, size in enumerate(sizes)
+                if size
             ]
         if not groups:
             raise InvalidInputError(f"The parquet files in {self.folder} have no rows.")
@@ -168,7 +190,7 @@ class ParquetItems:
         group, _ = self.groups[0]
         if isinstance(self.features, tuple):
             return len(self.features), _type_of(group, list(self.features))
-        kind = _schema(group.path)
+        kind = _schema(group)
         if self.features not in kind.names:
             _read_columns(group, [self.features])
         column = kind.field(self.features).type
@@ -208,25 +230,67 @@ def _check_layout(
     return LabelLayout(present, absent, (), weight)
 
 
-def _files_in(folder: Path) -> list[str]:
+def _checked_folder(
+    folder: str | os.PathLike[str], storage_options: Mapping[str, Any] | None
+) -> Path | str:
+    """Return the path, or the URL without a slash at its end."""
+    if is_url(folder):
+        return str(folder).rstrip("/")
+    if storage_options:
+        raise InvalidInputError(
+            f"storage_options are for URLs; {folder} is a path. Leave them out, or pass a URL such "
+            "as s3://bucket/folder."
+        )
+    return local_path(folder)
+
+
+def _files_in(folder: Path | str, storage_options: Mapping[str, Any]) -> list[str]:
+    names = _names_at(folder, storage_options) if isinstance(folder, str) else _names_here(folder)
+    files = sorted(name for name in names if name.endswith(".parquet") and name[0] not in "._")
+    if not files:
+        raise InvalidInputError(f"There is no file in {folder} that ends in .parquet.")
+    return [f"{folder}/{name}" if isinstance(folder, str) else str(folder / name) for name in files]
+
+
+def _names_here(folder: Path) -> list[str]:
     if not folder.is_dir():
         state = "is not a folder" if folder.exists() else "does not exist"
         raise InvalidInputError(f"{folder} {state}. Expected a folder of parquet files.")
-    files = sorted(path for path in folder.glob("*.parquet") if path.name[0] not in "._")
-    if not files:
-        raise InvalidInputError(f"There is no file in {folder} that ends in .parquet.")
-    return [str(path) for path in files]
+    return [path.name for path in folder.iterdir()]
 
 
-def _schema(path: str) -> Any:
+def _names_at(url: str, storage_options: Mapping[str, Any]) -> list[str]:
+    fs, path = open_store(url, storage_options)
+    try:
+        found = fs.ls(path, detail=False)
+    except FileNotFoundError:
+        raise InvalidInputError(f"{url} does not exist, or holds no files.") from None
+    except Exception as problem:  # every store has errors of its own
+        raise InvalidInputError(f"{url} cannot be listed: {first_line(problem)}") from None
+    return [str(one).rstrip("/").rpartition("/")[2] for one in found]
+
+
+@contextmanager
+def _opened(path: str, storage_options: Mapping[str, Any]) -> Iterator[Any]:
+    """Open a parquet file; of one at a URL only the bytes that are asked for are read."""
     import pyarrow.parquet as pq
 
-    with _readable_errors(path):
-        return pq.read_schema(path)
+    if not is_url(path):
+        with pq.ParquetFile(path) as file:
+            yield file
+        return
+    fs, at = open_store(path, storage_options)
+    with fs.open(at, "rb", cache_type="none") as stream, pq.ParquetFile(stream) as file:
+        yield file
+
+
+def _schema(group: RowGroup) -> Any:
+    with _readable_errors(group.path), _opened(group.path, group.storage_options) as file:
+        return file.schema_arrow
 
 
 def _type_of(group: RowGroup, names: list[str]) -> np.dtype[Any]:
-    schema = _schema(group.path)
+    schema = _schema(group)
     if any(name not in schema.names for name in names):
         _read_columns(group, names)
     kinds = [_single_or_double(schema.field(name).type) for name in names]
@@ -254,7 +318,8 @@ def write_parquet(
     *,
     items: Sequence[str] | None = None,
     rows_per_file: int = 65536,
-) -> list[Path]:
+    storage_options: Mapping[str, Any] | None = None,
+) -> list[Path] | list[str]:
     """Write features and labels as files that `ParquetItems` reads, each atomically.
 
     The columns are ``features`` (fixed-size list of float32 or float64), ``present`` and ``absent``
@@ -263,7 +328,7 @@ def write_parquet(
 
     Parameters
     ----------
-    folder : path
+    folder : path or URL
         Created if needed; it must not contain parquet files.
     X : array of shape (n_items, n_features)
     Y : PartialLabels, DataFrame or array of 1, 0 and NaN
@@ -271,21 +336,21 @@ def write_parquet(
     items : sequence of str, optional
     rows_per_file : int, default=65536
         Each file is one row group, the unit of work of a task.
+    storage_options : dict, optional
+        For a URL, see `ParquetItems`.
 
     Returns
     -------
-    list of Path
+    list of Path, or of URLs
     """
     check_integer("rows_per_file", rows_per_file, at_least=1)
     rows, known = np.asarray(X), as_partial_labels(Y)
     check_same_items(len(rows), known.n_items)
     _refuse_what_lists_cannot_express(known)
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    if any(target.glob("*.parquet")):
-        raise InvalidInputError(f"{target} holds parquet files already. Choose an empty folder.")
+    target, options = _checked_folder(folder, storage_options), storage_options or {}
+    _refuse_filled(target, options)
     names = np.array([str(label) for label in known.labels], dtype=object)
-    paths = []
+    paths: list[Any] = []
     for number, start in enumerate(range(0, len(rows), rows_per_file)):
         part = slice(start, min(start + rows_per_file, len(rows)))
         entries = known.take(part).entries()
@@ -296,9 +361,24 @@ def write_parquet(
             columns[column] = _lists(entries.rows[chosen], names[entries.columns[chosen]], size)
         if items is not None:
             columns["item"] = list(items[part])
-        paths.append(target / partition_name(number))
-        write_table(paths[-1], columns)
+        name = partition_name(number)
+        paths.append(f"{target}/{name}" if isinstance(target, str) else target / name)
+        write_table(paths[-1], columns, storage_options=options)
     return paths
+
+
+def _refuse_filled(folder: Path | str, storage_options: Mapping[str, Any]) -> None:
+    """Make the folder; refuse one with parquet files, which would be read with the new ones."""
+    if isinstance(folder, Path):
+        folder.mkdir(parents=True, exist_ok=True)
+        filled = any(folder.glob("*.parquet"))
+    else:
+        fs, path = open_store(folder, storage_options)
+        filled = fs.exists(path) and any(
+            name.endswith(".parquet") for name in _names_at(folder, storage_options)
+        )
+    if filled:
+        raise InvalidInputError(f"{folder} holds parquet files already. Choose an empty folder.")
 
 
 def partition_name(number: int) -> str:
@@ -333,9 +413,12 @@ def features_column(rows: npt.NDArray[Any]) -> Any:
 
 
 def write_table(
-    path: Path, columns: dict[str, Any], metadata: dict[str, str] | None = None
+    path: Path | str,
+    columns: dict[str, Any],
+    metadata: dict[str, str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write columns as one row group, atomically."""
+    """Write columns as one row group to a path or URL, atomically."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -347,11 +430,17 @@ def write_table(
         for name, array in zip(columns, arrays, strict=True)
     ]
     table = pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=metadata))
-    with atomic_write(path) as part:
-        # Features hardly compress, and decompressing would cost time in every pass.
-        pq.write_table(
-            table, part, row_group_size=max(1, len(table)), compression="NONE", use_dictionary=False
-        )
+    # Features hardly compress, and decompressing would cost time in every pass.
+    how: dict[str, Any] = {"compression": "NONE", "use_dictionary": False}
+    how["row_group_size"] = max(1, len(table))
+    if isinstance(path, Path):
+        with atomic_write(path) as part:
+            pq.write_table(table, part, **how)
+        return
+    # Made in memory: closing a file that fsspec opened for writing would store half of one.
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **how)
+    write_whole(path, sink.getvalue().to_pybytes(), storage_options or {})
 
 
 def _lists(rows: npt.NDArray[np.int64], names: Iterable[Any], n_rows: int) -> Any:
@@ -364,13 +453,22 @@ def _lists(rows: npt.NDArray[np.int64], names: Iterable[Any], n_rows: int) -> An
 
 @contextmanager
 def _readable_errors(path: str) -> Iterator[None]:
-    """Turn errors of pyarrow into messages that name the file."""
-    import pyarrow as pa
-
+    """Turn errors of pyarrow, and of the store of a URL, into messages that name the file."""
     try:
         yield
-    except (OSError, pa.ArrowException) as problem:
-        raise InvalidInputError(f"{path} cannot be read as parquet: {problem}") from None
+    except InvalidInputError:
+        raise
+    except Exception as problem:
+        if is_url(path) or _is_of_reading(problem):
+            message = f"{path} cannot be read as parquet: {problem}"
+            raise InvalidInputError(message) from None
+        raise
+
+
+def _is_of_reading(problem: Exception) -> bool:
+    import pyarrow as pa
+
+    return isinstance(problem, OSError | pa.ArrowException)
 
 
 @contextmanager
@@ -384,12 +482,11 @@ def _unchanged(group: RowGroup) -> Iterator[None]:
 def _read_columns(group: RowGroup, columns: list[str]) -> Any:
     """Return these columns of a row group, or name one that the file lacks."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     with (
         _readable_errors(group.path),
         _unchanged(group),
-        pq.ParquetFile(group.path) as file,
+        _opened(group.path, group.storage_options) as file,
     ):
         available = file.schema_arrow.names
         missing = [name for name in columns if name not in available]
