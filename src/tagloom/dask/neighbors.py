@@ -30,6 +30,9 @@ from tagloom.dask.blocks import (
 )
 from tagloom.errors import InvalidInputError
 from tagloom.neighbors import ALGORITHMS, METRICS, Neighbors
+from tagloom.neighbors.approximate import Cell, NearestSoFar, ScaledRows, compare_cell
+from tagloom.neighbors.exact import refine
+from tagloom.neighbors.search import unit_rows
 from tagloom.validation import check_choice, is_integer
 
 Array = npt.NDArray[Any]
@@ -44,7 +47,7 @@ _N_TRIED = 512
 # k-means on the client: no more cells than this, and so many rows for each of them.
 _MOST_CELLS = 16_384
 _ROWS_PER_CENTRE = 32
-_N_LLOYD = 10
+_N_LLOYD = 6
 _ENTRIES_AT_ONCE = 1 << 22
 
 
@@ -347,7 +350,7 @@ class InvertedFile:
             truth = truth.without_self(at)
         near, inverse = np.unique(truth.indices, return_inverse=True)
         cells = take_rows(self.client, replace(self.rows, blocks=self.cells), near)
-        order = nearest_cells(_on_sphere(tried, search.metric), self.centres, len(self.centres))
+        order = nearest_cells(_on_sphere(tried, search.metric, 1), self.centres, len(self.centres))
         rank = np.argsort(order, axis=1)
         needed = np.take_along_axis(rank, cells[inverse.reshape(truth.indices.shape)], axis=1) + 1
         chosen, measured = (needed[::2], needed[1::2]) if len(at) > 1 else (needed, needed)
@@ -385,15 +388,16 @@ def k_means(rows: Array, n_cells: int, random_state: int) -> Array:
     that of scikit-learn, where it depends on threads.
     """
     rng = np.random.default_rng(random_state)
-    centres = rows[np.sort(rng.choice(len(rows), n_cells, replace=False))].astype(np.float64)
+    centres = rows[np.sort(rng.choice(len(rows), n_cells, replace=False))]
     for _ in range(_N_LLOYD):
         cell = nearest_cells(rows, centres, 1)[:, 0]
         members = sparse.csr_array(
             (np.ones(len(rows)), (cell, np.arange(len(rows)))), shape=(n_cells, len(rows))
         )
         counts = np.bincount(cell, minlength=n_cells)[:, None]
-        centres = np.where(counts > 0, members @ rows / np.maximum(counts, 1), centres)
-    return np.asarray(centres.astype(rows.dtype))
+        means = (members @ rows) / np.maximum(counts, 1)
+        centres = np.where(counts > 0, means, centres).astype(rows.dtype)
+    return np.asarray(centres)
 
 
 def nearest_cells(rows: Array, centres: Array, n: int) -> Positions:
@@ -404,17 +408,18 @@ def nearest_cells(rows: Array, centres: Array, n: int) -> Positions:
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
         distances = half_norms - rows[part] @ centres.T
+        if n == 1:
+            nearest[part, 0] = np.argmin(distances, axis=1)
+            continue
         near = np.argpartition(distances, n - 1, axis=1)[:, :n]
         order = np.argsort(np.take_along_axis(distances, near, axis=1), axis=1, kind="stable")
         nearest[part] = np.take_along_axis(near, order, axis=1)
     return nearest
 
 
-def _on_sphere(rows: Array, metric: str) -> Array:
-    """Return rows of unit length for cosine distances, which they order as Euclidean ones."""
-    if metric == "euclidean":
-        return rows
-    return np.asarray(rows * _inverse_norms(rows)[:, None], dtype=rows.dtype)
+def _on_sphere(rows: Array, metric: str, side: int = 0) -> Array:
+    """Return rows of unit length for cosine distances, which Euclidean ones then agree with."""
+    return rows if metric == "euclidean" else np.asarray(unit_rows(rows, side))
 
 
 def _cells_of(block: Any, centres: Array, metric: str) -> Positions:
@@ -454,7 +459,7 @@ def _split_queries(
 ) -> list[list[_Part]]:
     """Return the queries that ask cells of each group."""
     rows = load_block(block)
-    cells = nearest_cells(_on_sphere(rows, metric), centres, n_probes)
+    cells = nearest_cells(_on_sphere(rows, metric, 1), centres, n_probes)
     groups = group_of[cells]
     chosen = (np.flatnonzero((groups == group).any(axis=1)) for group in range(n_groups))
     return [[_Part(rows[at], at, cells[at])] for at in chosen]
@@ -465,19 +470,47 @@ def _search_group(
 ) -> list[list[tuple[Positions, Candidates]]]:
     """Search the cells of a group; return what each block of queries gets of it."""
     rows, at, cells = (np.concatenate(parts) for parts in zip(*base, strict=True))
-    points = np.concatenate([part.rows for part in queries])
-    asked = np.concatenate([part.cells for part in queries])
-    found = Candidates.none(len(points), search.limit)
-    for cell in np.unique(cells):
-        members, asking = np.flatnonzero(cells == cell), np.flatnonzero((asked == cell).any(axis=1))
-        if len(asking):
-            near = _search_rows(points[asking], rows[members], at[members], search)
-            found.join(asking, near)
-    ends = np.cumsum([len(part.rows) for part in queries])
+    points, _, asked = (np.concatenate(parts) for parts in zip(*queries, strict=True))
+    found = Candidates.none(0, search.limit)
+    if len(points):
+        on_sphere = _on_sphere(rows, search.metric), _on_sphere(points, search.metric, 1)
+        near = _search_cells(*on_sphere, cells, asked, search)
+        found = Candidates.of(points, rows, near, at, search.limit)
+    ends = np.cumsum([len(part.at) for part in queries])
     return [
-        [(part.at, found.take(slice(end - len(part.rows), end)))]
+        [(part.at, found.take(slice(end - len(part.at), end)))]
         for part, end in zip(queries, ends, strict=True)
     ]
+
+
+def _search_cells(
+    rows: Array, points: Array, cells: Positions, asked: Positions, search: _Search
+) -> Neighbors:
+    """Compare points with the rows of the cells that they ask, and return the nearest of each."""
+    scaled = ScaledRows(rows)
+    scaled_points = ScaledRows(points, scaled)
+    nearest = NearestSoFar(len(points), search.limit)
+    n_cells = int(cells.max()) + 1
+    members = _grouped(cells, np.arange(len(rows)), n_cells)
+    askers = np.repeat(np.arange(len(points)), asked.shape[1])
+    asking = _grouped(np.minimum(asked.ravel(), n_cells), askers, n_cells)
+    for inside, outside in zip(members, asking, strict=True):
+        step = max(1, _ENTRIES_AT_ONCE // max(1, len(inside)))
+        for start in range(0, len(outside) if len(inside) else 0, step):
+            pair = Cell(inside, outside[start : start + step])
+            compare_cell(nearest, scaled, scaled_points, pair)
+    i = np.repeat(np.arange(len(points)), search.limit)
+    j = nearest.rows.astype(np.int64).ravel()
+    indices, squares = refine(rows, points, i, j, search.limit)
+    distances = squares / 2 if search.metric == "cosine" else np.sqrt(squares)
+    return Neighbors(indices, distances, 1.0, "exact")
+
+
+def _grouped(cells: Positions, positions: Positions, n_cells: int) -> list[Positions]:
+    """Return the positions in each cell; those in cells beyond the last are left out."""
+    order = np.argsort(cells, kind="stable")
+    ends = np.searchsorted(cells[order], np.arange(n_cells), side="right")
+    return np.split(positions[order], ends)[:n_cells]
 
 
 def _joined(parts: list[tuple[Positions, Candidates]], n_queries: int, limit: int) -> Candidates:

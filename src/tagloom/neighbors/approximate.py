@@ -134,31 +134,11 @@ class _Search:
 
         def search(number: int) -> None:
             for cell in partition.small_cells(large[number]):
-                self._compare(cell)
+                compare_cell(self._nearest, self._rows, self._scaled_queries, cell)
                 seen[number].append(cell.queries)
 
         in_threads(search, range(len(large)))
         self._order = np.concatenate([some for cells in seen for some in cells])
-
-    def _compare(self, cell: "Cell") -> None:
-        """Compare the queries of a cell with its rows."""
-        rows = self._rows.take(cell.rows)
-        centre = rows.mean(axis=0)
-        rows -= centre
-        norms = np.einsum("ij,ij->i", rows, rows)
-        for start in range(0, len(cell.queries), _QUERIES_AT_ONCE):
-            part = slice(start, start + _QUERIES_AT_ONCE)
-            queries = cell.queries[part]
-            x = rows[part] if self._is_self_search else self._scaled_queries.take(queries) - centre
-            own = np.einsum("ij,ij->i", x, x)
-            squares = x @ (-2 * rows.T)
-            squares += norms
-            limits = self._nearest.squares[queries, -1] - own
-            if not np.isfinite(limits).all():
-                no_slack = np.zeros(len(rows), dtype=np.float32)
-                limits = initial_limits(squares, np.zeros_like(own), no_slack, self._k)
-            i, j = within_limits(squares, limits[:, None])
-            self._nearest.add(queries, i, cell.rows[j], squares[i, j] + own[i])
 
 
 class ScaledRows:
@@ -297,7 +277,7 @@ class NearestSoFar:
     """
 
     def __init__(self, n_queries: int, k: int) -> None:
-        self._k = k
+        self.k = k
         self.rows = np.full((n_queries, k), -1, dtype=np.int32)
         self.squares = np.full((n_queries, k), np.inf, dtype=np.float32)
 
@@ -312,14 +292,38 @@ class NearestSoFar:
         i, j, squares = i[new], j[new], squares[new]
         starts, line, column = runs(i)
         changed = queries[i[starts]]
-        shape = (len(starts), self._k + int(column.max()) + 1)
+        shape = (len(starts), self.k + int(column.max()) + 1)
         rows = np.full(shape, -1, dtype=np.int32)
         distances = np.full(shape, np.inf, dtype=np.float32)
-        rows[:, : self._k], distances[:, : self._k] = self.rows[changed], self.squares[changed]
-        rows[line, self._k + column], distances[line, self._k + column] = j, squares
-        order = np.argpartition(distances, self._k - 1, axis=1)[:, : self._k]
+        rows[:, : self.k], distances[:, : self.k] = self.rows[changed], self.squares[changed]
+        rows[line, self.k + column], distances[line, self.k + column] = j, squares
+        order = np.argpartition(distances, self.k - 1, axis=1)[:, : self.k]
         self.rows[changed] = np.take_along_axis(rows, order, axis=1)
         self.squares[changed] = np.take_along_axis(distances, order, axis=1)
+
+
+def compare_cell(nearest: NearestSoFar, base: ScaledRows, queries: ScaledRows, cell: Cell) -> None:
+    """Compare the queries of a cell with its rows, of which there are at least k.
+
+    In a self-search, where base and queries are one object, they are the same.
+    """
+    rows = base.take(cell.rows)
+    centre = rows.mean(axis=0)
+    rows -= centre
+    norms = np.einsum("ij,ij->i", rows, rows)
+    for start in range(0, len(cell.queries), _QUERIES_AT_ONCE):
+        part = slice(start, start + _QUERIES_AT_ONCE)
+        asking = cell.queries[part]
+        x = rows[part] if queries is base else queries.take(asking) - centre
+        own = np.einsum("ij,ij->i", x, x)
+        squares = x @ (-2 * rows.T)
+        squares += norms
+        limits = nearest.squares[asking, -1] - own
+        if not np.isfinite(limits).all():
+            no_slack = np.zeros(len(rows), dtype=np.float32)
+            limits = initial_limits(squares, np.zeros_like(own), no_slack, nearest.k)
+        i, j = within_limits(squares, limits[:, None])
+        nearest.add(asking, i, cell.rows[j], squares[i, j] + own[i])
 
 
 def compare_neighbors_of_neighbors(

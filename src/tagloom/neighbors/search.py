@@ -98,8 +98,8 @@ def nearest_neighbors(
     _check_n_neighbors(n_neighbors, len(rows) - is_self_search)
     if metric == "cosine":
         no_zeros = is_self_search and bool(rows.any(axis=1).all())
-        rows, given = _unit_rows(rows, 0), points
-        points = rows if no_zeros else _unit_rows(given, 1)
+        rows, given = unit_rows(rows, 0), points
+        points = rows if no_zeros else unit_rows(given, 1)
     # In a self-search each row finds itself, too.
     k = int(n_neighbors) + is_self_search
     if algorithm == "auto":
@@ -151,7 +151,7 @@ def _check_n_neighbors(n_neighbors: int, available: int) -> None:
         )
 
 
-def _unit_rows(rows: Matrix, side: int) -> Matrix:
+def unit_rows(rows: Matrix, side: int) -> Matrix:
     """Scale rows to length 1, so that |x - y|^2 = 2 (1 - cos).
 
     A row of zeros is placed on an axis of its own, orthogonal to all other rows; the axis differs
