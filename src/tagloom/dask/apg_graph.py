@@ -1,8 +1,10 @@
-"""APG-Graph for data sets that do not fit on one machine."""
+"""APG-Graph for data sets that do not fit on one machine, and its objective in passes over rows."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,26 +12,49 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from tagloom import models
-from tagloom.dask.blocks import RowBlocks, constant, get_client, to_dask_array
-from tagloom.dask.objective import (
+from tagloom.dask.blocks import (
+    TREE_WIDTH,
     DataSummary,
-    DistributedRows,
+    LazyBlock,
+    RowBlocks,
     TrainingData,
-    item_term,
-    label_term,
+    add_all,
+    compute,
+    constant,
+    get_client,
+    load_block,
+    persist,
     read_training_data,
+    register_sizes,
     summarize,
+    task,
+    to_dask_array,
+    tree_sum,
 )
+from tagloom.dask.graph import GraphBlocks, congruence
 from tagloom.dask.parquet import ParquetItems
 from tagloom.errors import InvalidInputError
+from tagloom.graph import check_weights, laplacian
+from tagloom.labels import PartialLabels
 from tagloom.models.base import ParamGrids, check_learnable
-from tagloom.optim import Callback, InstanceLaplacian, MaskedSquaredLoss, Objective
+from tagloom.optim import (
+    Callback,
+    InMemoryRows,
+    InstanceLaplacian,
+    LabelLaplacian,
+    LossSums,
+    MaskedSquaredLoss,
+    Objective,
+    ProductSums,
+)
 from tagloom.optim.loss import centre_of
 from tagloom.persistence.codecs import deserialize_learner, serialize_learner
 from tagloom.progress import progress_bar
 from tagloom.validation import check_choice, check_flag
 
 Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Dtype = np.dtype[Any]
 
 
 class APGGraph(models.APGGraph):
@@ -156,7 +181,7 @@ class APGGraph(models.APGGraph):
 
     def _prepare(
         self, X: Any, Y: Any, graph: Any, client: Any, keep: str | bool, passes: "PassCounter"
-    ) -> tuple[DistributedRows, InstanceLaplacian | None]:
+    ) -> "tuple[DistributedRows, InstanceLaplacian | None]":
         """Read and check the data, and return what the passes need.
 
         Nothing else stays referenced: where partitions are kept, the workers can drop those that
@@ -251,3 +276,157 @@ class PassCounter:
             self._advance = advance
             yield
         self._advance = None
+
+
+class DistributedRows:
+    """`tagloom.optim.SummableRows` in partitions: every sum is one pass over all of them.
+
+    M is sent to all workers and sums of the size of M are returned, added in a tree. A worker holds
+    its partitions, M, a few sums, and at most one partition of another worker.
+
+    Parameters
+    ----------
+    data : TrainingData
+    centre : array of shape (n_features,), optional
+        What is subtracted from every row.
+    client : distributed.Client
+    keep : bool
+        Whether to keep the partitions in the memory of the workers; else they are loaded again in
+        every pass and forgotten one by one.
+    on_pass : callable
+        Called after every pass.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        centre: Floats | None,
+        client: Any,
+        *,
+        keep: bool,
+        on_pass: Callable[[], None],
+    ) -> None:
+        self.centre = centre
+        self.dtype: Dtype = np.dtype(np.float64)
+        self.stored: Dtype = data.rows.dtype
+        self._client = client
+        self._on_pass = on_pass
+        pairs = zip(data.rows.blocks, data.known, strict=True)
+        self._parts = [[block, known, centre] for block, known in pairs]
+        if keep:
+            self._parts = persist(client, [task(_centred, *part) for part in self._parts])
+
+    def in_single_precision(self) -> "DistributedRows":
+        """Return the same rows, summed in float32; they are converted when they are used."""
+        single = copy(self)
+        single.dtype = np.dtype(np.float32)
+        return single
+
+    def sums(self) -> LossSums:
+        """Return the sums that do not depend on M."""
+        result: LossSums = self._sum(_sums)
+        return result
+
+    def products(self, M: Array) -> ProductSums:
+        """Return X'(W o XM) and 1'(W o XM)."""
+        result: ProductSums = self._sum(_products, M)
+        # An array from the network may be read-only, and the loss changes it in place.
+        return replace(result, features=np.require(result.features, requirements="W"))
+
+    def _sum(self, function: Callable[..., Any], *arguments: Array) -> Any:
+        shared = [constant(argument) for argument in arguments]
+        terms = [task(function, group, self.dtype, *shared) for group in self._groups()]
+        result = compute(self._client, tree_sum(terms))
+        self._on_pass()
+        return result
+
+    def _groups(self) -> list[list[Any]]:
+        """Return groups of partitions, each summed by one task.
+
+        Where partitions are read from files and there are many, a task takes as many as the tree
+        adds at a time: fewer sums are sent, and they are added in the same order.
+        """
+        from_files = all(
+            isinstance(part, list) and isinstance(part[0], LazyBlock) for part in self._parts
+        )
+        threads = sum(self._client.nthreads().values())
+        many = len(self._parts) >= 2 * TREE_WIDTH * max(1, threads)
+        size = TREE_WIDTH if from_files and many else 1
+        return [self._parts[start : start + size] for start in range(0, len(self._parts), size)]
+
+
+def _sums(parts: Sequence[Any], dtype: Dtype) -> LossSums:
+    result: LossSums = add_all(_load_rows(part, dtype).sums() for part in parts)
+    return result
+
+
+def _products(parts: Sequence[Any], dtype: Dtype, M: Array) -> ProductSums:
+    result: ProductSums = add_all(_load_rows(part, dtype).products(M) for part in parts)
+    return result
+
+
+def _load_rows(part: Any, dtype: Dtype) -> InMemoryRows:
+    """Return the rows that were kept, or load them, in the required precision."""
+    rows = part if isinstance(part, InMemoryRows) else _centred(*part)
+    return rows if rows.dtype == dtype else rows.in_single_precision()
+
+
+def _centred(block: Any, known: Any, centre: Floats | None) -> InMemoryRows:
+    register_sizes(InMemoryRows, LossSums, ProductSums, PartialLabels)
+    return InMemoryRows(load_block(block), load_block(known), centre)
+
+
+def item_term(
+    gamma: float, data: TrainingData, graph: Any, mean: Floats, client: Any
+) -> InstanceLaplacian | None:
+    """Return gamma_s tr(M'X'L_s X M), with X'L_s X summed over pairs of partitions."""
+    if graph is None:
+        _refuse_missing_graph(gamma, "gamma", "graph", "items")
+        return None
+    sizes = data.rows.sizes
+    blocks = graph if isinstance(graph, GraphBlocks) else GraphBlocks.from_matrix(graph, sizes)
+    if gamma == 0:
+        return None
+    return InstanceLaplacian.from_congruence(gamma, congruence(data.rows, blocks, mean, client))
+
+
+def label_term(
+    gamma: float, label_graph: Any, sums: LossSums, centre: Floats | None
+) -> LabelLaplacian | None:
+    """Return gamma_t tr(X M L_t M'X')."""
+    if label_graph is None:
+        _refuse_missing_graph(gamma, "gamma_labels", "label_graph", "labels")
+        return None
+    n_labels = len(sums.weight)
+    weights = check_weights(label_graph, n_labels, name="label_graph", nodes="labels")
+    if gamma == 0:
+        return None
+    # The term depends on X through X'X alone: any matrix with the same X'X may replace it.
+    root = _root(_second_moments(sums, centre))
+    return LabelLaplacian(gamma, root, laplacian(weights))
+
+
+def _second_moments(sums: LossSums, centre: Floats | None) -> Floats:
+    """Return X'X of the rows before centring, from sums of centred rows.
+
+    With X = C + 1m' it is C'C + C'1 m' + m 1'C + n m m'.
+    """
+    if centre is None:
+        return sums.second_moments
+    mixed = np.outer(sums.total, centre)
+    around_zero = mixed + mixed.T + sums.n_items * np.outer(centre, centre)
+    return np.asarray(sums.second_moments + around_zero)
+
+
+def _root(gram: Floats) -> Floats:
+    """Return R with R'R = gram."""
+    squares, vectors = np.linalg.eigh(gram)
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0))[:, None] * vectors.T)
+
+
+def _refuse_missing_graph(strength: float, parameter: str, name: str, nodes: str) -> None:
+    if strength > 0:
+        raise InvalidInputError(
+            f"{parameter}={strength} asks for smoothness on a graph of the {nodes}, but {name} is "
+            f"None. Pass {name}=, or set {parameter}=0."
+        )

@@ -1,25 +1,30 @@
-"""Blocks of rows on a cluster: how they are described, loaded, computed and summed."""
+"""Blocks of rows and labels on a cluster: how they are read, loaded, computed and summed."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, reduce
-from operator import add
+from operator import add, getitem
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tagloom.errors import InvalidInputError, import_extra
+from tagloom.labels import PartialLabels
 from tagloom.progress import progress_bar
 
 Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
 
 ALL = slice(None)
 
 # Sums added by one task: a tree of this width over a thousand partitions has four levels.
 TREE_WIDTH = 8
 _LARGE_GRAPH_WARNING = "distributed.admin.large-graph-warning-threshold"
+# Partitions are kept where they fill no more than this share of the memory of the workers: sums,
+# copies in transit and the interpreters need room as well.
+_SHARE_TO_KEEP = 0.4
 # Levels of attributes that are searched for arrays to measure an object.
 _MAX_DEPTH = 6
 
@@ -317,7 +322,6 @@ def register_sizes(*classes: type) -> None:
 def bytes_held(thing: object) -> int:
     """Return the bytes of all arrays that an object holds, each counted once.
 
-    >>> from tagloom.labels import PartialLabels
     >>> bytes_held(PartialLabels.from_array(np.ones((10, 3)))) >= 10 * 3
     True
     """
@@ -342,3 +346,119 @@ def _parts_of(thing: object) -> list[object]:
     slots = [slot for kind in type(thing).__mro__ for slot in getattr(kind, "__slots__", ())]
     held = [getattr(thing, slot) for slot in slots if hasattr(thing, slot)]
     return held + list(getattr(thing, "__dict__", {}).values())
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Blocks of features, and for each of them the `PartialLabels` of the same items."""
+
+    rows: RowBlocks
+    known: tuple[Any, ...]
+    labels: tuple[Hashable, ...]
+
+    def persisted(self, client: Any) -> "TrainingData":
+        """Return the same data in the memory of the workers."""
+        # Features and labels of the same items are one task: apart, they could end up on two
+        # workers, and one of them would have to be sent.
+        both = zip(self.rows.blocks, self.known, strict=True)
+        pairs = persist(client, [task(_load_both, block, known) for block, known in both])
+        rows = replace(self.rows, blocks=tuple(task(getitem, pair, 0) for pair in pairs))
+        return replace(self, rows=rows, known=tuple(task(getitem, pair, 1) for pair in pairs))
+
+    def fits_in_memory(self, client: Any) -> bool:
+        """Say whether the features leave enough of the workers' memory free."""
+        memory = total_memory(client)
+        return memory is None or self.rows.n_bytes <= _SHARE_TO_KEEP * memory
+
+
+def _load_both(block: Any, known: Any) -> tuple[Array, PartialLabels]:
+    register_sizes(PartialLabels)
+    return load_block(block), load_block(known)
+
+
+def read_training_data(X: Any, Y: Any, client: Any) -> TrainingData:
+    """Read a dask array with a dask array of 1, 0 and NaN, or `ParquetItems` with their labels."""
+    if isinstance(X, TrainingData):
+        return X
+    rows = row_blocks(X)
+    if hasattr(X, "label_blocks"):
+        if Y is not None:
+            raise InvalidInputError(
+                "ParquetItems bring their labels: leave Y out, and name the columns of the labels "
+                "with present= and absent=, or label_columns=."
+            )
+        labels = X.labels(client)
+        return TrainingData(rows, X.label_blocks(labels), labels)
+    if Y is None:
+        raise InvalidInputError("Y is missing: pass a dask array of 1, 0 and NaN (unknown).")
+    table = check_dask_array(Y, "Y")
+    if table.shape[0] != rows.n_rows:
+        raise InvalidInputError(
+            f"X and Y must have one row for each item: X has {rows.n_rows} rows, Y has "
+            f"{table.shape[0]}."
+        )
+    chunks = table.rechunk((rows.sizes, -1)).to_delayed().ravel()
+    known = tuple(
+        task(_read_labels, chunk, start) for chunk, start in zip(chunks, rows.starts, strict=True)
+    )
+    return TrainingData(rows, known, tuple(range(table.shape[1])))
+
+
+def _read_labels(table: Array, start: int) -> PartialLabels:
+    try:
+        return PartialLabels.from_array(table)
+    except InvalidInputError:
+        # Again with positions in the whole table, for the error message.
+        return PartialLabels.from_array(table, items=range(start, start + len(table)))
+
+
+@dataclass(frozen=True, eq=False)
+class DataSummary:
+    """What the fit needs to know of all rows before its first pass; summaries can be added."""
+
+    n_items: int
+    total: Floats
+    """Sum of the rows."""
+    squares: Floats
+    """Sums of the squares of each column."""
+    present: npt.NDArray[np.int64]
+    """How many items are known to have each label."""
+    absent: npt.NDArray[np.int64]
+    """How many items are known not to have it."""
+
+    @classmethod
+    def of_block(cls, block: Any, labels: Any) -> "DataSummary":
+        """Summarize one block."""
+        register_sizes(PartialLabels, DataSummary)
+        X, counts = load_block(block), load_block(labels).counts()
+        squares = np.einsum("ij,ij->j", X, X, dtype=np.float64)
+        total = X.sum(axis=0, dtype=np.float64)
+        return cls(len(X), total, squares, counts.present, counts.absent)
+
+    def __add__(self, other: "DataSummary") -> "DataSummary":
+        return DataSummary(
+            self.n_items + other.n_items,
+            self.total + other.total,
+            self.squares + other.squares,
+            self.present + other.present,
+            self.absent + other.absent,
+        )
+
+    def in_two_rows(self, labels: tuple[Hashable, ...]) -> PartialLabels:
+        """Return labels of two items that are learnable exactly where those of all items are.
+
+        The first item has every label that any item has, the second lacks every label that any
+        item is known to lack.
+        """
+        table = np.full((2, len(labels)), np.nan)
+        table[0, self.present > 0] = 1
+        table[1, self.absent > 0] = 0
+        return PartialLabels.from_array(table, labels=labels)
+
+
+def summarize(data: TrainingData, client: Any) -> DataSummary:
+    """Summarize all rows in one pass."""
+    pairs = zip(data.rows.blocks, data.known, strict=True)
+    terms = [task(DataSummary.of_block, block, known) for block, known in pairs]
+    summary: DataSummary = compute(client, tree_sum(terms))
+    return summary

@@ -11,29 +11,26 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tagloom import models
-from tagloom.dask.apg_graph import APGGraph
+from tagloom.dask.apg_graph import APGGraph, DistributedRows
 from tagloom.dask.blocks import (
+    DataSummary,
     RowBlocks,
+    TrainingData,
     constant,
     get_client,
     load_block,
     persist,
     persist_and_wait,
+    read_training_data,
     row_blocks,
     sampled_positions,
+    summarize,
     take_rows,
     task,
     to_dask_array,
 )
 from tagloom.dask.graph import AffinityBlocks, Halo, affinity_graph
 from tagloom.dask.neighbors import Candidates, nearest_neighbors
-from tagloom.dask.objective import (
-    DataSummary,
-    DistributedRows,
-    TrainingData,
-    read_training_data,
-    summarize,
-)
 from tagloom.errors import InvalidInputError
 from tagloom.graph.diffusion import local_scales, positive_or_one, self_tuning_affinities
 from tagloom.labels import PartialLabels
