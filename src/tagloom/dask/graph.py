@@ -110,7 +110,7 @@ def _symmetric_blocks(
     client: Any, found: tuple[Any, ...], rows: RowBlocks, weight: str, symmetrize: str
 ) -> list[Any]:
     chosen = [task(_directed_weights, block, rows.n_rows, weight, rows.dtype) for block in found]
-    halo = Halo.of(client, [task(_found_positions, block) for block in found], rows)
+    halo = Halo.of(client, [task(Candidates.positions, block) for block in found], rows)
     return persist(client, _with_transposed(chosen, halo, rows, symmetrize))
 
 
@@ -135,10 +135,6 @@ def _directed_weights(
     weights = found.cosines if weight == "cosine" else found.products
     table = neighbor_table(np.maximum(weights, 0), found.indices, n_items)
     return sparse.csr_array(table.astype(dtype))
-
-
-def _found_positions(found: Candidates) -> Positions:
-    return np.unique(found.indices)
 
 
 def _transposed(chosen: sparse.csr_array, to: "_Span", own: "_Span") -> sparse.csr_array:
@@ -371,7 +367,7 @@ def affinity_graph(
     scales = persist(
         client, [task(local_scales, task(getattr, block, "distances")) for block in found]
     )
-    positions = persist(client, [task(_found_positions, block) for block in found])
+    positions = persist(client, [task(Candidates.positions, block) for block in found])
     halo = Halo.of(client, positions, rows)
     chosen = [
         task(_chosen_affinities, *parts, rows.n_rows)

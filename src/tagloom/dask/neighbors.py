@@ -93,6 +93,10 @@ class Candidates:
         """What is known of each candidate."""
         return self.indices, self.distances, self.products, self.cosines
 
+    def positions(self) -> Positions:
+        """Return the rows that are anyone's candidates, each once, ascending."""
+        return np.unique(self.indices)
+
     def __add__(self, other: "Candidates") -> "Candidates":
         pairs = zip(self.tables, other.tables, strict=True)
         tables: list[Any] = [np.hstack(pair) for pair in pairs]
@@ -427,13 +431,25 @@ def _cells_of(block: Any, centres: Array, metric: str) -> Positions:
 
 
 def _groups_of(centres: Array, counts: Positions, n_groups: int) -> Positions:
-    """Return the group of each cell: about as many rows in each, along the first component."""
-    centred = centres - centres.mean(axis=0)
-    direction = np.linalg.eigh(centred.T @ centred)[1][:, -1]
-    order = np.argsort(centred @ direction, kind="stable")
-    groups = np.empty(len(centres), dtype=np.int64)
-    before = np.cumsum(counts[order]) - counts[order]
-    groups[order] = before * n_groups // counts.sum()
+    """Return the group of each cell: neighbouring cells, about as many rows in each group.
+
+    Cells are split in two along the first principal component of their centres, again and again: a
+    query then asks cells of few groups.
+    """
+    groups = np.zeros(len(centres), dtype=np.int64)
+    waiting = [(np.arange(len(centres)), 0, n_groups)]
+    while waiting:
+        cells, first, n = waiting.pop()
+        groups[cells] = first
+        if n == 1 or len(cells) < 2:
+            continue
+        centred = centres[cells] - centres[cells].mean(axis=0)
+        direction = np.linalg.svd(centred, full_matrices=False)[2][0]
+        cells = cells[np.argsort(centred @ direction, kind="stable")]
+        share = np.cumsum(counts[cells]) / counts[cells].sum()
+        half = n // 2
+        at = int(np.clip(np.searchsorted(share, half / n) + 1, 1, len(cells) - 1))
+        waiting += [(cells[:at], first, half), (cells[at:], first + half, n - half)]
     return groups
 
 

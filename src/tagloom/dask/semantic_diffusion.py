@@ -1,5 +1,6 @@
 """Semantic diffusion for data sets that do not fit on one machine."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from tagloom import models
@@ -105,8 +107,7 @@ class SemanticDiffusion(BaseEstimator):
     _feature_map: "FeatureMap"
     _passes: "list[DiffusionPass]"
     _score_normalizer: ScoreNormalizer
-    # Parameters of the last pass when it was fitted.
-    _last_step: tuple[float, float]
+    # That of the score normalisation when the model was fitted.
     _exponent: float
 
     def __init__(
@@ -201,7 +202,7 @@ class SemanticDiffusion(BaseEstimator):
         for one in self._passes:
             if one.augmenter is not None:
                 features = _augmented(one.augmenter, U, F, client)
-            F = one.out_of_sample(features, P, self.alpha, client)
+            F = one.out_of_sample(features, P, client)
         return self._as_array(F, rows.sizes, U.dtype)
 
     def _check_parameters(self) -> None:
@@ -247,7 +248,6 @@ class SemanticDiffusion(BaseEstimator):
         self, run: "_Diffusion", U: RowBlocks, sample: Any
     ) -> "tuple[list[DiffusionPass], list[Any]]":
         """Correct and smooth the linear scores, pass by pass."""
-        self._last_step = float(self.shrinkage), float(self.smoothing)
         if self.shrinkage == np.inf and self.smoothing == 0:
             return [], run.P
         passes: list[DiffusionPass] = []
@@ -266,7 +266,8 @@ class SemanticDiffusion(BaseEstimator):
                 client=run.client,
                 verbose=run.verbose,
             )
-            step = self._last_step if n == self.n_passes - 1 else _INTERMEDIATE
+            is_last = n == self.n_passes - 1
+            step = (self.shrinkage, self.smoothing) if is_last else _INTERMEDIATE
             passes.append(run.on(graph, step, augmenter))
             F = passes[-1].F
         return passes, F
@@ -357,6 +358,12 @@ def _ridge_regression(
         n_iter += 1
         if (np.sqrt(column_dots(residual, residual)) <= enough).all():
             break
+    else:
+        warnings.warn(
+            f"The ridge regression did not converge in {n_iter} passes over the rows. Raise ridge.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     return M, np.asarray(loss.intercept(M)), n_iter
 
 
@@ -373,6 +380,7 @@ class DiffusionPass:
         Tasks for the diffused residuals and weights of the known labels.
     F : list
         Tasks for the scores.
+    alpha : float
     step : tuple of float
         Shrinkage and smoothing that gave F.
     chunks : list of slice
@@ -384,12 +392,11 @@ class DiffusionPass:
     residuals: list[Any]
     weights: list[Any]
     F: list[Any]
+    alpha: float
     step: tuple[float, float]
     chunks: list[slice]
 
-    def out_of_sample(
-        self, queries: RowBlocks, P: Sequence[Any], alpha: float, client: Any
-    ) -> list[Any]:
+    def out_of_sample(self, queries: RowBlocks, P: Sequence[Any], client: Any) -> list[Any]:
         """Return tasks for the scores of new items, see `ResidualDiffusion.out_of_sample`."""
         graph = self.graph
         found = nearest_neighbors(
@@ -401,23 +408,19 @@ class DiffusionPass:
             random_state=graph.random_state,
             client=client,
         ).blocks
-        halo = Halo.of(client, [task(_positions_in, block) for block in found], graph.rows)
+        halo = Halo.of(client, [task(Candidates.positions, block) for block in found], graph.rows)
         parts = zip(found, halo(graph.scales), halo(graph.factors), strict=True)
         s_x = persist(client, [task(_new_affinities, *part, queries.dtype) for part in parts])
         finished: list[list[Any]] = [[] for _ in P]
         for columns in self.chunks:
             tables = (halo(table, columns) for table in (self.residuals, self.weights, self.F))
             new = [
-                task(_new_scores, *part, columns, alpha, self.step)
+                task(_new_scores, *part, columns, self.alpha, self.step)
                 for part in zip(s_x, P, *tables, strict=True)
             ]
             for rows, part in zip(finished, persist(client, new), strict=True):
                 rows.append(part)
         return persist(client, [task(np.hstack, rows) for rows in finished])
-
-
-def _positions_in(found: Candidates) -> npt.NDArray[np.int64]:
-    return np.unique(found.indices)
 
 
 def _new_affinities(
@@ -480,7 +483,7 @@ class _Diffusion:
         residuals, weights, F = (
             persist(self.client, [task(np.hstack, rows) for rows in tables]) for tables in finished
         )
-        return DiffusionPass(graph, augmenter, residuals, weights, F, step, chunks)
+        return DiffusionPass(graph, augmenter, residuals, weights, F, self.alpha, step, chunks)
 
     def _chunks(self, n_rows: int) -> list[slice]:
         # Residuals and weights are diffused side by side.
