@@ -24,6 +24,7 @@ from dask_cluster import MEGA, cluster_of, resident, start_of_peak
 from tagloom import dask as tagloom_dask
 from tagloom.dask.blocks import row_blocks
 from tagloom.dask.graph import affinity_graph
+from tagloom.dask.neighbors import InvertedFile, Search
 from tagloom.models import SemanticDiffusion
 from tagloom.neighbors import nearest_neighbors
 
@@ -112,7 +113,11 @@ def steps(client: Client, n: int, d: int, c: int, rows_per_partition: int) -> No
 def recall(client: Client, files: list[str], rows_per_partition: int) -> None:
     X = np.vstack([np.load(file)["pooled"].astype(np.float32) for file in files])
     X = X[np.random.default_rng(0).permutation(len(X))]
-    print("| rows | recall | reported | processor time, of that of all pairs |\n|---|---|---|---|")
+    print(
+        "| rows | cells asked | recall | reported | processor time, of that of all pairs |\n"
+        + "|---" * 5
+        + "|"
+    )
     for n in (len(X) // 4, len(X) // 2, len(X)):
         table = client.persist(da.from_array(X[:n], chunks=(rows_per_partition, -1)))
         cost, used = Cost(client), {}
@@ -125,7 +130,9 @@ def recall(client: Client, files: list[str], rows_per_partition: int) -> None:
         pairs = zip(expected, found.indices.compute(), strict=True)
         hits = np.mean([len(np.intersect1d(*pair)) / 10 for pair in pairs])
         ratio = used["approximate"] / used["exact"]
-        print(f"| {n:,} | {hits:.3f} | {found.recall:.3f} | {ratio:.2f} |", flush=True)
+        index = InvertedFile.of(row_blocks(table), Search(11, "euclidean"), 0, client)
+        asked = f"{index.n_probes(index.rows, 0, is_self=True)[0]} of {len(index.centres)}"
+        print(f"| {n:,} | {asked} | {hits:.3f} | {found.recall:.3f} | {ratio:.2f} |", flush=True)
 
 
 def main() -> None:

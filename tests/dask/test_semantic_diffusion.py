@@ -24,8 +24,15 @@ def problem():
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"kernel": "rbf", "n_components": 60, "bandwidth": 2.0, "score_normalization": 0.5},
-        {"lam": 1.0, "tol": 1e-6, "n_passes": 1, "smoothing": 0.0, "normalize_rows": False},
+        {"kernel": "rational_quadratic", "n_components": 60, "score_normalization": 0.5},
+        {
+            "lam": 1.0,
+            "tol": 1e-6,
+            "kernel": "rbf",
+            "n_passes": 1,
+            "smoothing": 0.0,
+            "normalize_rows": False,
+        },
         {"shrinkage": np.inf, "alpha": 0.3, "n_passes": 2, "n_neighbors": 5, "metric": "cosine"},
         {"shrinkage": np.inf, "smoothing": 0.0},
     ],

@@ -173,7 +173,7 @@ class NeighborBlocks:
 
 
 @dataclass(frozen=True)
-class _Search:
+class Search:
     """What is searched: `limit` rows for each query, among them itself in a self-search."""
 
     limit: int
@@ -229,7 +229,7 @@ def nearest_neighbors(
             f"that can be neighbours; got {n_neighbors!r}."
         )
     client, is_self = get_client(client), queries is None
-    search = _Search(int(n_neighbors) + is_self, metric)
+    search = Search(int(n_neighbors) + is_self, metric)
     if algorithm == "auto":
         n_comparisons = rows.n_rows * points.n_rows
         algorithm = "approximate" if n_comparisons >= _APPROXIMATE_FROM else "exact"
@@ -253,7 +253,7 @@ def _other_rows(found: Candidates, start: int, size: int) -> Candidates:
     return found.without_self(np.arange(start, start + size))
 
 
-def _all_pairs(rows: RowBlocks, queries: RowBlocks, search: _Search) -> list[Any]:
+def _all_pairs(rows: RowBlocks, queries: RowBlocks, search: Search) -> list[Any]:
     """Return the last task of the chain of each block, which searches one block after another.
 
     In a chain one foreign block is in transit at a time. Each block starts with itself and goes
@@ -280,7 +280,7 @@ def _used_once(block: Any) -> Any:
 
 
 def _search_block(
-    previous: Candidates | None, own: Any, other: Any, start: int, search: _Search
+    previous: Candidates | None, own: Any, other: Any, start: int, search: Search
 ) -> Candidates:
     """Return the nearest of the previous candidates and the rows of another block."""
     base = load_block(other)
@@ -288,7 +288,7 @@ def _search_block(
     return found if previous is None else previous + found
 
 
-def _search_rows(queries: Array, base: Array, at: Positions, search: _Search) -> Candidates:
+def _search_rows(queries: Array, base: Array, at: Positions, search: Search) -> Candidates:
     """Search exactly among rows in memory, which are at these positions."""
     k = min(search.limit, len(base))
     found = neighbors.nearest_neighbors(base, k, queries, metric=search.metric, algorithm="exact")
@@ -313,11 +313,11 @@ class InvertedFile:
     cells: tuple[Any, ...]
     centres: Array
     counts: Positions
-    search_for: _Search
+    search_for: Search
     client: Any
 
     @classmethod
-    def of(cls, rows: RowBlocks, search: _Search, random_state: int, client: Any) -> "InvertedFile":
+    def of(cls, rows: RowBlocks, search: Search, random_state: int, client: Any) -> "InvertedFile":
         """Divide the rows into cells; centres of cells that are too small are left out."""
         n = rows.n_rows
         n_cells = int(min(4 * np.sqrt(n), n / (2 * search.limit), _MOST_CELLS)) or 1
@@ -482,7 +482,7 @@ def _split_queries(
 
 
 def _search_group(
-    base: list[_Part], queries: list[_Part], search: _Search
+    base: list[_Part], queries: list[_Part], search: Search
 ) -> list[list[tuple[Positions, Candidates]]]:
     """Search the cells of a group; return what each block of queries gets of it."""
     rows, at, cells = (np.concatenate(parts) for parts in zip(*base, strict=True))
@@ -500,7 +500,7 @@ def _search_group(
 
 
 def _search_cells(
-    rows: Array, points: Array, cells: Positions, asked: Positions, search: _Search
+    rows: Array, points: Array, cells: Positions, asked: Positions, search: Search
 ) -> Neighbors:
     """Compare points with the rows of the cells that they ask, and return the nearest of each."""
     scaled = ScaledRows(rows)

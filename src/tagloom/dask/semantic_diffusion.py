@@ -123,7 +123,7 @@ class SemanticDiffusion(BaseEstimator):
         n_neighbors: int = 20,
         n_passes: int = 2,
         kernel: str = "linear",
-        bandwidth: float = 1.0,
+        bandwidth: float = 0.5,
         n_components: int = 800,
         random_state: int = 0,
         metric: str = "euclidean",
@@ -218,7 +218,7 @@ class SemanticDiffusion(BaseEstimator):
         U = rows if normalizer is None else normalizer(rows)
         kernel = Kernel.of(U, self.kernel, bandwidth=self.bandwidth)
         found = KernelMap.of(kernel, U, self.n_components, self.random_state)
-        return FeatureMap(normalizer, found.scaled_to(U))
+        return FeatureMap(normalizer, found)
 
     def _fit_linear(self, U: RowBlocks, data: TrainingData, client: Any) -> list[Any]:
         """Learn M and b; return tasks for the linear scores of the training items."""
