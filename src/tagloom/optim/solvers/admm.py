@@ -19,7 +19,15 @@ from tagloom.linalg import (
 )
 from tagloom.optim.objective import Objective, dual_bound, nearest_subgradient, relative_gap
 from tagloom.optim.solvers.apg import run_apg
-from tagloom.optim.solvers.base import Recorder, RunResult, Start, StoppingRule, WarmStart, run_cg
+from tagloom.optim.solvers.base import (
+    DualPoint,
+    Recorder,
+    RunResult,
+    Start,
+    StoppingRule,
+    WarmStart,
+    run_cg,
+)
 
 # Over-relaxation: it saves about a third of the iterations.
 _RELAXATION = 1.6
@@ -31,17 +39,21 @@ _MAX_PRODUCTS = 8
 # After the first iterations it rarely does: a sigma that keeps changing prevents convergence.
 _UNBALANCED = ((100.0, 16.0), (3.0, 2.0))
 _BALANCE_EVERY = 30
+# The gradient is computed anew after this many iterations.
+_REFRESH_EVERY = 30
+# <D, HD> of single precision serves in double up to this share of F: it is right to 1e-5 of itself.
+_SMALL_CURVATURE = 1e-3
 # Beyond this many times the first sigma there is nothing but rounding.
 _SIGMA_RANGE = 1e6
 # Curvatures below this share of the largest are rounding, or as good as none.
 _NO_CURVATURE = 1e-6
-# A convergence check costs one pass over the rows: it is made when the gap may have reached tol.
-_FIRST_CHECK = 5
+# A check costs the largest singular value of a gradient: it is made when the gap may be small.
+_FIRST_CHECK = 3
 _CHECK_SOON = 2
 # However slow the convergence, the next check comes after this share of the iterations so far.
 _PATIENCE = 0.3
-# The gap stagnates if this many checks have not brought it below this share of the one before.
-_STAGNANT_CHECKS = 3
+# The gap stagnates if this many iterations have not brought it below this share of the least.
+_STAGNANT = 6
 _PROGRESS = 0.9
 # After this many iterations, the second half of them should have brought the gap below this share.
 _MANY_ITERATIONS = 60
@@ -59,8 +71,8 @@ def run_admm(
         Z = prox(M^ + U),  M^ = 1.6 M - 0.6 Z_previous    singular value threshold lambda / sigma,
         U = M^ + U - Z.
 
-    sigma U is a subgradient of lambda ||.||_* at Z, which the certificate needs. sigma is adapted
-    to keep ||M - Z|| and ||Z - Z_previous|| balanced. Conjugate gradients continue from the
+    The result is Z, of low rank; the lower bound is taken at M, see `ConvergenceMonitor`. sigma is
+    adapted to keep ||M - Z|| and ||Z - Z_previous|| balanced. Conjugate gradients continue from the
     previous M and need a single product with H where the preconditioner is good, that is, where a
     label is known for more rows than there are features: an iteration is then one pass over the
     rows and one threshold, as for proximal gradients, which mostly need several times as many.
@@ -73,35 +85,42 @@ def run_admm(
     preconditioner = Preconditioner(objective)
     warm_start = start.warm_start or WarmStart(preconditioner.typical_curvature)
     state = _State(objective, start.M, warm_start)
-    monitor, k = ConvergenceMonitor(objective, rule, len(recorder.history)), 0
-    monitor.check(0, state.Z, state.G, state.sigma_Z, state.subgradient)
+    monitor = ConvergenceMonitor(objective, preconditioner, rule, len(recorder.history))
+    k = 0
+    monitor.prove(0, state)
     if monitor.finished:
         _record(recorder, monitor, state, 0)
     while not (monitor.finished or recorder.stopped):
         k += 1
         _solve_for_M(objective, preconditioner, state)
         balance = _threshold(objective, state)
+        if k % _REFRESH_EVERY == 0:
+            state.refresh(objective)
         if k >= monitor.next_check:
-            # M continues from Z, whose gradient is exact: many updates accumulate rounding errors.
-            state.M, state.G = state.Z, objective.gradient(state.Z)
-            monitor.check(k, state.Z, state.G, state.sigma_Z, state.subgradient)
+            monitor.check(k, state)
         _record(recorder, monitor, state, k)
         if k <= _BALANCE_EVERY or k % _BALANCE_EVERY == 0:
             state.rescale(balance)
         if monitor.is_slow and not recorder.stopped:
+            monitor.prove(k, state)
             return run_apg(objective, Start(monitor.best.M), rule, recorder)
-    if monitor.last_check < k:  # stopped by the callback
-        G = objective.gradient(state.Z)
-        monitor.check(k, state.Z, G, state.sigma_Z, state.subgradient)
-    return monitor.best._replace(warm_start=WarmStart(state.sigma, state.subgradient))
+    if monitor.last_proof < k:  # stopped by the callback
+        monitor.prove(k, state)
+    return monitor.best
 
 
 class _State:
     """Both copies of M, the multiplier between them, and the gradient at the first."""
 
     def __init__(self, objective: Objective, start: Matrix, warm_start: WarmStart) -> None:
-        self.M = self.Z = start
-        self.G = objective.gradient(start) if start.any() else objective.gradient_at_zero
+        self.Z = start
+        self.M, self.curvature = start, 0.0
+        """`curvature` is <D, HD> for D = Z - M; None where it is not known."""
+        if warm_start.point is not None:
+            self.M, self.curvature = warm_start.point.M.astype(start.dtype), warm_start.point.curvature
+        self.G = objective.gradient(self.M) if self.M.any() else objective.gradient_at_zero
+        self.is_fresh = True
+        """Whether G has been computed at M, rather than updated with M."""
         self.sigma = self._first_sigma = warm_start.scale
         # At the optimum the multiplier sigma U is the subgradient -G of lambda ||.||_*.
         if warm_start.subgradient is None:
@@ -112,6 +131,11 @@ class _State:
         self.U = multiplier / start.dtype.type(self.sigma)
         self.sigma_Z = singular_values(start)
         """The singular values of Z."""
+
+    def refresh(self, objective: Objective) -> None:
+        """Compute G anew: many updates accumulate rounding errors."""
+        if not self.is_fresh:
+            self.G, self.is_fresh = objective.gradient(self.M), True
 
     def rescale(self, factor: float) -> None:
         """Change sigma, within limits; the multiplier sigma U stays."""
@@ -142,6 +166,7 @@ def _solve_for_M(objective: Objective, preconditioner: "Preconditioner", state: 
         step = next(steps)
         state.M = state.M + step.length * step.direction
         state.G = state.G + step.length * step.product
+        state.is_fresh = False
         if math.sqrt(inner(R, R)) <= enough:
             break
 
@@ -153,7 +178,7 @@ def _threshold(objective: Objective, state: _State) -> float:
     Z, state.sigma_Z = threshold_singular_values(B, objective.lam / state.sigma)
     state.U = B - Z
     primal, dual = Z - state.M, Z - state.Z
-    state.Z = Z
+    state.Z, state.curvature = Z, None
     return _balance(math.sqrt(inner(primal, primal)), math.sqrt(inner(dual, dual)))
 
 
@@ -168,7 +193,7 @@ def _balance(primal: float, dual: float) -> float:
 
 
 def _record(recorder: Recorder, monitor: "ConvergenceMonitor", state: _State, k: int) -> None:
-    F, gap = (monitor.F, monitor.best.gap) if monitor.last_check == k else (math.nan, math.nan)
+    F, gap = (monitor.F, monitor.best.gap) if monitor.last_proof == k else (math.nan, math.nan)
     rank = numerical_rank(state.sigma_Z)
     recorder.add(state.Z, objective=F, gap=gap, rank=rank, step=1 / state.sigma)
 
@@ -200,6 +225,12 @@ class Preconditioner:
         product: Matrix = Q @ rotated
         return product
 
+    def curvature_along(self, D: Matrix) -> float:
+        """Return about <D, HD>."""
+        _, Q = self._spectrum
+        rotated = Q.T @ D
+        return inner(rotated * self._curvature, rotated)
+
     @property
     def typical_curvature(self) -> float:
         """The median of the curvatures that are not rounding, a scale for sigma; 1 if all are."""
@@ -223,43 +254,94 @@ class Preconditioner:
 
 
 class ConvergenceMonitor:
-    """The best point and lower bound so far, the gap between them, and when to check again."""
+    """The best point and lower bound so far, the gap between them, and when to check again.
 
-    def __init__(self, objective: Objective, rule: StoppingRule, iterations_before: int) -> None:
+    F is small at Z, whose rank is low; the lower bound is tight at M. For M nearly solves
+    (H + sigma I) M = -G_0 + sigma (Z_previous - U_previous), that is, with sigma U a subgradient,
+
+        G_M = -sigma U - sigma (Z - Z_previous) + what the linear solver has left:
+
+    the residuals at M are feasible for the dual problem up to the dual residual of ADMM, whereas
+    the gradient at Z contains H (Z - M), which is larger by the condition number of H. G_M is known
+    from the iteration itself. So a check costs no pass over the rows: with D = Z - M,
+
+        F(Z) = f(M) + <G_M, D> + 1/2 <D, HD> + lambda ||Z||_*
+
+    is known but for <D, HD>, which the preconditioner approximates to a few per cent. Only where
+    that promises a gap within the tolerance is HD computed, and in double precision G_M anew.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        preconditioner: Preconditioner,
+        rule: StoppingRule,
+        iterations_before: int,
+    ) -> None:
         self._objective = objective
+        self._preconditioner = preconditioner
         self._rule = rule
         self._last_iteration = max(1, rule.max_iter - iterations_before)
-        self._bound, self._stagnant_checks = -math.inf, 0
+        self._bound = -math.inf
+        self._least_gap, self._last_progress = math.inf, 0
         self._gaps: list[tuple[int, float]] = []
-        self.last_check, self.next_check = 0, 0
+        self.last_check, self.next_check = 0, min(_FIRST_CHECK, self._last_iteration)
+        self.last_proof = -1
         self.F = math.inf
-        """F at the last check."""
+        """F at the last proof."""
         self.best = RunResult(np.zeros((0, 0)), math.inf, 0, math.inf)
 
-    def check(self, k: int, Z: Matrix, G: Matrix, sigma_Z: Matrix, subgradient: Matrix) -> None:
-        """Compute F and the gap at Z, the result of iteration k.
+    def check(self, k: int, state: _State) -> None:
+        """Estimate the gap after iteration k; prove it where the iterations may end."""
+        D = state.Z - state.M
+        F = self._F_without_curvature(state, D) + self._preconditioner.curvature_along(D) / 2
+        bound = dual_bound(self._objective, state.M, state.G, state.subgradient)
+        gap = relative_gap(F, max(bound, self._bound))
+        if gap <= self._rule.tol:
+            self.prove(k, state)
+            gap = self.best.gap
+        self._note(k, gap)
+        if (self._stagnated or k >= self._last_iteration) and self.last_proof < k:
+            self.prove(k, state)
 
-        G is the gradient of f at Z, `sigma_Z` the singular values of Z, and the subgradient is one
-        of lambda ||.||_* at Z.
-        """
-        objective, previous_gap = self._objective, self.best.gap
-        self.F = objective.smooth_value_from(Z, G) + objective.lam * float(sigma_Z.sum())
-        self._bound = max(self._bound, dual_bound(objective, Z, G, subgradient))
-        best = self.best
+    def _F_without_curvature(self, state: _State, D: Matrix) -> float:
+        """Return F(Z) - 1/2 <D, HD>."""
+        objective = self._objective
+        smooth = objective.smooth_value_from(state.M, state.G) + inner(state.G, D)
+        return smooth + objective.lam * float(state.sigma_Z.sum())
+
+    def prove(self, k: int, state: _State) -> None:
+        """Compute F at Z and the lower bound at M, the results of iteration k."""
+        objective, D = self._objective, state.Z - state.M
+        if objective.dtype == np.float64:
+            state.refresh(objective)
+        without_curvature, curvature = self._F_without_curvature(state, D), state.curvature
+        if curvature is None or curvature > _SMALL_CURVATURE * without_curvature:
+            state.curvature = curvature = inner(D, objective.hessian_product(D))
+        self.F = without_curvature + curvature / 2
+        bound = dual_bound(objective, state.M, state.G, state.subgradient)
+        self._bound, best = max(self._bound, bound), self.best
         if self.F <= best.F:
-            best = RunResult(Z, self.F, numerical_rank(sigma_Z), math.inf)
+            point = DualPoint(state.M, curvature)
+            warm_start = WarmStart(state.sigma, state.subgradient, point)
+            best = RunResult(state.Z, self.F, numerical_rank(state.sigma_Z), math.inf, warm_start)
         self.best = best._replace(gap=relative_gap(best.F, self._bound))
-        stagnant = self.best.gap > _PROGRESS * previous_gap
-        self._stagnant_checks = self._stagnant_checks + 1 if stagnant else 0
-        expected = self._iterations_to_tol(k - self.last_check, previous_gap)
-        wait = min(expected, max(_CHECK_SOON, int(_PATIENCE * k)))
-        self.next_check = min(self._last_iteration, k + (wait if k else _FIRST_CHECK))
-        self.last_check = k
-        self._gaps.append((k, self.best.gap))
+        self.last_proof = k
 
-    def _iterations_to_tol(self, since: int, previous_gap: float) -> int:
+    def _note(self, k: int, gap: float) -> None:
+        """Keep the gap, and decide when to check again."""
+        expected = self._iterations_to_tol(k - self.last_check, gap)
+        wait = min(expected, max(_CHECK_SOON, int(_PATIENCE * k)))
+        self.next_check = min(self._last_iteration, k + wait)
+        self.last_check = k
+        if gap <= _PROGRESS * self._least_gap:
+            self._last_progress = k
+        self._least_gap = min(gap, self._least_gap)
+        self._gaps.append((k, gap))
+
+    def _iterations_to_tol(self, since: int, gap: float) -> int:
         """Extrapolate after how many iterations the gap reaches the tolerance."""
-        gap, tol = self.best.gap, self._rule.tol
+        tol, previous_gap = self._rule.tol, self._least_gap
         if not tol < gap < previous_gap < math.inf or tol == 0:
             return _CHECK_SOON
         speed = math.log(previous_gap / gap) / since
@@ -268,13 +350,17 @@ class ConvergenceMonitor:
     @property
     def is_slow(self) -> bool:
         """Whether the gap has hardly fallen in the second half of many iterations."""
-        k, gap = self._gaps[-1]
+        k, gap = self._gaps[-1] if self._gaps else (0, math.inf)
         earlier = [before for i, before in self._gaps if 0 < i <= k / 2]
         return k >= _MANY_ITERATIONS and bool(earlier) and gap > _SLOW * earlier[-1]
 
     @property
+    def _stagnated(self) -> bool:
+        since = self.last_check - self._last_progress
+        return self._rule.at_stagnation and since >= max(_STAGNANT, _PATIENCE * self.last_check)
+
+    @property
     def finished(self) -> bool:
         """Whether the stopping rule is met: tolerance, stagnation, or the last iteration."""
-        stagnated = self._rule.at_stagnation and self._stagnant_checks >= _STAGNANT_CHECKS
         tol_reached = self.best.gap <= self._rule.tol
-        return tol_reached or stagnated or self.last_check >= self._last_iteration
+        return tol_reached or self._stagnated or self.last_proof >= self._last_iteration

@@ -82,6 +82,14 @@ class Recorder:
             self.stopped = True
 
 
+class DualPoint(NamedTuple):
+    """Where the lower bound is tight: near the result, which has low rank, but not the same."""
+
+    M: Matrix
+    curvature: float
+    """<D, HD> for the difference D between the result and M."""
+
+
 class WarmStart(NamedTuple):
     """What a run in single precision passes on to the run in double precision."""
 
@@ -89,6 +97,7 @@ class WarmStart(NamedTuple):
     """The scale of the steps: the Lipschitz estimate, or sigma in "admm"."""
     subgradient: Matrix | None = None
     """A subgradient of lambda ||.||_*, where the solver has one."""
+    point: DualPoint | None = None
 
 
 class Start(NamedTuple):
