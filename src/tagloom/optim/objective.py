@@ -27,8 +27,13 @@ from tagloom.optim.loss import Loss, sparse_gram
 
 Floats = npt.NDArray[np.float64]
 
-# LX is formed for this many rows at a time: all of it would be as large as X.
+# Rows that are converted and multiplied at a time.
 _ROWS_AT_ONCE = 2048
+# Columns whose squared mean exceeds their variance by this factor are centred.
+_FAR = 1e4
+# LX is formed for so many entries at a time, as whole columns: all of it would be as large as X.
+_COLUMN_ENTRIES = 1 << 22
+_LEAST_COLUMNS, _MOST_COLUMNS = 8, 64
 # Below this share of the largest eigenvalue a direction counts as having no curvature.
 _SINGULAR = 1e-9
 # Sums of products are exact to this many units of rounding of their trace.
@@ -87,25 +92,48 @@ class InstanceLaplacian:
 
 
 def _congruence(X: Matrix, L: sparse.csr_array) -> Floats:
-    """Return X'LX, block by block of the rows of L, summed in double precision.
+    """Return X'LX, summed in double precision.
 
-    L1 = 0, so X may be centred, which saves digits where columns are far from 0. Of X only the rows
-    that the edges of a block lead to are taken: converting all of X for every block would cost more
-    than the products.
+    L = B + B' for B its upper triangle with half of its diagonal, so that X'LX = X'BX + (X'BX)'
+    needs half of the edges. Rows that would have to be converted or centred first go another way:
+    a copy would be as large as X.
     """
     if sparse.issparse(X):
         return sparse_gram(X, L)
-    mean = X.mean(axis=0, dtype=np.float64)
+    if X.dtype != np.float64 or _is_far_from_zero(X):
+        return _centred_congruence(X, L)
+    B = sparse.csr_array(sparse.triu(L, 1) + sparse.diags_array(L.diagonal() / 2))
     total = np.zeros((X.shape[1], X.shape[1]))
-    for start in range(0, X.shape[0], _ROWS_AT_ONCE):
+    for start in range(0, len(X), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
-        edges = L[rows]
-        ends, where = np.unique(edges.indices, return_inverse=True)
-        among_ends = sparse.csr_array(
-            (edges.data, where, edges.indptr), shape=(edges.shape[0], len(ends))
-        )
-        total += (X[rows] - mean).T @ (among_ends @ (X[ends] - mean))
-    return total
+        total += X[rows].T @ (B[rows] @ X)
+    return np.asarray(total + total.T)
+
+
+def _is_far_from_zero(X: Matrix) -> bool:
+    """Say whether the mean of a column is so large that squares would lose digits."""
+    squares = np.einsum("ij,ij->j", X, X) / len(X)
+    mean_square = X.mean(axis=0) ** 2
+    return bool((mean_square > _FAR * (squares - mean_square)).any())
+
+
+def _centred_congruence(X: Matrix, L: sparse.csr_array) -> Floats:
+    """Return X'LX, some columns of LX at a time.
+
+    L1 = 0, so that X'LX = X'LC for the centred C, which saves digits where columns are far from 0.
+    X'LX is symmetric: what lies above the columns at hand is known already.
+    """
+    n, d = X.shape
+    mean = X.mean(axis=0, dtype=np.float64)
+    total = np.zeros((d, d))
+    width = max(_LEAST_COLUMNS, min(_MOST_COLUMNS, _COLUMN_ENTRIES // max(1, n)))
+    for left in range(0, d, width):
+        some = slice(left, left + width)
+        LX = L @ (X[:, some] - mean[some])
+        for start in range(0, n, _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            total[left:, some] += X[rows, left:].astype(np.float64, copy=False).T @ LX[rows]
+    return np.tril(total) + np.tril(total, -1).T
 
 
 class LabelLaplacian:

@@ -30,14 +30,15 @@ from tagloom.optim.solvers.base import (
 )
 
 # Over-relaxation: it saves about a third of the iterations.
-_RELAXATION = 1.6
+_RELAXATION = 1.5
 # The linear system for M is solved until its residual has fallen to this share, or for this many
 # products: the next iteration continues from there.
-_RESIDUAL = 0.5
+_RESIDUAL = 0.7
 _MAX_PRODUCTS = 8
-# (ratio, factor): sigma changes by the factor where one residual exceeds ratio times the other.
-# After the first iterations it rarely does: a sigma that keeps changing prevents convergence.
-_UNBALANCED = ((100.0, 16.0), (3.0, 2.0))
+# (ratio, other ratio, factor): sigma grows by the factor where ||M - Z|| exceeds the first ratio
+# times ||Z - Z_previous||, and shrinks where that exceeds the other ratio times ||M - Z||. After the
+# first iterations it rarely does: a sigma that keeps changing prevents convergence.
+_UNBALANCED = ((100.0, 100.0, 16.0), (2.0, 5.0, 2.0))
 _BALANCE_EVERY = 30
 # The gradient is computed anew after this many iterations.
 _REFRESH_EVERY = 30
@@ -68,7 +69,7 @@ def run_admm(
     F = f(M) + lambda ||Z||_* with M = Z. In turns, with sigma U the multiplier of M = Z,
 
         (H + sigma I) M = -G_0 + sigma (Z - U)            by preconditioned conjugate gradients,
-        Z = prox(M^ + U),  M^ = 1.6 M - 0.6 Z_previous    singular value threshold lambda / sigma,
+        Z = prox(M^ + U),  M^ = 1.5 M - 0.5 Z_previous    singular value threshold lambda / sigma,
         U = M^ + U - Z.
 
     The result is Z, of low rank; the lower bound is taken at M, see `ConvergenceMonitor`. sigma is
@@ -184,10 +185,10 @@ def _threshold(objective: Objective, state: _State) -> float:
 
 def _balance(primal: float, dual: float) -> float:
     """Return the factor for sigma that brings ||M - Z|| and ||Z - Z_previous|| closer together."""
-    for ratio, factor in _UNBALANCED:
-        if primal > ratio * dual:
+    for to_grow, to_shrink, factor in _UNBALANCED:
+        if primal > to_grow * dual:
             return factor
-        if dual > ratio * primal:
+        if dual > to_shrink * primal:
             return 1 / factor
     return 1.0
 
