@@ -21,6 +21,7 @@ from tagloom.optim import sampled
 from tagloom.optim.sampled import LabelEntries, add_products, aligned_zeros
 
 Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int8]
 
 # A block of scores should stay in the processor's cache between the product that makes it, the
 # masking and the product that uses it.
@@ -79,6 +80,15 @@ class Rows:
         shift = 0.0 if self.centre is None else self.centre
         centred: Matrix = np.subtract(self.X[start:stop], shift, dtype=np.float64)
         return np.ascontiguousarray(centred)
+
+    def block_and_ones(self, start: int, stop: int) -> Matrix:
+        """Return some rows in double precision, followed by a 1 and perhaps by columns of 0."""
+        d = self.X.shape[1]
+        found = aligned_zeros(stop - start, d + 1, np.float64)
+        shift = 0.0 if self.centre is None else self.centre
+        np.subtract(self.X[start:stop], shift, out=found[:, :d])
+        found[:, d] = 1
+        return found
 
     def largest(self) -> float:
         """Return the largest absolute feature, before centring."""
@@ -206,23 +216,36 @@ class EntryBlock:
     def _add_sampled(self, X: Matrix, Mt: Matrix, out: Accumulator) -> None:
         """Add the same, computed at the stored entries alone."""
         d = out.features.shape[1]
-        part = aligned_zeros(len(Mt), d, X.dtype) if X.shape[1] > d else np.zeros_like(Mt)
+        part = aligned_zeros(*Mt.shape, X.dtype) if X.shape[1] > d else np.zeros_like(Mt)
         add_products(X, Mt, self.entries, part, out.total, self.n_threads)
         out.features += part[:, :d]
 
     def add_weights(self, rows: Rows, out: Accumulator) -> None:
         """Add X'V and the column sums of V."""
+        shape = (self.stop - self.start, len(out.total))
+        few = len(self.entries.rows) < _SPARSE_UP_TO * shape[0] * shape[1]
+        if self.n_threads and not few:
+            self._add_weights_sampled(rows, out)
+            return
         X = rows.block(self.start, self.stop)
         weights = np.broadcast_to(self._weights(X.dtype), len(self.entries.rows))
-        shape = (len(X), len(out.total))
-        V = sparse.csc_array((weights, self.entries.rows, self.entries.indptr), shape=shape).tocsr()
-        if V.nnz < _SPARSE_UP_TO * X.shape[0] * shape[1]:
+        V = sparse.csc_array((weights, self.entries.rows, self.entries.indptr), shape=shape)
+        if few:
             out.features += V.T @ X
             out.total += V.sum(axis=0, dtype=np.float64)
             return
+        V = V.tocsr()
         step = max(1, _DENSE_ENTRIES // shape[1])
         for start in range(0, len(X), step):
             out.add(X[start : start + step], V[start : start + step].toarray())
+
+    def _add_weights_sampled(self, rows: Rows, out: Accumulator) -> None:
+        """Add the same as products with the M for which all scores are 1."""
+        d = out.features.shape[1]
+        X = rows.block_and_ones(self.start, self.stop)
+        Mt = aligned_zeros(len(out.total), X.shape[1], X.dtype)
+        Mt[:, d] = 1
+        self._add_sampled(X, Mt, out)
 
     def in_single_precision(self) -> "EntryBlock":
         """Return the same block with weights in float32."""
@@ -309,24 +332,39 @@ def cut_blocks(known: PartialLabels, plan: BlockPlan) -> Iterator[Block]:
     for start in range(0, known.n_items, plan.n_rows):
         codes, weights = known.block(start, start + plan.n_rows)
         stop = start + len(codes)
-        W = codes != int(State.UNKNOWN) if weights is None else weights
-        if not plan.by_entry:
-            yield MaskBlock(start, stop, W)
-            continue
-        V = sparse.csc_array(W - plan.background)
-        yield _entry_block(start, stop, V, plan)
+        if plan.by_entry:
+            yield _entry_block(start, stop, _differing(codes, weights, plan.background), plan)
+        else:
+            known_here = codes != int(State.UNKNOWN) if weights is None else weights
+            yield MaskBlock(start, stop, known_here)
+
+
+def _differing(codes: Codes, weights: Floats | None, background: float) -> sparse.csc_array:
+    """Return W - background of a table, without the entries that are 0."""
+    if weights is None and background in (0.0, 1.0):
+        # A constant at the unknown entries, or at the known ones.
+        differ = (codes == int(State.UNKNOWN)) == bool(background)
+        rows, columns = np.divmod(np.flatnonzero(differ), max(1, codes.shape[1]))
+        values = np.full(len(rows), 1.0 - 2.0 * background)
+        return sparse.csc_array((values, (rows, columns)), shape=codes.shape)
+    W = codes != int(State.UNKNOWN) if weights is None else weights
+    return sparse.csc_array(W - background)
 
 
 def _cut_entries(known: PartialLabels, plan: BlockPlan) -> Iterator[Block]:
     """Cut stored entries; unknown entries over an absent background have weight 0."""
     entries = known.entries()
+    rows, columns, weights = entries.rows, entries.columns, entries.weights
     hidden_rows, hidden_columns = known.hidden_entries()
-    rows = np.concatenate([entries.rows, hidden_rows])
-    columns = np.concatenate([entries.columns, hidden_columns])
-    weights = np.concatenate([entries.weights, np.zeros(len(hidden_rows))]) - plan.background
+    if len(hidden_rows):
+        rows = np.concatenate([rows, hidden_rows])
+        columns = np.concatenate([columns, hidden_columns])
+        weights = np.concatenate([weights, np.zeros(len(hidden_rows))])
+    weights = weights - plan.background if plan.background else weights
     differ = weights != 0
-    where = (rows[differ], columns[differ])
-    V = sparse.csr_array((weights[differ], where), shape=known.shape)
+    if not differ.all():
+        rows, columns, weights = rows[differ], columns[differ], weights[differ]
+    V = sparse.csr_array((weights, (rows, columns)), shape=known.shape)
     for start in range(0, known.n_items, plan.n_rows):
         stop = min(start + plan.n_rows, known.n_items)
         yield _entry_block(start, stop, V[start:stop].tocsc(), plan)

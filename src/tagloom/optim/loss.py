@@ -478,7 +478,9 @@ def _present_weights(
             yield start, stop, stored[start:stop]
             continue
         codes, weights = known.block(start, stop)
-        rows, columns = np.nonzero(codes == int(State.PRESENT))
+        # Of a flat table, which is several times as fast as of a table.
+        present = np.flatnonzero(codes == int(State.PRESENT))
+        rows, columns = np.divmod(present, max(1, codes.shape[1]))
         values = np.ones(len(rows)) if weights is None else weights[rows, columns]
         yield start, stop, sparse.csr_array((values, (rows, columns)), shape=codes.shape)
 
