@@ -95,6 +95,40 @@ def random_problem(seed: int) -> Problem:
     return Problem(**{**problem.__dict__, "lam": lam})
 
 
+def known_at_many_rows(seed: int) -> Problem:
+    """Return a problem with labels known at more rows than there are features, and at fewer.
+
+    Of twenty seeds, ten have neither ridge nor graph, and five list presences over an absent
+    background.
+    """
+    rng = np.random.default_rng([seed, 2])
+    n, d, c = [(40, 6, 4), (30, 12, 5), (25, 4, 9), (16, 10, 3)][seed % 4]
+    X = rng.normal(size=(n, d)) * rng.uniform(0.3, 3, d) + (2.0 if seed % 5 == 0 else 0.0)
+    presences = seed % 4 == 1
+    known = random_labels(
+        rng,
+        n,
+        c,
+        0.2 if presences else [0.9, 0.5, 0.7][seed % 3],
+        weighted=seed % 3 == 2,
+        background=0.25 if presences else 0.0,
+    )
+    penalised = seed % 2 == 0
+    problem = Problem(
+        X,
+        known,
+        random_graph(rng, n),
+        random_graph(rng, c),
+        lam=1.0,
+        gamma=rng.uniform(0.01, 0.3) * (penalised and seed % 3 > 0),
+        gamma_labels=0.0,
+        ridge=rng.uniform(0.01, 0.5) * (penalised and seed % 3 < 2),
+        fit_intercept=seed % 5 < 3,
+    )
+    lam = 10 ** rng.uniform(-2, -0.3) * problem.objective().lam_max()
+    return Problem(**{**problem.__dict__, "lam": lam})
+
+
 def hard_problem(seed: int) -> Problem:
     """Return a random problem with weights from 1e-6 to 1e3, small penalties and features far off.
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from problems import (
     Problem,
+    known_at_many_rows,
+    plain_value,
     random_graph,
     random_labels,
     random_problem,
@@ -30,6 +32,23 @@ def test_reaches_the_optimum_that_cvxpy_finds(seed):
         assert solution.converged
         assert objective.value(solution.M) == pytest.approx(reference, rel=1e-6, abs=1e-9)
         assert solution.objective == pytest.approx(objective.value(solution.M), rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_reaches_the_optimum_where_labels_are_known_at_many_rows(seed, monkeypatch):
+    if seed % 3 == 0:  # the path of large problems, through single precision
+        monkeypatch.setattr("tagloom.optim.solvers.base._LARGE", 0)
+    problem = known_at_many_rows(seed)
+    solution = solve(problem.objective(), tol=1e-8, max_iter=20_000)
+    assert solution.converged
+    assert plain_value(problem, solution.M) == pytest.approx(reference_optimum(problem), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 8])
+def test_the_same_input_gives_the_same_bits(seed):
+    first, second = (solve(known_at_many_rows(seed).objective(), tol=1e-6) for _ in range(2))
+    assert np.array_equal(first.M, second.M)
+    assert first.gap == second.gap
 
 
 @pytest.mark.parametrize("seed", [2, 3, 8, 16, 28])

@@ -8,11 +8,20 @@ import math
 
 import numpy as np
 import pytest
-from problems import Problem, hard_problem, plain_value, random_problem, reference_M, solve
+from problems import (
+    Problem,
+    hard_problem,
+    known_at_many_rows,
+    plain_value,
+    random_problem,
+    reference_M,
+    reference_optimum,
+    solve,
+)
 
 from tagloom.labels import PartialLabels
 from tagloom.models import APGGraph
-from tagloom.optim.objective import relative_gap
+from tagloom.optim.objective import dual_bound, relative_gap
 
 PRECISIONS = [np.float32, np.float64]
 
@@ -33,6 +42,37 @@ def test_no_claim_is_refuted(seed, dtype, monkeypatch):
             assert found.objective == pytest.approx(F, rel=1e-6, abs=1e-12)
             if proves_a_bound(problem):
                 assert (1 - found.gap) * F <= another_F * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_proof_on_the_way_holds(seed, monkeypatch):
+    if seed % 3 == 0:
+        monkeypatch.setattr("tagloom.optim.solvers.base._LARGE", 0)
+    problem = known_at_many_rows(seed)
+    optimum = reference_optimum(problem)
+    # 1e-6 is what single precision, in which the first lines of the history are, may be off.
+    rounding = 1e-5 if seed % 3 == 0 else 1e-8
+    for tol in (1e-1, 1e-2, 1e-3, 1e-5, 1e-7):
+        found = solve(problem.objective(), tol=tol, max_iter=500)
+        assert (1 - found.gap) * found.objective <= optimum * (1 + 1e-8)
+        assert found.objective >= optimum * (1 - 1e-8)
+        for line in found.history:
+            if not math.isnan(line.gap):
+                assert (1 - line.gap) * line.objective <= optimum * (1 + rounding)
+
+
+def test_without_ridge_and_graph_more_is_proved_than_the_result_itself_proves():
+    rng = np.random.default_rng(0)
+    clusters = rng.normal(size=(6, 60))
+    X = (rng.normal(size=(600, 60)) + clusters[rng.integers(6, size=600)]) / np.sqrt(range(1, 61))
+    scores = X @ rng.normal(size=(60, 5)) @ rng.normal(size=(5, 30))
+    Y = np.where(rng.uniform(size=scores.shape) < 0.5, scores > scores.std(), np.nan)
+    problem = Problem(X, PartialLabels.from_array(Y), None, None, 0, 0, 0, 0, True)
+    objective = problem.objective(lam=0.02 * problem.objective().lam_max())
+    found = solve(objective, tol=1e-4)
+    at_result = dual_bound(objective, found.M, objective.gradient(found.M))
+    assert found.gap <= 1e-4
+    assert relative_gap(found.objective, at_result) > 3 * found.gap
 
 
 @pytest.mark.parametrize("solver", ["admm", "apg"])

@@ -36,8 +36,8 @@ _RELAXATION = 1.5
 _RESIDUAL = 0.7
 _MAX_PRODUCTS = 8
 # (ratio, other ratio, factor): sigma grows by the factor where ||M - Z|| exceeds the first ratio
-# times ||Z - Z_previous||, and shrinks where that exceeds the other ratio times ||M - Z||. After the
-# first iterations it rarely does: a sigma that keeps changing prevents convergence.
+# times ||Z - Z_previous||, and shrinks where that exceeds the other ratio times ||M - Z||. After
+# the first iterations it rarely does: a sigma that keeps changing prevents convergence.
 _UNBALANCED = ((100.0, 100.0, 16.0), (2.0, 5.0, 2.0))
 _BALANCE_EVERY = 30
 # The gradient is computed anew after this many iterations.
@@ -50,7 +50,7 @@ _SIGMA_RANGE = 1e6
 _NO_CURVATURE = 1e-6
 # A check costs the largest singular value of a gradient: it is made when the gap may be small.
 _FIRST_CHECK = 3
-_CHECK_SOON = 2
+_CHECK_SOON = 1
 # However slow the convergence, the next check comes after this share of the iterations so far.
 _PATIENCE = 0.3
 # The gap stagnates if this many iterations have not brought it below this share of the least.
@@ -115,10 +115,10 @@ class _State:
 
     def __init__(self, objective: Objective, start: Matrix, warm_start: WarmStart) -> None:
         self.Z = start
-        self.M, self.curvature = start, 0.0
-        """`curvature` is <D, HD> for D = Z - M; None where it is not known."""
-        if warm_start.point is not None:
-            self.M, self.curvature = warm_start.point.M.astype(start.dtype), warm_start.point.curvature
+        point = warm_start.point or DualPoint(start, 0.0)
+        self.M = point.M.astype(start.dtype, copy=False)
+        self.curvature: float | None = point.curvature
+        """<D, HD> for D = Z - M; None where it is not known."""
         self.G = objective.gradient(self.M) if self.M.any() else objective.gradient_at_zero
         self.is_fresh = True
         """Whether G has been computed at M, rather than updated with M."""

@@ -98,6 +98,7 @@ class WarmStart(NamedTuple):
     subgradient: Matrix | None = None
     """A subgradient of lambda ||.||_*, where the solver has one."""
     point: DualPoint | None = None
+    """Where to compute the lower bound, if not at the starting point."""
 
 
 class Start(NamedTuple):
