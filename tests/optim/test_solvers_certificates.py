@@ -63,8 +63,9 @@ def test_every_proof_on_the_way_holds(seed, monkeypatch):
 
 def test_without_ridge_and_graph_more_is_proved_than_the_result_itself_proves():
     rng = np.random.default_rng(0)
-    clusters = rng.normal(size=(6, 60))
-    X = (rng.normal(size=(600, 60)) + clusters[rng.integers(6, size=600)]) / np.sqrt(range(1, 61))
+    X = rng.normal(size=(600, 60))
+    X += rng.normal(size=(6, 60))[rng.integers(6, size=600)]  # clusters
+    X /= np.sqrt(np.arange(1, 61))  # features of decreasing variance
     scores = X @ rng.normal(size=(60, 5)) @ rng.normal(size=(5, 30))
     Y = np.where(rng.uniform(size=scores.shape) < 0.5, scores > scores.std(), np.nan)
     problem = Problem(X, PartialLabels.from_array(Y), None, None, 0, 0, 0, 0, True)

@@ -216,7 +216,7 @@ class EntryBlock:
     def _add_sampled(self, X: Matrix, Mt: Matrix, out: Accumulator) -> None:
         """Add the same, computed at the stored entries alone."""
         d = out.features.shape[1]
-        part = aligned_zeros(*Mt.shape, X.dtype) if X.shape[1] > d else np.zeros_like(Mt)
+        part = aligned_zeros(len(Mt), Mt.shape[1], X.dtype) if X.shape[1] > d else np.zeros_like(Mt)
         add_products(X, Mt, self.entries, part, out.total, self.n_threads)
         out.features += part[:, :d]
 
@@ -234,10 +234,10 @@ class EntryBlock:
             out.features += V.T @ X
             out.total += V.sum(axis=0, dtype=np.float64)
             return
-        V = V.tocsr()
+        by_row = V.tocsr()
         step = max(1, _DENSE_ENTRIES // shape[1])
         for start in range(0, len(X), step):
-            out.add(X[start : start + step], V[start : start + step].toarray())
+            out.add(X[start : start + step], by_row[start : start + step].toarray())
 
     def _add_weights_sampled(self, rows: Rows, out: Accumulator) -> None:
         """Add the same as products with the M for which all scores are 1."""
