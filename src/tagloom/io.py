@@ -90,8 +90,7 @@ def open_store(url: str, storage_options: Mapping[str, Any]) -> tuple[Any, str]:
     """Return fsspec's file system for a URL, and the path in it; only a URL connects anywhere."""
     fsspec = import_extra("fsspec", purpose=f"Reading and writing {url}", extra="dask")
     try:
-        # Listings that were read before would hide changes.
-        fs, path = fsspec.core.url_to_fs(url, use_listings_cache=False, **storage_options)
+        fs, path = fsspec.core.url_to_fs(url, **storage_options)
     except ImportError as problem:
         raise InvalidInputError(f"{url} cannot be opened: {problem}.") from None
     except (ValueError, TypeError) as problem:
@@ -99,6 +98,7 @@ def open_store(url: str, storage_options: Mapping[str, Any]) -> tuple[Any, str]:
             f"{url} cannot be opened: {problem}. Expected a URL that fsspec knows, such as "
             "s3://bucket/folder, and storage_options that its file system takes."
         ) from None
+    fs.invalidate_cache()  # listings that were read before would hide changes
     return fs, path
 
 
@@ -106,14 +106,10 @@ def write_whole(url: str, data: bytes, storage_options: Mapping[str, Any]) -> No
     """Write a file at a URL, whole or not at all.
 
     Object stores show an object once its upload is complete. Elsewhere the data is written under
-    another name, beside it, and renamed.
+    another name, beside it, and renamed, which is as safe as the store's own renaming.
     """
     protocol = url.partition("://")[0]
-    if protocol in _READ_ONLY:
-        raise UnwritableFileError(
-            f"{url} cannot be written: over {protocol} files are only read. Write to a folder of "
-            "this machine or to a URL of an object store, such as s3://bucket/folder."
-        )
+    check_writable(url)
     fs, path = open_store(url, storage_options)
     try:
         if protocol in _OBJECT_STORES:
@@ -124,6 +120,16 @@ def write_whole(url: str, data: bytes, storage_options: Mapping[str, Any]) -> No
         raise UnwritableFileError(f"{url} cannot be written: {first_line(problem)}") from problem
 
 
+def check_writable(url: str) -> None:
+    """Refuse a URL of a protocol by which files are only read, before anything connects."""
+    protocol = url.partition("://")[0]
+    if protocol in _READ_ONLY:
+        raise UnwritableFileError(
+            f"{url} cannot be written: over {protocol} files are only read. Write to a folder of "
+            "this machine or to a URL of an object store, such as s3://bucket/folder."
+        )
+
+
 def _write_and_rename(fs: Any, path: str, data: bytes) -> None:
     folder, _, name = path.rpartition("/")
     part = f"{folder}/.{name}.{uuid4().hex}.part"
@@ -131,9 +137,10 @@ def _write_and_rename(fs: Any, path: str, data: bytes) -> None:
     try:
         fs.pipe_file(part, data)
         fs.mv(part, path)
-    finally:
-        if fs.exists(part):
+    except BaseException:
+        with suppress(Exception):  # the first error is the one to tell
             fs.rm_file(part)
+        raise
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:

@@ -174,6 +174,18 @@ def test_where_held_out_scores_are_too_many_to_keep_folds_are_averaged(monkeypat
     assert found.pooled == pytest.approx(np.nanmean(found.label_scores))
 
 
+@pytest.mark.parametrize(
+    "grid", [{"power": [1, 1, 2]}, [[{"power": [1, 3]}, {"power": [1, 2]}]]], ids=["list", "stage"]
+)
+def test_candidates_that_come_twice_do_not_mix_up_the_others(grid):
+    values = {(1, 1): 0.5, (1, 2): 0.7, (1, 3): 0.1}
+    tuning = tune(
+        Marked(), TOY.X, TOY.known, param_grid=grid, scoring=scored_by(values), checkpoint={}
+    )
+    assert all(one.pooled == values[1, one.params["power"]] for one in tuning.trials)
+    assert tuning.best.params == {"power": 2}
+
+
 def test_every_stage_sees_the_same_hidden_entries():
     seen = []
 
@@ -310,6 +322,11 @@ def test_without_time_the_first_candidate_of_every_path_is_scored():
     # forms one path.
     assert len(tuning.trials) == 2 * (3 + 5) + 1
     assert tuning.best == tuning.trials[-1]
+    # It is the safest.
+    safest = SemanticDiffusion().default_param_grid(TOY.X, TOY.known)[-1]
+    assert {
+        name: values[0] for name, values in safest.items()
+    }.items() <= tuning.best.params.items()
 
 
 def test_too_few_known_entries_to_hold_out_are_named():

@@ -8,8 +8,8 @@ from toys import low_rank_toy
 from tagloom.errors import InvalidInputError, ModelFileError
 from tagloom.labels import PartialLabels
 from tagloom.models import APGGraph, LeastSquares, Maxide, SemanticDiffusion
+from tagloom.persistence import codecs, read_metadata
 from tagloom.persistence import container as saving
-from tagloom.persistence import read_metadata
 
 TOY = low_rank_toy()
 NEW = np.random.default_rng(7).normal(size=(9, TOY.X.shape[1]))
@@ -43,6 +43,28 @@ def test_round_trip_is_exact(n_passes, lam, dtype, tmp_path):
     np.testing.assert_array_equal(loaded.graph_.toarray(), model.graph_.toarray())
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
     assert loaded.n_iter_ == model.n_iter_
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "rational_quadratic"])
+def test_a_kernel_comes_along(kernel, tmp_path):
+    model = SemanticDiffusion(kernel=kernel, ridge=0.4, n_components=20).fit(TOY.X, TOY.known)
+    loaded = there_and_back(model, tmp_path)
+    assert_same(loaded, model)
+    assert loaded.get_params() == model.get_params()
+
+
+def test_the_ridge_of_an_older_file_keeps_its_strength(tmp_path, monkeypatch):
+    """Its features were scaled, here by 2, and the ridge is in proportion to their square."""
+    model = SemanticDiffusion(kernel="rbf", ridge=0.4).fit(TOY.X, TOY.known)
+    serialize = codecs._serialize_kernel
+
+    def as_before(kernel_map):
+        arrays, metadata = serialize(kernel_map)
+        arrays["projection"] = 2 * arrays["projection"]
+        return codecs.Serialized(arrays, {"gamma": metadata["gamma"]})
+
+    monkeypatch.setattr(codecs, "_serialize_kernel", as_before)
+    assert there_and_back(model, tmp_path).ridge == pytest.approx(0.1, rel=1e-5)
 
 
 @settings(

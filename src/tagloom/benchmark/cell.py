@@ -429,7 +429,7 @@ def _without(stages: ParamGrids, method: Method) -> list[list[ParamGrid]]:
             own = [method.parameters.get(name)]
             grids = [grid for grid in grids if grid.get(name) == own] or grids
         left = [{n: v for n, v in grid.items() if n not in method.fixed} for grid in grids]
-        kept.append([grid for grid in left if grid])
+        kept.append([grid for n, grid in enumerate(left) if grid and grid not in left[:n]])
     return [stage for stage in kept if stage]
 
 

@@ -44,6 +44,8 @@ FoldScores = Callable[[Sequence[PartialLabels]], Iterable[Array]]
 _BYTES_OF_FOLDS = 1 << 30
 # Tables of a fold that are as large as its features: output of the encoder, columns, components.
 _TABLES_OF_A_FOLD = 3
+# As many tables of scores does a fit of SemanticDiffusion keep: six for each of two graphs.
+_SCORES_OF_A_FOLD = 12
 
 
 def fit_tagger(
@@ -126,7 +128,8 @@ def score_held_out(
 
         def score(kind: str, folds: Sequence[PartialLabels]) -> Iterator[Array]:
             tasks = [partial(score_fold, kind, *fold) for fold in enumerate(folds)]
-            for scores in _side_by_side(tasks, _n_folds_at_once(features, len(folds))):
+            n_jobs = _n_folds_at_once(features, training.labels.n_labels, len(folds))
+            for scores in _side_by_side(tasks, n_jobs):
                 advance()
                 if on_fit is not None:
                     on_fit()
@@ -167,9 +170,10 @@ class _Split(TypedDict):
     random_state: int
 
 
-def _n_folds_at_once(features: Features, n_folds: int) -> int:
+def _n_folds_at_once(features: Features, n_labels: int, n_folds: int) -> int:
     """Return how many folds are fitted side by side: one for each core, as far as memory goes."""
     size = _TABLES_OF_A_FOLD * (features.visual.nbytes + features.posteriors.nbytes)
+    size += _SCORES_OF_A_FOLD * len(features.items) * n_labels * features.visual.itemsize
     return max(1, min(available_cores(), n_folds, _BYTES_OF_FOLDS // max(1, size)))
 
 

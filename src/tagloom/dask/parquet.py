@@ -14,7 +14,14 @@ import numpy.typing as npt
 
 from tagloom.dask.blocks import LazyBlock, RowBlocks, compute, task, tree_sum
 from tagloom.errors import InvalidInputError, first_line
-from tagloom.io import atomic_write, is_url, local_path, open_store, write_whole
+from tagloom.io import (
+    atomic_write,
+    check_writable,
+    is_url,
+    local_path,
+    open_store,
+    write_whole,
+)
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.validation import check_integer, check_same_items
 
@@ -235,7 +242,8 @@ def _checked_folder(
 ) -> Path | str:
     """Return the path, or the URL without a slash at its end."""
     if is_url(folder):
-        return str(folder).rstrip("/")
+        store, slashes, path = str(folder).partition("://")
+        return f"{store}{slashes}{path.rstrip('/')}"
     if storage_options:
         raise InvalidInputError(
             f"storage_options are for URLs; {folder} is a path. Leave them out, or pass a URL such "
@@ -259,11 +267,14 @@ def _names_here(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-def _names_at(url: str, storage_options: Mapping[str, Any]) -> list[str]:
+def _names_at(url: str, storage_options: Mapping[str, Any], *, or_none: bool = False) -> list[str]:
+    """Return the names of the files in a folder; one that does not exist may have none."""
     fs, path = open_store(url, storage_options)
     try:
         found = fs.ls(path, detail=False)
     except FileNotFoundError:
+        if or_none:
+            return []
         raise InvalidInputError(f"{url} does not exist, or holds no files.") from None
     except Exception as problem:  # every store has errors of its own
         raise InvalidInputError(f"{url} cannot be listed: {first_line(problem)}") from None
@@ -373,10 +384,9 @@ def _refuse_filled(folder: Path | str, storage_options: Mapping[str, Any]) -> No
         folder.mkdir(parents=True, exist_ok=True)
         filled = any(folder.glob("*.parquet"))
     else:
-        fs, path = open_store(folder, storage_options)
-        filled = fs.exists(path) and any(
-            name.endswith(".parquet") for name in _names_at(folder, storage_options)
-        )
+        check_writable(folder)
+        names = _names_at(folder, storage_options, or_none=True)
+        filled = any(name.endswith(".parquet") for name in names)
     if filled:
         raise InvalidInputError(f"{folder} holds parquet files already. Choose an empty folder.")
 

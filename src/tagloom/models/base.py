@@ -280,7 +280,10 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
     _search_cache: SearchCache = SearchCache()
 
     path_parameters: ClassVar[tuple[str, ...]] = ("lam",)
-    """`tune` fits candidates along falling values of these, so that warm starts can help."""
+    """`tune` fits candidates along the values of these, so that warm starts can help.
+
+    The values fall, except for learners whose grids begin with the safest (`safest_first`).
+    """
 
     def solved_jointly(self, grid: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
         """Return the parameters of a grid whose values `fit_path` solves for all at once.

@@ -208,7 +208,7 @@ def tune(
     if scoring != "squared_error":
         _warn_without_absences(known)
     folds = _folds(known, cv, hold_out, random_state)
-    n_fits = len(folds) * sum(prod(map(len, g.values())) for stage in stages for g in stage)
+    n_fits = len(folds) * sum(_n_candidates(grid) for stage in stages for grid in stage)
     with progress_bar(n_fits, "tuning", show=verbose) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         search = _Search(
@@ -222,6 +222,7 @@ def tune(
             safest_first,
             np.inf if max_seconds is None else time.monotonic() + max_seconds,
             {} if checkpoint is None else checkpoint,
+            _held_out(folds, most=max(_n_candidates(grid) for stage in stages for grid in stage)),
         )
         with blas_for(known.n_items, np.shape(X)[1], known.n_labels):
             best, trials = search.run(stages, n_jobs)
@@ -249,6 +250,23 @@ def _folds(known: PartialLabels, cv: int, hold_out: str, random_state: Any) -> l
                 "leaves none to learn from. Annotate more items, or fit with given parameters."
             )
     return folds
+
+
+def _held_out(folds: Sequence[Fold], most: int) -> list[npt.NDArray[np.bool_]] | None:
+    """Return the entries that each fold holds out; None where their scores are too many to keep.
+
+    `most` is the largest number of candidates whose scores are kept at a time.
+    """
+    n_bytes = len(folds) * prod(folds[0].held_out.shape)
+    if n_bytes > _POOLED_BYTES:
+        return None
+    masks = [fold.held_out.states() != int(State.UNKNOWN) for fold in folds]
+    n_entries = sum(int(np.count_nonzero(mask)) for mask in masks)
+    return masks if n_bytes + 8 * most * n_entries <= _POOLED_BYTES else None
+
+
+def _n_candidates(grid: Grid) -> int:
+    return prod(map(len, grid.values()))
 
 
 def _checked_stages(
@@ -319,8 +337,6 @@ class _HeldOut(NamedTuple):
 
     value: Any
     """Their score, a number or one for each label."""
-    at: tuple[npt.NDArray[np.intp], ...]
-    """Rows and columns of the entries."""
     scores: npt.NDArray[Any] | None
     """The scores of the learner there; None where they are too many to be kept."""
 
@@ -345,6 +361,8 @@ class _Search:
     safest_first: bool
     deadline: float = np.inf
     checkpoint: Checkpoint = field(default_factory=dict)
+    held_out: Sequence[npt.NDArray[np.bool_]] | None = None
+    """The entries that each fold holds out; None where their scores are too many to be pooled."""
     cache: SearchCache = field(default_factory=lambda: SearchCache(_CACHE_BYTES))
 
     def run(
@@ -383,16 +401,19 @@ class _Search:
     def _paths(self, grid: Grid, found: Params) -> list["_Path"]:
         jointly = self.model.solved_jointly(grid)
         is_joint = any(name in grid for name in jointly)
-        candidates = _paths(grid, found, self.model.path_parameters, jointly)
+        # The first candidate of a path is scored in any case: let it be the safest.
+        falls = not self.model.safest_first
+        candidates = _paths(grid, found, self.model.path_parameters, jointly, falls)
         return [_Path(path, is_joint) for path in candidates]
 
     def _scored(self, paths: Sequence["_Path"], n_jobs: int | None) -> Iterator[list[Trial]]:
         """Yield the trials of each path, from the checkpoint or computed fold by fold."""
-        pending = [path for path in paths if path.key not in self.checkpoint]
-        tasks = [(path, fold) for path in pending for fold in self.folds]
+        stored = [path.key in self.checkpoint for path in paths]
+        pending = [path for path, is_stored in zip(paths, stored, strict=True) if not is_stored]
+        tasks = [(path, number) for path in pending for number in range(len(self.folds))]
         done = self._in_parallel(tasks, n_jobs)
-        for path in paths:
-            if path.key in self.checkpoint:
+        for path, is_stored in zip(paths, stored, strict=True):
+            if is_stored:
                 results = list(self.checkpoint[path.key])
                 for _ in range(len(results) * len(self.folds)):
                     self.advance()
@@ -406,7 +427,7 @@ class _Search:
             ]
 
     def _in_parallel(
-        self, tasks: Sequence[tuple["_Path", Fold]], n_jobs: int | None
+        self, tasks: Sequence[tuple["_Path", int]], n_jobs: int | None
     ) -> Iterator[list["_HeldOut"]]:
         """Yield the results of the tasks in their order; threads share the cores."""
         n_threads = effective_n_jobs(n_jobs)
@@ -418,11 +439,12 @@ class _Search:
                 delayed(self._fit_and_score)(*task) for task in tasks
             )
 
-    def _fit_and_score(self, path: "_Path", fold: Fold) -> list["_HeldOut"]:
+    def _fit_and_score(self, path: "_Path", number: int) -> list["_HeldOut"]:
         """Fit the candidates of a path on one fold; return what each says of the held-out entries.
 
         Where time runs out the last candidates are missing.
         """
+        fold, held_out = self.folds[number], self.held_out
         learner = clone(self.model)
         learner._search_cache = self.cache
         own = learner.get_params()
@@ -431,12 +453,11 @@ class _Search:
         results: list[_HeldOut] = []
         # Learners that take no prior scores need not know the word.
         prior = {name: table for name, table in self.inputs.items() if name == "prior"}
-        held = np.nonzero(fold.held_out.states() != int(State.UNKNOWN))
-        pooled = len(held[0]) * 4 * len(path.candidates) * len(self.folds) <= _POOLED_BYTES
         for fitted in learner.fit_path(path.candidates, self.X, fold.training, self.inputs):
             scores = np.asarray(fitted.training_scores(self.X, **prior))
             value = np.asarray(self.scorer(fold.held_out, scores), dtype=float)
-            results.append(_HeldOut(value.tolist(), held, scores[held] if pooled else None))
+            kept = None if held_out is None else scores[held_out[number]]
+            results.append(_HeldOut(value.tolist(), kept))
             self.advance()
             if not path.is_joint and time.monotonic() > self.deadline:
                 break
@@ -445,31 +466,36 @@ class _Search:
     def _result(self, by_fold: Sequence["_HeldOut"]) -> list[Any]:
         """Return the score of a candidate on each fold, and on all of them together."""
         values = [one.value for one in by_fold]
-        if any(one.scores is None for one in by_fold):
+        if self.held_out is None:
             table = np.array(values, dtype=float)
             means = [mean_of_defined(scores) for scores in table.reshape(len(table), -1).T]
             return [values, means if table.ndim > 1 else means[0]]
-        total = np.zeros(
-            self.truth.shape, dtype=np.result_type(np.float32, *(one.scores for one in by_fold))
-        )
+        tables = [one.scores for one in by_fold if one.scores is not None]
+        total = np.zeros(self.truth.shape, dtype=np.result_type(np.float32, *tables))
         count = np.zeros(self.truth.shape, dtype=np.uint16)
-        for one in by_fold:
-            total[one.at] += one.scores
-            count[one.at] += 1
+        for held, scores in zip(self.held_out, tables, strict=True):
+            total[held] += scores
+            count[held] += 1
         total /= np.maximum(count, 1)
         return [values, np.asarray(self.scorer(self.truth, total), dtype=float).tolist()]
 
 
 def _paths(
-    grid: Mapping[str, Sequence[Any]], found: Params, along: Sequence[str], jointly: Sequence[str]
+    grid: Mapping[str, Sequence[Any]],
+    found: Params,
+    along: Sequence[str],
+    jointly: Sequence[str],
+    falls: bool,
 ) -> list[list[Params]]:
     """Arrange the candidates in paths.
 
-    A path runs along falling values of some parameters, for warm starts, and along those that are
-    solved jointly in the order of the grid: of equally good candidates the first is chosen.
+    A path runs along parameters for which a fit can reuse the one before, of falling values if
+    `falls`, and along those that are solved jointly, in the order of the grid: of equally good
+    candidates the first is chosen.
     """
-    inside = {name: list(grid[name]) for name in jointly if name in grid}
-    inside |= {name: sorted(grid[name], reverse=True) for name in along if name in grid}
+    inside = {name: list(grid[name]) for name in (*jointly, *along) if name in grid}
+    for name in along if falls else ():
+        inside.get(name, []).sort(reverse=True)
     others = {name: values for name, values in grid.items() if name not in inside}
     return [
         [found | start | step for step in _combinations(inside)] for start in _combinations(others)

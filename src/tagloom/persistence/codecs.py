@@ -8,6 +8,7 @@ raises, and `build_from` turns that into a `ModelFileError`.
 import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -417,7 +418,12 @@ def _deserialize_diffusion(kind: type[Any], serialized: Serialized) -> Any:
     linear = deserialize_learner(linear_kind, serialized.part("linear"))
     U = rows if normalizer is None else normalizer(rows)
     prior = _deserialize_prior(arrays, linear)
-    kernel_map = _deserialize_kernel(serialized.optional_part("kernel_map"), U, linear)
+    part = serialized.optional_part("kernel_map")
+    kernel_map = _deserialize_kernel(part, U, linear)
+    if part is not None and kernel_map is not None and "name" not in part.metadata:
+        # Older files have features of another size, ||z||^2, and a ridge in proportion to it.
+        z = kernel_map(kernel_map.landmarks[:1])[0]
+        model.ridge = float(model.ridge / (z @ z))
     Z = U if kernel_map is None else kernel_map(U)
     passes, links = _deserialize_passes(serialized, U, linear_scores(linear, Z, prior))
     last_step = decoded_parameters(metadata["last_step"])
@@ -744,5 +750,7 @@ def _serialize_trial(trial: Trial) -> Metadata:
 
 def _deserialize_trial(metadata: Metadata) -> Trial:
     scores = tuple(decoded(metadata["scores"]))
-    pooled = float(decoded(metadata.get("pooled", float("nan"))))  # older files have none
-    return Trial(decoded_parameters(metadata["params"]), scores, pooled)
+    trial = Trial(decoded_parameters(metadata["params"]), scores)
+    # Older files have none: their candidates were compared by the mean.
+    pooled = float(decoded(metadata["pooled"])) if "pooled" in metadata else trial.mean
+    return replace(trial, pooled=pooled)

@@ -168,7 +168,10 @@ def fitted_pca(
         axes, total = _extended(axes, rows, n_components)
     else:
         total = float(axes.variances.sum())
-    n_kept = min(_n_kept(axes.variances, total, n_components), len(axes.axes))
+    # No more axes than rows beyond the first have a variance.
+    n_kept = min(
+        _n_kept(axes.variances, total, n_components), len(axes.axes), max(1, len(rows) - 1)
+    )
     return _as_pca(axes, n_kept, total, rows)
 
 

@@ -312,12 +312,15 @@ class ConvergenceMonitor:
         return smooth + objective.lam * float(state.sigma_Z.sum())
 
     def prove(self, k: int, state: _State) -> None:
-        """Compute F at Z and the lower bound at M, the results of iteration k."""
+        """Compute F at Z and the lower bound at M, the results of iteration k.
+
+        A <D, HD> of at most a thousandth of F may be that of the run in single precision before.
+        """
         objective, D = self._objective, state.Z - state.M
         if objective.dtype == np.float64:
             state.refresh(objective)
         without_curvature, curvature = self._F_without_curvature(state, D), state.curvature
-        if curvature is None or curvature > _SMALL_CURVATURE * without_curvature:
+        if curvature is None or not 0 <= curvature <= _SMALL_CURVATURE * without_curvature:
             state.curvature = curvature = inner(D, objective.hessian_product(D))
         self.F = without_curvature + curvature / 2
         bound = dual_bound(objective, state.M, state.G, state.subgradient)
