@@ -76,9 +76,10 @@ class SemanticDiffusion(BaseEstimator):
 
     Parameters
     ----------
-    lam, ridge, shrinkage, smoothing, score_normalization, normalize_rows, alpha, n_neighbors, \
-    n_passes, kernel, bandwidth, n_components, random_state, metric, tol, max_iter, on_unlearnable
+    lam, ridge, shrinkage, smoothing, score_normalization, normalize_rows, alpha, n_neighbors
         See `tagloom.models.SemanticDiffusion`. ridge must be positive where lam is 0.
+    n_passes, kernel, bandwidth, n_components, random_state, metric, tol, max_iter, on_unlearnable
+        See `tagloom.models.SemanticDiffusion`.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         See `tagloom.dask.nearest_neighbors`.
 
