@@ -22,3 +22,11 @@ def client():
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(90, 4))
+    X[40:44] = X[3]  # equal rows in two partitions
+    X[70] = 0
+    return X

@@ -11,14 +11,6 @@ from tagloom.errors import InvalidInputError
 from tagloom.graph import laplacian, semantic_graph
 
 
-@pytest.fixture
-def rows(rng):
-    X = rng.normal(size=(90, 4))
-    X[40:44] = X[3]  # equal rows in two partitions
-    X[70] = 0
-    return X
-
-
 @pytest.mark.parametrize("symmetrize", ["max", "mean", "min"])
 @pytest.mark.parametrize("weight", ["dot", "cosine"])
 def test_graph_equals_that_in_memory(client, rows, weight, symmetrize):

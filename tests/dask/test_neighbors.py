@@ -10,14 +10,6 @@ from tagloom.neighbors import nearest_neighbors
 
 
 @pytest.fixture
-def rows(rng):
-    X = rng.normal(size=(90, 4))
-    X[40:44] = X[3]  # equal rows in two partitions
-    X[70] = 0
-    return X
-
-
-@pytest.fixture
 def many_rows(rng):
     """Rows near a surface, as features are, in no order."""
     latent = rng.normal(size=(1500, 3))

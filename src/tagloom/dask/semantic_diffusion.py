@@ -40,7 +40,7 @@ from tagloom.linalg import column_dots, conjugate_gradients
 from tagloom.models.base import check_learnable, parameter
 from tagloom.models.kernels import Kernel, KernelMap
 from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
-from tagloom.models.semantic_diffusion import ScoreAugmenter
+from tagloom.models.semantic_diffusion import INTERMEDIATE, ScoreAugmenter, shrunk
 from tagloom.neighbors import Neighbors, neighbor_table
 from tagloom.optim import MaskedSquaredLoss
 from tagloom.optim.loss import centre_of
@@ -57,8 +57,6 @@ _CG_RESIDUAL = 1e-8
 _CG_MAX_ITER = 500
 # Labels are diffused together until the rows that a partition needs have so many entries.
 _ENTRIES_AT_ONCE = 1 << 23
-# As in memory: for the scores that describe items in the next pass.
-_INTERMEDIATE = (0.1, 0.5)
 
 
 class SemanticDiffusion(BaseEstimator):
@@ -268,7 +266,8 @@ class SemanticDiffusion(BaseEstimator):
                 verbose=run.verbose,
             )
             is_last = n == self.n_passes - 1
-            step = (self.shrinkage, self.smoothing) if is_last else _INTERMEDIATE
+            between = INTERMEDIATE["shrinkage"], INTERMEDIATE["smoothing"]
+            step = (self.shrinkage, self.smoothing) if is_last else between
             passes.append(run.on(graph, step, augmenter))
             F = passes[-1].F
         return passes, F
@@ -449,14 +448,9 @@ def _new_scores(
 ) -> Array:
     shrinkage, smoothing = step
     near = alpha * (s_x @ np.concatenate(residuals))
-    corrected = P[:, columns] + _shrunk(near, alpha * (s_x @ np.concatenate(weights)), shrinkage)
+    corrected = P[:, columns] + shrunk(near, alpha * (s_x @ np.concatenate(weights)), shrinkage)
     smooth = s_x @ np.concatenate(F)
     return np.asarray(smoothing * smooth + (1 - smoothing) * corrected, dtype=P.dtype)
-
-
-def _shrunk(residuals: Array, weights: Array, shrinkage: float) -> Array:
-    # Solved to a tolerance, sums of weights may fall short of 0 by a rounding.
-    return np.asarray(residuals / (np.maximum(weights, 0) + residuals.dtype.type(shrinkage)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -540,4 +534,4 @@ def _half(table: Array, start: int, stop: int) -> Array:
 def _corrected(
     P: Array, residuals: Array, weights: Array, columns: slice, shrinkage: float
 ) -> Array:
-    return np.asarray(P[:, columns] + _shrunk(residuals, weights, shrinkage))
+    return np.asarray(P[:, columns] + shrunk(residuals, weights, shrinkage))

@@ -26,6 +26,7 @@ from tagloom.labels.splits import Fold, with_certain_absences
 from tagloom.linalg import blas_for, limited_blas
 from tagloom.metrics import mean_of_defined
 from tagloom.models.apg_graph import APGGraph
+from tagloom.models.base import ParamGrid as Grid
 from tagloom.models.base import PartialLabelLearner, check_learnable, read_target
 from tagloom.models.cross_validation import METRICS
 from tagloom.models.prior import read_prior
@@ -36,7 +37,6 @@ from tagloom.validation import check_choice, check_integer, check_n_jobs, check_
 Params = dict[str, Any]
 ParamGrid = Mapping[str, Iterable[Any]]
 Stage = ParamGrid | Sequence[ParamGrid]
-Grid = dict[str, list[Any]]
 Scorer = Callable[[PartialLabels, npt.NDArray[Any]], Any]
 Checkpoint = MutableMapping[str, Any]
 

@@ -67,7 +67,7 @@ _KERNELS = ("linear", "rbf", "rational_quadratic")
 _LAST_STEP = ("shrinkage", "smoothing", "score_normalization")
 # For the scores that describe items in the next pass. They are not searched: then every candidate
 # would need a neighbour search of its own.
-_INTERMEDIATE = {"shrinkage": 0.1, "smoothing": 0.5}
+INTERMEDIATE = {"shrinkage": 0.1, "smoothing": 0.5}
 # What the features of the linear part depend on besides the rows.
 _OF_FEATURES = ("normalize_rows", "kernel", "bandwidth", "n_components", "random_state")
 # Tables of scores that a pass keeps: P, residuals, weights, and P smoothed, up to three times.
@@ -502,7 +502,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         passes = [ResidualDiffusion.of(first, P, *tables, self.alpha)]
         links: list[Link] = []
         for _ in range(self.n_passes - 1):
-            F = passes[-1].scores(**_INTERMEDIATE)
+            F = passes[-1].scores(**INTERMEDIATE)
             links.append(Link(F, ScoreAugmenter.of(self._U, F)))
             features = links[-1].augmenter(self._U, F)
             passes.append(ResidualDiffusion.of(self._graph(features), P, *tables, self.alpha))
@@ -550,7 +550,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         """Return the features of new items in the last pass: U, or U with scores appended."""
         features = U
         for diffusion, (F, augmenter) in zip(self._passes[:-1], self._links, strict=True):
-            scores = diffusion.out_of_sample(features, P, F, **_INTERMEDIATE)
+            scores = diffusion.out_of_sample(features, P, F, **INTERMEDIATE)
             features = augmenter(U, scores)
         return features
 
@@ -652,7 +652,7 @@ class ResidualDiffusion:
         """Return F. The smoothed P is cached: it is the same for every shrinkage."""
         if smoothing not in self._smoothed:
             self._smoothed[smoothing] = diffuse(self.graph.S, self.P, smoothing)
-        G = _shrunk(self.residuals, self.weights, shrinkage)
+        G = shrunk(self.residuals, self.weights, shrinkage)
         return np.asarray(self._smoothed[smoothing] + diffuse(self.graph.S, G, smoothing))
 
     def out_of_sample(
@@ -669,11 +669,12 @@ class ResidualDiffusion:
         residuals, weights = (
             self.alpha * (s_x @ table) for table in (self.residuals, self.weights)
         )
-        corrected = P + _shrunk(residuals, weights, shrinkage)
+        corrected = P + shrunk(residuals, weights, shrinkage)
         return np.asarray(smoothing * (s_x @ F) + (1 - smoothing) * corrected, dtype=P.dtype)
 
 
-def _shrunk(residuals: Array, weights: Array, shrinkage: float) -> Array:
+def shrunk(residuals: Array, weights: Array, shrinkage: float) -> Array:
+    """Return G = residuals / (weights + m), entry by entry."""
     # Solved to a tolerance, sums of weights may fall short of 0 by a rounding.
     return np.asarray(residuals / (np.maximum(weights, 0) + residuals.dtype.type(shrinkage)))
 
