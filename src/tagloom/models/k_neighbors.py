@@ -139,7 +139,11 @@ class KNeighborsTagger(InstanceBasedLearner):
                 return replace(
                     found, indices=found.indices[:, :k], distances=found.distances[:, :k]
                 )
-        found = nearest_neighbors(rows, k, metric=self.metric, algorithm=self.algorithm)
+        found = self._search_cache.get(
+            ("neighbors", *searched, k),
+            lambda: nearest_neighbors(rows, k, metric=self.metric, algorithm=self.algorithm),
+            n_bytes=16 * len(rows) * k,
+        )
         self._searched = searched
         return found
 

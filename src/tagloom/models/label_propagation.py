@@ -118,7 +118,12 @@ class LabelPropagation(InstanceBasedLearner):
             return self._graph
         search = {"metric": self.metric, "algorithm": self.algorithm}
         # As published; with Sinkhorn scaling it was worse on scene and on yeast.
-        graph = affinity_graph(rows, self.n_neighbors, normalization="symmetric", **search)
+        graph = self._search_cache.get(
+            ("propagation", *key),
+            lambda: affinity_graph(rows, self.n_neighbors, normalization="symmetric", **search),
+            # Each edge twice, with its position and its weight.
+            n_bytes=rows.nbytes + 2 * 12 * len(rows) * self.n_neighbors,
+        )
         self._graph_key = key
         return graph
 
