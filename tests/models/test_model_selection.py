@@ -132,14 +132,17 @@ def test_alternatives_of_a_stage_are_all_tried():
     assert tuning.best.params == {"ridge": 3, "power": 1}
 
 
-@pytest.mark.parametrize(("hold_out", "unlisted"), [("entries", 0), ("items", 0), ("items", 1)])
+@pytest.mark.parametrize(
+    ("hold_out", "unlisted"), [("entries", 0), ("items", 0), ("items", 1), ("auto", 0), ("auto", 1)]
+)
 def test_folds_are_scored_together(hold_out, unlisted):
     """The pooled score is that of a table in which each fold scored what it held out."""
     Y = LISTED if unlisted else TOY.known
     found = tune(
         LeastSquares(), TOY.X, Y, param_grid={"ridge": [2.0]}, cv=2, hold_out=hold_out
     ).best
-    split = split_items if hold_out == "items" else split_known
+    by_items = hold_out == "items" or (hold_out == "auto" and unlisted)
+    split = split_items if by_items else split_known
     table = np.zeros(TOY.truth.shape)
     for fold in split(Y, 2, 0):
         model = LeastSquares(2.0, on_unlearnable="ignore").fit(TOY.X, fold.training)
@@ -150,7 +153,8 @@ def test_folds_are_scored_together(hold_out, unlisted):
 
 
 def test_an_entry_that_several_folds_hold_out_has_its_mean_score():
-    (found,) = tune(LeastSquares(), TOY.X, LISTED, param_grid={"ridge": [2.0]}, cv=2).trials
+    grid = {"ridge": [2.0]}
+    (found,) = tune(LeastSquares(), TOY.X, LISTED, param_grid=grid, cv=2, hold_out="entries").trials
     total, count = np.zeros(TOY.truth.shape), np.zeros(TOY.truth.shape)
     for fold in split_known(LISTED, 2, 0):
         model = LeastSquares(2.0, on_unlearnable="ignore").fit(TOY.X, fold.training)

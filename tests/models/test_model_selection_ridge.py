@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from toys import low_rank_toy
 
-from tagloom.labels import PartialLabels, keep_presences, split_known
+from tagloom.labels import PartialLabels, keep_presences, split_items, split_known
 from tagloom.metrics import mean_average_precision
 from tagloom.models import LeastSquares, SemanticDiffusion, tune
 
@@ -22,10 +22,11 @@ def test_ridges_are_tried_in_their_order_and_scored_as_if_fitted_alone(learner, 
     known = keep_presences(truth, 0.7, unlisted=0.3, random_state=0) if listed else TOY.known
     ridges = [1.0, 0.1, 300.0, 0.0, 30.0, 1e-3]
     tuning = tune(learner, TOY.X, known, param_grid={"ridge": ridges}, cv=2, n_jobs=n_jobs)
+    folds = list((split_items if listed else split_known)(known, 2, 0))
     expected = []
     for ridge in ridges:
         scores = []
-        for fold in split_known(known, 2, 0):
+        for fold in folds:
             alone = clone(learner).set_params(ridge=ridge, on_unlearnable="ignore")
             found = alone.fit(TOY.X, fold.training).training_scores(TOY.X)
             scores.append(mean_average_precision(fold.held_out, found))

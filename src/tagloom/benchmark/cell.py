@@ -388,7 +388,6 @@ def tune_and_fit(
         prior=prior,
         param_grid=grid or [{}],
         cv=cv,
-        hold_out="items" if known.unlisted_weight else "entries",
         scoring=scoring,
         safest_first=learner.safest_first,
         random_state=seed,

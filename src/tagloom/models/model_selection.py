@@ -119,7 +119,7 @@ def tune(
     prior: Any = None,
     param_grid: ParamGrid | Sequence[Stage] | None = None,
     cv: int = 3,
-    hold_out: str = "entries",
+    hold_out: str = "auto",
     scoring: str | Scorer = "mean_average_precision",
     safest_first: bool | None = None,
     random_state: int | None = 0,
@@ -131,12 +131,13 @@ def tune(
     """Choose the parameters under which hidden entries of the training data are best recovered.
 
     Known entries are split into folds, label by label and stratified by presence and absence; or
-    whole items are split. Every candidate sees the same folds. Candidates are compared by the
-    held-out entries of all folds together (pooled cross-validation; an entry held out in several
-    folds has its mean score): one fold alone has few presences, and ranks by chance. Candidates
-    that differ only in `lam` are fitted from strong to weak with warm starts; a learner may name
-    other parameters along which a fit can reuse the one before. Where candidates differ only in the
-    `ridge` of a closed form, what they have in common is computed once.
+    whole items are split, where unlisted entries count as absent. Every candidate sees the same
+    folds. Candidates are compared by the held-out entries of all folds together (pooled
+    cross-validation; an entry held out in several folds has its mean score): one fold alone has few
+    presences, and ranks by chance. Candidates that differ only in `lam` are fitted from strong to
+    weak with warm starts; a learner may name other parameters along which a fit can reuse the one
+    before. Where candidates differ only in the `ridge` of a closed form, what they have in common
+    is computed once.
 
     Parameters
     ----------
@@ -150,10 +151,11 @@ def tune(
         candidates are all tried. By default the `default_param_grid` of the model.
     cv : int, default=3
         Number of folds.
-    hold_out : {"entries", "items"}, default="entries"
-        Hold out entries to complete partly known items, or items to score new ones. The two differ
-        where unlisted entries count as absent: a held-out presence then becomes one more unlisted
-        entry, a negative example; a held-out item gives no example at all.
+    hold_out : {"auto", "entries", "items"}, default="auto"
+        Hold out entries, or items with all of their entries. The two differ where unlisted entries
+        count as absent: a held-out presence then becomes one more unlisted entry, a negative
+        example; a held-out item gives no example at all. "auto" holds out items there, and entries
+        otherwise.
     scoring : {"mean_average_precision", "squared_error"} or callable
         A callable gets the held-out PartialLabels and the scores, and returns a number, or an array
         with one for each label (NaN for none), of which the mean is taken; greater is better.
@@ -193,7 +195,9 @@ def tune(
     check_n_jobs("n_jobs", n_jobs)
     if max_seconds is not None:
         check_number("max_seconds", max_seconds, low=0)
-    check_choice("hold_out", hold_out, tuple(_SPLITS))
+    check_choice("hold_out", hold_out, ("auto", *_SPLITS))
+    if hold_out == "auto":
+        hold_out = "items" if known.unlisted_weight else "entries"
     given_prior = read_prior(prior, known.n_items, read_target(known).classes, np.float64)
     on_unlearnable = model.get_params(deep=False).get("on_unlearnable", "ignore")
     check_learnable(known, on_unlearnable, given_prior)
