@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from itertools import islice
+from threading import Event
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from tagloom.linalg import (
     inner,
     limited_blas,
     nuclear_norm,
+    side_by_side,
     spectral_norm,
     threshold_by_svd,
     threshold_singular_values,
@@ -212,3 +215,27 @@ def test_fits_that_overlap_leave_blas_as_it_was():
 def blas_threads():
     pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
     return min(pools)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_tasks_side_by_side_come_in_their_order(n_threads):
+    """The first task waits for the last where both run at once."""
+    last_done = Event()
+
+    def task(number):
+        if number == 0 and n_threads == 3:
+            assert last_done.wait(30)
+        if number == 2:
+            last_done.set()
+        return number
+
+    tasks = [partial(task, number) for number in range(3)]
+    assert list(side_by_side(tasks, n_threads)) == [0, 1, 2]
+
+
+def test_an_error_in_a_task_is_raised():
+    def fails():
+        raise ValueError("no such task")
+
+    with pytest.raises(ValueError, match="no such task"):
+        list(side_by_side([fails, fails], 2))

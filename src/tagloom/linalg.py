@@ -5,18 +5,22 @@ Its proximal map is singular value thresholding (Cai, Candès and Shen 2010).
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, whose threads are limited here as well)
+from joblib import effective_n_jobs
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 Matrix = npt.NDArray[np.floating[Any]]
+Result = TypeVar("Result")
 """A real matrix or vector in float32 or float64."""
 
 # The squares of singular values come out of the Gram matrix with an absolute error of about
@@ -111,6 +115,25 @@ def blas_for(n_items: int, n_features: int, n_labels: int) -> AbstractContextMan
     """
     n_products = n_items * n_features * max(n_features, n_labels)
     return limited_blas(1) if n_products < _SMALL_PRODUCTS else nullcontext()
+
+
+def side_by_side(tasks: Sequence[Callable[[], Result]], n_threads: int) -> Iterator[Result]:
+    """Yield the results of all tasks in their order, computed by so many threads.
+
+    The cores are divided among the threads: BLAS, whose own threads would wait for each other in a
+    busy loop, has no more of them than there are cores. After an error no further task is begun.
+    """
+    if n_threads == 1:
+        yield from (task() for task in tasks)
+        return
+    pool = ThreadPoolExecutor(n_threads, "tagloom-task")
+    with limited_blas(max(1, effective_n_jobs(-1) // n_threads)):
+        try:
+            pending = deque(pool.submit(task) for task in tasks)
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def inner(A: Matrix, B: Matrix) -> float:

@@ -1,11 +1,10 @@
 from functools import partial
-from threading import Event
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from tagloom.completion.fit import _side_by_side, held_out_scores
+from tagloom.completion.fit import held_out_scores
 from tagloom.labels import PartialLabels, State
 from tagloom.models import SemanticDiffusion
 from tagloom.tagger import SemanticTagger
@@ -81,27 +80,3 @@ def test_of_pictures_that_tell_nothing_nothing_is_foretold(local):
     assert shown > 0.8
     assert 0.35 < hidden < 0.6
     assert (known.states() != int(State.UNKNOWN)).all()
-
-
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_folds_side_by_side_come_in_their_order(n_jobs):
-    """The first fold waits for the last where both are fitted at once."""
-    last_done = Event()
-
-    def fold(number):
-        if number == 0 and n_jobs == 3:
-            assert last_done.wait(30)
-        if number == 2:
-            last_done.set()
-        return np.array(number)
-
-    tasks = [partial(fold, number) for number in range(3)]
-    assert [int(found) for found in _side_by_side(tasks, n_jobs)] == [0, 1, 2]
-
-
-def test_an_error_in_a_fold_is_raised():
-    def fails():
-        raise ValueError("no such fold")
-
-    with pytest.raises(ValueError, match="no such fold"):
-        list(_side_by_side([fails, fails], 2))

@@ -1,8 +1,6 @@
 """Fit the tagger, score every known entry by a learner that was not shown it, and calibrate."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypedDict
@@ -25,7 +23,7 @@ from tagloom.completion.inputs import Options
 from tagloom.completion.outputs import Checkpoint, digest_of
 from tagloom.completion.training_labels import TrainingLabels
 from tagloom.labels import PartialLabels, State, split_items, split_known
-from tagloom.linalg import limited_blas
+from tagloom.linalg import side_by_side
 from tagloom.progress import followed_by, progress_bar
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Encoder, Features
@@ -74,6 +72,7 @@ def fit_tagger(
             training.labels,
             max_seconds=60 * options.max_minutes,
             checkpoint=checkpoint.results("trials"),
+            n_jobs=_n_folds_at_once(features, training.labels.n_labels, n_folds=available_cores()),
         )
 
 
@@ -129,7 +128,7 @@ def score_held_out(
         def score(kind: str, folds: Sequence[PartialLabels]) -> Iterator[Array]:
             tasks = [partial(score_fold, kind, *fold) for fold in enumerate(folds)]
             n_jobs = _n_folds_at_once(features, training.labels.n_labels, len(folds))
-            for scores in _side_by_side(tasks, n_jobs):
+            for scores in side_by_side(tasks, n_jobs):
                 advance()
                 if on_fit is not None:
                     on_fit()
@@ -175,25 +174,6 @@ def _n_folds_at_once(features: Features, n_labels: int, n_folds: int) -> int:
     size = _TABLES_OF_A_FOLD * (features.visual.nbytes + features.posteriors.nbytes)
     size += _SCORES_OF_A_FOLD * len(features.items) * n_labels * features.visual.itemsize
     return max(1, min(available_cores(), n_folds, _BYTES_OF_FOLDS // max(1, size)))
-
-
-def _side_by_side(tasks: Sequence[Callable[[], Array]], n_jobs: int) -> Iterator[Array]:
-    """Yield the results of all tasks in their order, computed by so many threads.
-
-    The cores are divided among the threads: BLAS, which would wait for its own threads in a busy
-    loop, has no more of them than there are cores. Each task does the same in any number of them.
-    """
-    if n_jobs == 1:
-        yield from (task() for task in tasks)
-        return
-    pool = ThreadPoolExecutor(n_jobs, "tagloom-fold")
-    with limited_blas(max(1, available_cores() // n_jobs)):
-        try:
-            pending = deque(pool.submit(task) for task in tasks)
-            while pending:
-                yield pending.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def _scores_of_fold(tagger: SemanticTagger, features: Features, labels: PartialLabels) -> Array:

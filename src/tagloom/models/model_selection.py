@@ -10,20 +10,21 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels, State, as_partial_labels, split_items, split_known
 from tagloom.labels.splits import Fold, with_certain_absences
-from tagloom.linalg import blas_for, limited_blas
+from tagloom.linalg import blas_for, side_by_side
 from tagloom.metrics import mean_of_defined
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import ParamGrid as Grid
@@ -414,8 +415,12 @@ class _Search:
         """Yield the trials of each path, from the checkpoint or computed fold by fold."""
         stored = [path.key in self.checkpoint for path in paths]
         pending = [path for path, is_stored in zip(paths, stored, strict=True) if not is_stored]
-        tasks = [(path, number) for path in pending for number in range(len(self.folds))]
-        done = self._in_parallel(tasks, n_jobs)
+        tasks = [
+            partial(self._fit_and_score, path, number)
+            for path in pending
+            for number in range(len(self.folds))
+        ]
+        done = side_by_side(tasks, effective_n_jobs(n_jobs))
         for path, is_stored in zip(paths, stored, strict=True):
             if is_stored:
                 results = list(self.checkpoint[path.key])
@@ -429,19 +434,6 @@ class _Search:
             yield [
                 _trial(params, *one) for params, one in zip(path.candidates, results, strict=False)
             ]
-
-    def _in_parallel(
-        self, tasks: Sequence[tuple["_Path", int]], n_jobs: int | None
-    ) -> Iterator[list["_HeldOut"]]:
-        """Yield the results of the tasks in their order; threads share the cores."""
-        n_threads = effective_n_jobs(n_jobs)
-        if n_threads == 1:
-            yield from (self._fit_and_score(*task) for task in tasks)
-            return
-        with limited_blas(max(1, effective_n_jobs(-1) // n_threads)):
-            yield from Parallel(n_jobs=n_threads, backend="threading", return_as="generator")(
-                delayed(self._fit_and_score)(*task) for task in tasks
-            )
 
     def _fit_and_score(self, path: "_Path", number: int) -> list["_HeldOut"]:
         """Fit the candidates of a path on one fold; return what each says of the held-out entries.

@@ -165,6 +165,7 @@ class SemanticTagger(BaseEstimator):
         *,
         max_seconds: float | None = None,
         checkpoint: Checkpoint | None = None,
+        n_jobs: int | None = None,
     ) -> Self:
         """Learn from pictures and their known labels.
 
@@ -173,8 +174,8 @@ class SemanticTagger(BaseEstimator):
         pictures : Features, or path of a folder of pictures
         Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown)
             Rows are matched to pictures by name where they have names, else by position.
-        max_seconds, checkpoint
-            The time limit and the checkpoint of the search for parameters, as in `tune`.
+        max_seconds, checkpoint, n_jobs
+            Time limit, checkpoint and threads of the search for parameters, as in `tune`.
         """
         check_integer("n_neighbors", self.n_neighbors, at_least=1)
         check_choice("weight", self.weight, WEIGHTS)
@@ -184,7 +185,7 @@ class SemanticTagger(BaseEstimator):
         training = self._training_set(encoded.features, Y, self.learner, self._like)
         graph = self._semantic_graph(training) if _needs_graph(self.learner) else None
         learner, tuning = self._fit_learner(
-            training, graph, max_seconds=max_seconds, checkpoint=checkpoint
+            training, graph, max_seconds=max_seconds, checkpoint=checkpoint, n_jobs=n_jobs
         )
         return self.set_fitted(
             training,
