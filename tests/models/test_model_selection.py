@@ -2,6 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 from toys import low_rank_toy
 
 from tagloom.errors import InvalidInputError, TagloomWarning
@@ -136,7 +137,7 @@ def test_alternatives_of_a_stage_are_all_tried():
     ("hold_out", "unlisted"), [("entries", 0), ("items", 0), ("items", 1), ("auto", 0), ("auto", 1)]
 )
 def test_folds_are_scored_together(hold_out, unlisted):
-    """The pooled score is that of a table in which each fold scored what it held out."""
+    """The pooled score is that of a table in which each fold ranked what it held out."""
     Y = LISTED if unlisted else TOY.known
     found = tune(
         LeastSquares(), TOY.X, Y, param_grid={"ridge": [2.0]}, cv=2, hold_out=hold_out
@@ -147,7 +148,7 @@ def test_folds_are_scored_together(hold_out, unlisted):
     for fold in split(Y, 2, 0):
         model = LeastSquares(2.0, on_unlearnable="ignore").fit(TOY.X, fold.training)
         held = fold.held_out.states() != -1
-        table[held] = model.scores(TOY.X)[held]
+        table[held] = rankdata(model.scores(TOY.X), axis=0)[held]
     assert found.pooled == pytest.approx(mean_average_precision(Y, table))
     assert found.pooled == pytest.approx(np.nanmean(found.label_scores))
 
@@ -159,10 +160,22 @@ def test_an_entry_that_several_folds_hold_out_has_its_mean_score():
     for fold in split_known(LISTED, 2, 0):
         model = LeastSquares(2.0, on_unlearnable="ignore").fit(TOY.X, fold.training)
         held = fold.held_out.states() != -1
-        total[held] += model.scores(TOY.X)[held]
+        total[held] += rankdata(model.scores(TOY.X), axis=0)[held]
         count[held] += 1
     assert count.max() == 2
     assert found.pooled == pytest.approx(mean_average_precision(LISTED, total / count))
+
+
+def test_folds_on_different_scales_are_pooled_by_rank():
+    """A learner whose scores shrink with the labels it was shown is not blamed for their scale."""
+
+    class Scaled(LeastSquares):
+        def training_scores(self, X, **inputs):
+            return super().training_scores(X, **inputs) * 10.0 ** float(self.coef_[0, 0])
+
+    folds = {"param_grid": {"ridge": [2.0]}, "cv": 3}
+    plain, scaled = (tune(one(), TOY.X, TOY.known, **folds).best for one in (LeastSquares, Scaled))
+    assert scaled.pooled == pytest.approx(plain.pooled)
 
 
 def test_where_held_out_scores_are_too_many_to_keep_folds_are_averaged(monkeypatch):

@@ -55,12 +55,13 @@ def test_an_interrupted_search_for_ridge_resumes_with_the_remaining_paths():
         return mean_average_precision(held_out, scores)
 
     options = {"param_grid": grid, "cv": 3, "scoring": breaking}
+    whole = {"param_grid": grid, "cv": 3, "scoring": mean_average_precision}
     with pytest.raises(KeyboardInterrupt):
         tune(LeastSquares(), TOY.X, TOY.known, checkpoint=checkpoint, **options)
     resumed = tune(LeastSquares(), TOY.X, TOY.known, checkpoint=checkpoint, **options)
     # Three folds and all of them together, for two ridges; the other ridge is scored anew.
     assert len(scored) == 10 + 4
-    assert resumed.trials == tune(LeastSquares(), TOY.X, TOY.known, param_grid=grid).trials
+    assert resumed.trials == tune(LeastSquares(), TOY.X, TOY.known, **whole).trials
 
 
 def test_ridge_beside_parameters_of_the_graph_is_scored_as_if_fitted_alone():

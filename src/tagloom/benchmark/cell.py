@@ -379,7 +379,6 @@ def tune_and_fit(
     grid = _without(learner.default_param_grid(X, known, graph, **own), method)
     if not grid and not always_search:
         return _fit(learner, X, known, **_given(graph=graph, prior=prior))
-    scoring = _TimedScoring()
     found = tune(
         learner,
         X,
@@ -388,32 +387,19 @@ def tune_and_fit(
         prior=prior,
         param_grid=grid or [{}],
         cv=cv,
-        scoring=scoring,
         safest_first=learner.safest_first,
         random_state=seed,
         verbose=False,
     )
-    end = time.perf_counter()
+    seconds = time.perf_counter() - start
     return Fitted(
         found.model,
         found.best.params,
         found.best.pooled,
         len(found.trials),
-        scoring.last - start,
-        end - scoring.last,
+        found.search_seconds,
+        seconds - found.search_seconds,
     )
-
-
-class _TimedScoring:
-    """Average precision by label that notes the time of its last call, when the search ended."""
-
-    def __init__(self) -> None:
-        self.last = time.perf_counter()
-
-    def __call__(self, truth: PartialLabels, scores: Scores) -> Scores:
-        value = metrics.average_precision(truth, scores)
-        self.last = time.perf_counter()
-        return value
 
 
 def _without(stages: ParamGrids, method: Method) -> list[list[ParamGrid]]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
+from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -97,6 +98,8 @@ class Tuning:
     best: Trial
     trials: list[Trial]
     model: PartialLabelLearner
+    search_seconds: float = field(default=float("nan"), compare=False)
+    """How long the search took, without the last fit."""
 
     def __repr__(self) -> str:
         best = f"{self.best.pooled:.4g} ± {self.best.std:.2g} with {self.best.params}"
@@ -135,7 +138,9 @@ def tune(
     whole items are split, where unlisted entries count as absent. Every candidate sees the same
     folds. Candidates are compared by the held-out entries of all folds together (pooled
     cross-validation; an entry held out in several folds has its mean score): one fold alone has few
-    presences, and ranks by chance. Candidates that differ only in `lam` are fitted from strong to
+    presences, and ranks by chance. Where folds score on different scales this would compare their
+    scales: without `safest_first`, average precision counts a score by its rank among all items.
+    Candidates that differ only in `lam` are fitted from strong to
     weak with warm starts; a learner may name other parameters along which a fit can reuse the one
     before. Where candidates differ only in the `ridge` of a closed form, what they have in common
     is computed once.
@@ -187,6 +192,7 @@ def tune(
     verbose : bool, default=True
         Whether to show a progress bar where standard error is a terminal.
     """
+    begun = time.perf_counter()
     known = as_partial_labels(Y)
     if prior is not None and not model.takes_prior:
         raise InvalidInputError(
@@ -228,14 +234,16 @@ def tune(
             np.inf if max_seconds is None else time.monotonic() + max_seconds,
             {} if checkpoint is None else checkpoint,
             _held_out(folds, most=max(_n_candidates(grid) for stage in stages for grid in stage)),
+            scoring == "mean_average_precision" and not safest_first,
         )
         with blas_for(known.n_items, np.shape(X)[1], known.n_labels):
             best, trials = search.run(stages, n_jobs)
+    search_seconds = time.perf_counter() - begun
     fitted = clone(model).set_params(**best.params)
     fitted._search_cache = search.cache
     fitted.fit(X, Y, **inputs)
     del fitted._search_cache
-    return Tuning(best, trials, fitted)
+    return Tuning(best, trials, fitted, search_seconds)
 
 
 def _folds(known: PartialLabels, cv: int, hold_out: str, random_state: Any) -> list[Fold]:
@@ -368,6 +376,8 @@ class _Search:
     checkpoint: Checkpoint = field(default_factory=dict)
     held_out: Sequence[npt.NDArray[np.bool_]] | None = None
     """The entries that each fold holds out; None where their scores are too many to be pooled."""
+    by_rank: bool = False
+    """Whether pooled scores count by their ranks among all items, label by label."""
     cache: SearchCache = field(default_factory=lambda: SearchCache(_CACHE_BYTES))
 
     def run(
@@ -452,7 +462,9 @@ class _Search:
         for fitted in learner.fit_path(path.candidates, self.X, fold.training, self.inputs):
             scores = np.asarray(fitted.training_scores(self.X, **prior))
             value = np.asarray(self.scorer(fold.held_out, scores), dtype=float)
-            kept = None if held_out is None else scores[held_out[number]]
+            kept = None
+            if held_out is not None:
+                kept = (_ranks(scores) if self.by_rank else scores)[held_out[number]]
             results.append(_HeldOut(value.tolist(), kept))
             self.advance()
             if not path.is_joint and time.monotonic() > self.deadline:
@@ -474,6 +486,11 @@ class _Search:
             count[held] += 1
         total /= np.maximum(count, 1)
         return [values, np.asarray(self.scorer(self.truth, total), dtype=float).tolist()]
+
+
+def _ranks(scores: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Return the rank of each score among those of its label, from 1; equal ones share it."""
+    return np.asarray(rankdata(scores, axis=0), dtype=np.float32)
 
 
 def _paths(
