@@ -102,10 +102,13 @@ def main() -> None:
     parser.add_argument("--where", action="store_true", help="print where the peak was")
     given = parser.parse_args()
     features, labels = collection(given.items, given.labels)
-    started = time.perf_counter()
+    started, used = time.perf_counter(), time.process_time()
 
     def on_step(step: str, findings: dict[str, Any]) -> None:
-        print(f"{time.perf_counter() - started:7.1f} s  {peak():.2f} GiB  before/at {step}")
+        wall, cpu = time.perf_counter() - started, time.process_time() - used
+        now = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**30
+        memory = f"{now:6.2f} GiB, peak {peak():6.2f}"
+        print(f"{wall:7.1f} s, processor {cpu:7.1f} s, {memory}  before/at {step}", flush=True)
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -12,6 +12,7 @@ from tagloom.optim import InstanceLaplacian, MaskedSquaredLoss, Objective
 
 PRESENCES = "presences"
 _ROWS_AT_ONCE = 20_000
+_ENTRIES_AT_ONCE = 10_000_000
 _RARITY = 0.015
 _KEPT_PRESENCES = 0.5
 _UNLISTED_WEIGHT = 0.3
@@ -67,7 +68,7 @@ def _entries(
     """Yield the rows, columns and states that are known, some rows at a time."""
     model = (rng.normal(size=(X.shape[1], 40)) @ rng.normal(size=(40, c))).astype(X.dtype)
     threshold = spread = None
-    for rows in _slices(len(X)):
+    for rows in _slices(len(X), c):
         scores = X[rows] @ model
         if spread is None:
             spread = scores.std()
@@ -80,9 +81,10 @@ def _entries(
         yield where[0] + rows.start, where[1], present[where]
 
 
-def _slices(n: int) -> Iterator[slice]:
-    for start in range(0, n, _ROWS_AT_ONCE):
-        yield slice(start, min(n, start + _ROWS_AT_ONCE))
+def _slices(n: int, width: int = 1) -> Iterator[slice]:
+    step = min(_ROWS_AT_ONCE, _ENTRIES_AT_ONCE // width)
+    for start in range(0, n, step):
+        yield slice(start, min(n, start + step))
 
 
 def _cluster_graph(cluster: np.ndarray, rng: np.random.Generator) -> sparse.csr_array:

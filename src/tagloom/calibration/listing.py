@@ -187,14 +187,15 @@ def sampled_entries(
     unlisted = np.ones(training.shape, dtype=bool)
     unlisted[entries.rows, entries.columns] = False
     unlisted[training.hidden_entries()] = False
-    rows, columns = np.nonzero(unlisted)
-    others = scores[rows, columns].astype(np.float64)
+    others = scores[unlisted].astype(np.float64)
     high = others >= np.quantile(others, _HIGH) if len(others) else np.zeros(0, dtype=bool)
     kept = high | (rng.random(len(others)) < _SHARE_OF_LOW)
     weights = training.unlisted_weight * np.where(high[kept], 1.0, 1 / _SHARE_OF_LOW)
+    # The places of those that are kept, without those of the many that are not.
+    unlisted[unlisted] = kept
     return ScoredEntries(
         np.concatenate([listed.scores, others[kept]]),
-        np.concatenate([listed.columns, columns[kept]]),
+        np.concatenate([listed.columns, np.nonzero(unlisted)[1]]),
         np.concatenate([listed.present, np.zeros(kept.sum(), dtype=bool)]),
         np.concatenate([listed.weights, weights]),
     )

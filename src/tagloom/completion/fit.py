@@ -22,7 +22,8 @@ from tagloom.calibration import (
 from tagloom.completion.inputs import Options
 from tagloom.completion.outputs import Checkpoint, digest_of
 from tagloom.completion.training_labels import TrainingLabels
-from tagloom.labels import PartialLabels, State, split_items, split_known
+from tagloom.labels import PartialLabels, State, split_known
+from tagloom.labels.splits import held_out_items
 from tagloom.linalg import side_by_side
 from tagloom.progress import followed_by, progress_bar
 from tagloom.tagger import SemanticTagger
@@ -226,9 +227,9 @@ def held_out_pictures(
     """
     annotated = _annotated(labels)
     H = np.zeros_like(final)
-    shown = [fold.training for fold in split_items(labels, n_splits, random_state)]
-    for training, scores in zip(shown, score(shown), strict=True):
-        held = annotated & ~_annotated(training)
+    folds = list(held_out_items(labels, n_splits, random_state))
+    shown = [labels.with_hidden_items(held) for held in folds]
+    for held, scores in zip(folds, score(shown), strict=True):
         H[held] = scores[held]
         H[~annotated] += scores[~annotated] / n_splits
     where = np.broadcast_to(~annotated[:, None], H.shape)

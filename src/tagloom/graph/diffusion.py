@@ -196,7 +196,9 @@ def positive_or_one(values: Array) -> Floats:
     return np.where(values > 0, values, 1.0)
 
 
-def diffuse(S: sparse.csr_array, R: Array, alpha: float, *, tol: float = 1e-4) -> Array:
+def diffuse(
+    S: sparse.csr_array, R: Array | sparse.csc_array, alpha: float, *, tol: float = 1e-4
+) -> Array:
     """Return (1 - a) (I - a S)^{-1} R, label spreading with alpha = a (Zhou et al. 2004).
 
     It is the fixed point of G = a S G + (1 - a) R, and the minimiser of
@@ -207,7 +209,7 @@ def diffuse(S: sparse.csr_array, R: Array, alpha: float, *, tol: float = 1e-4) -
     ----------
     S : csr_array of shape (n_items, n_items)
         Symmetric with eigenvalues in [-1, 1].
-    R : array of shape (n_items, n_columns)
+    R : array or csc_array of shape (n_items, n_columns)
     alpha : float in [0, 1)
     tol : float, default=1e-4
         Norm of the residual of each column, relative to that column of (1 - a) R, at which to stop.
@@ -219,13 +221,13 @@ def diffuse(S: sparse.csr_array, R: Array, alpha: float, *, tol: float = 1e-4) -
     if R.dtype.kind != "f":
         # The result for integers and booleans is fractional.
         R = R.astype(np.float64)
-    if alpha == 0:
-        return R.copy()
-    spread = np.empty_like(R)
-    step = max(1, _ENTRIES_AT_ONCE // max(1, len(R)))
-    for start in range(0, R.shape[1], step):
+    n_items, n_columns = R.shape
+    spread = np.empty((n_items, n_columns), dtype=R.dtype)
+    step = max(1, _ENTRIES_AT_ONCE // max(1, n_items))
+    for start in range(0, n_columns, step):
         part = slice(start, start + step)
-        spread[:, part] = _solve(S, R[:, part], alpha, tol)
+        some: Array = R[:, part] if isinstance(R, np.ndarray) else R[:, part].toarray()
+        spread[:, part] = some if alpha == 0 else _solve(S, some, alpha, tol)
     return spread
 
 

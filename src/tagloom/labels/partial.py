@@ -476,6 +476,12 @@ class PartialLabels:
         places = parsing.checked_positions(rows, columns, self.shape)
         return PartialLabels(self._store.hide(*places), self._names)
 
+    def with_hidden_items(self, hidden: ArrayLike) -> "PartialLabels":
+        """Return a copy in which all entries of the items chosen by a mask are unknown."""
+        mask = np.zeros(self.n_items, dtype=bool)
+        mask[row_positions(np.asarray(hidden, dtype=bool), self.n_items)] = True
+        return PartialLabels(self._store.hide_rows(mask), self._names)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartialLabels):
             return NotImplemented

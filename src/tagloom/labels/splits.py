@@ -292,22 +292,22 @@ def split_items(known: PartialLabels, n_splits: int, random_state: Seed = None) 
     No label of a held-out item is known in training, as for new items. Unlisted entries that are
     assumed absent are evaluated as absent.
     """
+    truth = with_certain_absences(known)
+    for held in held_out_items(known, n_splits, random_state):
+        yield Fold(known.with_hidden_items(held), truth.with_hidden_items(~held))
+
+
+def held_out_items(
+    known: PartialLabels, n_splits: int, random_state: Seed = None
+) -> Iterator[Flags]:
+    """Yield which items each fold of `split_items` holds out."""
     check_integer("n_splits", n_splits, at_least=2)
     annotated = np.flatnonzero((known.states() != UNKNOWN).any(axis=1))
     fold_of_item = np.full(known.n_items, -1)
     order = np.random.default_rng(random_state).permutation(len(annotated))
     fold_of_item[annotated] = order % n_splits
-    truth = with_certain_absences(known)
     for fold in range(n_splits):
-        held = fold_of_item == fold
-        yield Fold(_without_items(known, held), _without_items(truth, ~held))
-
-
-def _without_items(known: PartialLabels, hidden: npt.NDArray[np.bool_]) -> PartialLabels:
-    rows = np.flatnonzero(hidden)
-    return known.with_hidden(
-        np.repeat(rows, known.n_labels), np.tile(np.arange(known.n_labels), len(rows))
-    )
+        yield fold_of_item == fold
 
 
 def with_certain_absences(known: PartialLabels) -> PartialLabels:

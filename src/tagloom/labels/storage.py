@@ -189,6 +189,13 @@ class Dense:
         weights[rows, columns] = 0.0
         return Dense(codes, weights)
 
+    def hide_rows(self, hidden: Flags) -> "Dense":
+        """Return the store with all cells of these rows unknown."""
+        codes = self.codes.copy()
+        codes[hidden] = UNKNOWN
+        weights = None if self.weights is None else np.where(hidden[:, None], 0.0, self.weights)
+        return Dense(codes, weights)
+
     def counts(self) -> Counts:
         """Count the states of each label."""
         present = np.count_nonzero(self.codes == PRESENT, axis=0).astype(np.int64)
@@ -299,6 +306,28 @@ class Sparse:
         if self.background:
             kept = _with_unknown(kept, hidden, self.n_labels)
         return Sparse.from_cells(kept, self.shape, self.background)
+
+    def hide_rows(self, hidden: Flags) -> "Sparse":
+        """Return the store with all cells of these rows unknown, over any background.
+
+        The same as `hide` for all of these cells, in a fraction of its time and memory.
+        """
+        lengths = np.diff(self.indptr)
+        stored = np.repeat(~hidden, lengths)
+        indptr = _pointers(np.where(hidden, self.n_labels if self.background else 0, lengths))
+        kept = np.repeat(~hidden, np.diff(indptr))
+        columns = np.arange(self.n_labels, dtype=np.int32)
+        indices = np.empty(len(kept), dtype=np.int32)
+        indices[kept] = self.indices[stored]
+        indices[~kept] = np.tile(columns, int(hidden.sum()) if self.background else 0)
+        codes = np.full(len(kept), UNKNOWN, dtype=np.int8)
+        codes[kept] = self.codes[stored]
+        weights = None
+        if self.weights is not None:
+            weights = np.zeros(len(kept))
+            weights[kept] = self.weights[stored]
+            weights = None if all_weights_one(codes, weights) else weights
+        return Sparse(self.n_labels, self.background, indptr, indices, codes, weights)
 
     def counts(self) -> Counts:
         """Count the states of each label."""

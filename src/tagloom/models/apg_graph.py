@@ -11,6 +11,7 @@ from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.linalg import blas_for
 from tagloom.models.base import (
     Array,
+    Floats,
     ParamGrids,
     SolvedLearner,
     check_learnable,
@@ -25,7 +26,9 @@ from tagloom.optim import (
     Loss,
     MaskedSquaredLoss,
     Objective,
+    Once,
     Solution,
+    congruence,
 )
 from tagloom.validation import check_choice, check_flag, check_integer, check_number
 
@@ -157,8 +160,14 @@ class APGGraph(SolvedLearner):
         """
         self.check_parameters()
         rows, known = self.read_training_data(X, y, sample_weight=sample_weight)
-        self._minimize(self._objective(rows, known, graph, label_graph), callback)
+        once = self._once_for(rows) if rows is X else None
+        self._minimize(self._objective(rows, known, graph, label_graph, once), callback)
         return self
+
+    def _once_for(self, rows: Array) -> Once:
+        """Return what remembers sums over these rows, as large as X'X, within a search."""
+        n_bytes = 8 * rows.shape[1] ** 2
+        return lambda key, make: self._search_cache.get((*key, rows), make, n_bytes)
 
     def lam_max(self, X: Any, Y: Any) -> float:
         """Return the smallest lam at which M is 0, which no graph and no ridge can change.
@@ -205,18 +214,31 @@ class APGGraph(SolvedLearner):
         check_flag(*parameter(self, "warm_start"))
         check_choice(*parameter(self, "solver"), tuple(SOLVERS))
 
-    def _objective(self, X: Array, known: PartialLabels, graph: Any, label_graph: Any) -> Objective:
+    def _objective(
+        self,
+        X: Array,
+        known: PartialLabels,
+        graph: Any,
+        label_graph: Any,
+        once: Once | None = None,
+    ) -> Objective:
         """Join the terms whose weight is not 0; a graph is checked whether or not it is used."""
         terms: list[InstanceLaplacian | LabelLaplacian] = []
-        L_s = _laplacian_of(graph, X.shape[0], self.gamma, "graph", "gamma", "items")
+
+        def of_items() -> Floats | None:
+            L_s = _laplacian_of(graph, X.shape[0], self.gamma, "graph", "gamma", "items")
+            return None if L_s is None or self.gamma == 0 else congruence(X, L_s)
+
+        key = "congruence", id(graph), self.gamma > 0
+        XLX = of_items() if once is None else once(key, of_items)
         L_t = _laplacian_of(
             label_graph, known.n_labels, self.gamma_labels, "label_graph", "gamma_labels", "labels"
         )
-        if L_s is not None and self.gamma > 0:
-            terms.append(InstanceLaplacian(self.gamma, X, L_s))
+        if XLX is not None:
+            terms.append(InstanceLaplacian.from_congruence(self.gamma, XLX))
         if L_t is not None and self.gamma_labels > 0:
             terms.append(LabelLaplacian(self.gamma_labels, X, L_t))
-        loss = MaskedSquaredLoss.of(X, known, fit_intercept=self.fit_intercept)
+        loss = MaskedSquaredLoss.of(X, known, fit_intercept=self.fit_intercept, once=once)
         return Objective(loss, self.lam, ridge=self.ridge, terms=terms)
 
     def _minimize(self, objective: Objective, callback: Callback | None) -> None:

@@ -56,6 +56,8 @@ ParamGrids = Sequence[ParamGrid | list[ParamGrid]]
 
 # Distances and variances are estimated on at most about this many rows.
 _SAMPLE_SIZE = 1_000
+# Sums over a table are taken for about this many entries at a time, to bound the memory.
+_ENTRIES_AT_ONCE = 1 << 24
 
 # A score estimates the label itself: 1 present, 0 absent. The decision boundary is half-way.
 BOUNDARY = 0.5
@@ -517,8 +519,9 @@ class LinearLearner(PartialLabelLearner):
 
     def score_rows(self, X: Array) -> Array:
         """Return the scores of validated rows."""
-        table: Array = X @ self.coef_ + self.intercept_
-        return table
+        table: Array = X @ self.coef_
+        dtype = np.result_type(table, self.intercept_)
+        return np.add(table, self.intercept_, out=table if table.dtype == dtype else None)
 
 
 class SolvedLearner(LinearLearner):
@@ -783,9 +786,24 @@ def squared_norm(X: Any, *, centred: bool) -> float:
         mean = np.asarray(X.mean(axis=0), dtype=np.float64)
         total -= X.shape[0] * float(np.sum(mean**2)) if centred else 0.0
     else:
-        rows = np.asarray(X, dtype=np.float64)
-        total = float(np.sum((rows - rows.mean(axis=0) if centred else rows) ** 2))
+        rows = np.asarray(X)
+        mean = rows.mean(axis=0, dtype=np.float64) if centred else np.zeros(rows.shape[1])
+        total = float(sum(np.sum(squares) for squares in _squares(rows, mean)))
     return total if total > 0 else 1.0
+
+
+def column_variances(rows: Array) -> Floats:
+    """Return the variance of each column in double precision."""
+    mean = rows.mean(axis=0, dtype=np.float64)
+    total = sum((squares.sum(axis=0) for squares in _squares(rows, mean)), start=np.zeros(len(mean)))
+    return np.asarray(total / len(rows))
+
+
+def _squares(rows: Array, mean: Floats) -> Iterator[Floats]:
+    """Yield (x - mean)^2 in double precision, for some rows at a time."""
+    step = max(1, _ENTRIES_AT_ONCE // max(1, rows.shape[1]))
+    for start in range(0, len(rows), step):
+        yield (rows[start : start + step] - mean) ** 2
 
 
 def loss_curvature(X: Any, known: PartialLabels, fit_intercept: bool) -> float:

@@ -73,7 +73,7 @@ class Kernel:
         """
         origin = rows.mean(axis=0, dtype=np.float64) if centred else np.zeros(rows.shape[1])
         if gamma is None:
-            squared = bandwidth * median_squared_distance(rows - origin)
+            squared = bandwidth * median_squared_distance(rows, origin)
             gamma = 1 / float(np.sqrt(squared) if name == "laplacian" else squared)
         return cls(name, float(gamma), origin)
 
@@ -99,19 +99,22 @@ class Kernel:
         """
         return values**2 if self.name == "rational_quadratic" else values
 
-    def product(self, A: Array, B: Array, M: Floats) -> Floats:
-        """Return K(A, B) M, without ever holding much of K."""
+    def product(self, A: Array, B: Array, M: Floats, dtype: npt.DTypeLike = np.float64) -> Array:
+        """Return K(A, B) M in some precision, without ever holding much of K."""
         step = max(1, _ENTRIES_AT_ONCE // max(1, len(B)))
-        out = np.empty((len(A), M.shape[1]))
+        out = np.empty((len(A), M.shape[1]), dtype=dtype)
         for start in range(0, len(A), step):
             part = slice(start, start + step)
             out[part] = self(A[part], B) @ M
         return out
 
 
-def median_squared_distance(rows: Array) -> float:
-    """Return the median over pairs of rows; their mean where it is 0, and 1 where that is, too."""
-    sample = sample_rows(rows)
+def median_squared_distance(rows: Array, origin: Floats | float = 0.0) -> float:
+    """Return the median over pairs of rows; their mean where it is 0, and 1 where that is, too.
+
+    Distances are computed around the origin.
+    """
+    sample = sample_rows(rows) - origin
     distances = euclidean_distances(sample, squared=True)
     pairs = distances[np.triu_indices(len(sample), 1)]
     if not len(pairs):
@@ -175,8 +178,7 @@ class KernelMap:
 
     def __call__(self, rows: Array) -> Array:
         """Return z(x) for every row x, in the precision of the rows."""
-        mapped = self.kernel.product(rows, self.landmarks, self.projection)
-        return np.asarray(mapped, dtype=rows.dtype)
+        return self.kernel.product(rows, self.landmarks, self.projection, rows.dtype)
 
     def attribution(self, x: Array, origin: Array, M: Array, b: Array) -> tuple[Array, Array]:
         r"""Return M_x and b_x, for all labels, with x'M_x + b_x = f(x) = z(x)'M + b.

@@ -483,26 +483,54 @@ class CentredSystem:
 
 
 class Rows:
-    """The features of all items, centred where there is an intercept.
+    """The features of all items, centred where there is an intercept, in double precision.
 
     With an intercept centring changes no prediction; it avoids cancellation in columns far from 0.
+    A large table is converted and centred where it is used, some rows at a time.
     """
 
     def __init__(self, X: npt.NDArray[Any], *, fit_intercept: bool) -> None:
-        self.fit_intercept = fit_intercept
-        X64 = X.astype(np.float64, copy=False)
-        self.origin = X64.mean(axis=0) if fit_intercept else np.zeros(X.shape[1])
-        self.X = X64 - self.origin if fit_intercept else X64
+        self.fit_intercept, self.shape = fit_intercept, X.shape
+        self.origin = np.zeros(X.shape[1])
+        if fit_intercept:
+            self.origin = X.mean(axis=0, dtype=np.float64)
+        self._stored = X
+        # Most entries are used by several labels: a table that is small is converted once.
+        self._converted = self._centred(X) if X.size <= _ENTRIES_AT_ONCE else None
+
+    def take(self, rows: Positions) -> Floats:
+        """Return some rows."""
+        if self._converted is not None:
+            return np.asarray(self._converted[rows])
+        return self._centred(self._stored[rows])
 
     @cached_property
     def gram(self) -> Floats:
         """X'X over all rows."""
-        return np.asarray(self.X.T @ self.X)
+        return sum((X.T @ X for _, X in self._blocks()), start=np.zeros((self.shape[1],) * 2))
 
     @cached_property
     def total(self) -> Floats:
         """The sum of all rows."""
-        return np.asarray(self.X.sum(axis=0))
+        return sum((X.sum(axis=0) for _, X in self._blocks()), start=np.zeros(self.shape[1]))
+
+    def products(self, B: Floats) -> Floats:
+        """Return X'B."""
+        none = np.zeros((self.shape[1], B.shape[1]))
+        return sum((X.T @ B[part] for part, X in self._blocks()), start=none)
+
+    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
+        if self._converted is not None:
+            yield slice(None), self._converted
+            return
+        step = max(1, _ENTRIES_AT_ONCE // self.shape[1])
+        for start in range(0, self.shape[0], step):
+            part = slice(start, start + step)
+            yield part, self._centred(self._stored[part])
+
+    def _centred(self, some: npt.NDArray[Any]) -> Floats:
+        some = some.astype(np.float64, copy=False)
+        return some - self.origin if self.fit_intercept else some
 
 
 class Presences:
@@ -513,10 +541,10 @@ class Presences:
         self.weights = [column.weights[column.present] for column in columns]
         self.totals = np.array([weights.sum() for weights in self.weights])
 
-    def products(self, X: Floats) -> Floats:
+    def products(self, data: Rows) -> Floats:
         """Return sum_i w_ij y_ij x_i, one column for each label."""
         pairs = zip(self.rows, self.weights, strict=True)
-        return np.column_stack([weights @ X[rows] for rows, weights in pairs])
+        return np.column_stack([weights @ data.take(rows) for rows, weights in pairs])
 
     def table(self, rows: Positions) -> Floats:
         """Return y_ij at the given rows, which include every presence."""
@@ -563,7 +591,7 @@ class Pattern:
 
         The sums are taken once for all rho. T holds the prior columns of the labels at `members`.
         """
-        n, d = data.X.shape
+        n, d = data.shape
         correctable = self.background > 0 and n > d and 2 * len(self.rows) < n
         made: dict[bool, CentredSystem] = {}
         for ridge in ridges:
@@ -576,9 +604,9 @@ class Pattern:
     def _by_rows(
         self, data: Rows, present: Presences, T: Floats | None, members: list[int]
     ) -> CentredSystem:
-        n, d = data.X.shape
+        n, d = data.shape
         rows, weights = self.all_weights(n)
-        A, mean, total = data.X[rows], np.zeros(d), float(weights.sum())
+        A, mean, total = data.take(rows), np.zeros(d), float(weights.sum())
         Y, y_mean = present.table(rows), np.zeros(len(present.rows))
         if data.fit_intercept and total > 0:
             mean, y_mean = weights @ A / total, weights @ Y / total
@@ -594,12 +622,12 @@ class Pattern:
         self, data: Rows, present: Presences, T: Floats | None, members: list[int]
     ) -> CentredSystem:
         """Correct X'X over all rows where weights differ from the background."""
-        n, d = data.X.shape
-        some = data.X[self.rows]
+        n, d = data.shape
+        some = data.take(self.rows)
         weighted = self.offset[:, None] * some
         total = self.background * n + float(self.offset.sum())
         gram = self.background * data.gram + some.T @ weighted
-        right, mean = present.products(data.X), np.zeros(d)
+        right, mean = present.products(data), np.zeros(d)
         y_mean = np.zeros(len(present.rows))
         if data.fit_intercept:
             mean = (self.background * data.total + weighted.sum(axis=0)) / total
@@ -621,7 +649,9 @@ class Pattern:
         if data.fit_intercept and total > 0:
             mean = self._sum(ones, T)[0] / total
         D = T - mean
-        right = self._sum(data.X, D)
+        right = data.take(self.rows).T @ (self.offset[:, None] * D[self.rows])
+        if self.background:
+            right += self.background * data.products(D)
         counts = np.array([len(present.rows[n]) for n in members])
         return CentredPrior(
             B=right,

@@ -5,6 +5,7 @@ than another; and some items have large scores for many labels at once. Both nor
 centre and typical norm from the training items.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,15 @@ _SOFTENING = 0.5
 _OUTLIER_FACTOR = 10.0
 # Median and typical distance are estimated on at most about this many rows.
 _SAMPLE_SIZE = 10_000
+# Tables are normalised for about this many entries at a time, to bound the memory.
+_ENTRIES_AT_ONCE = 1 << 22
+
+
+def row_blocks(table: Array) -> Iterator[slice]:
+    """Yield the rows of a table, as many at a time as have a few million entries."""
+    step = max(1, _ENTRIES_AT_ONCE // max(1, table.shape[1]))
+    for start in range(0, len(table), step):
+        yield slice(start, start + step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +50,11 @@ class RowNormalizer:
         """Learn the mean and the typical norm of rows; outliers are ignored."""
         sample = rows[:: 1 + len(rows) // _SAMPLE_SIZE]
         centre = np.median(sample, axis=0)
-        typical = float(np.median(_norms(sample - centre)))
-        inlier = _norms(rows - centre) <= _OUTLIER_FACTOR * typical
+        typical = float(np.median(_norms(sample, centre)))
+        inlier = _norms(rows, centre) <= _OUTLIER_FACTOR * typical
         inliers = rows if typical == 0 or inlier.all() else rows[inlier]
         mean = inliers.mean(axis=0, dtype=np.float64).astype(rows.dtype)
-        norms = _norms(inliers - mean)
+        norms = _norms(inliers, mean)
         largest = float(norms.max())
         if largest == 0:
             return cls(mean, 1.0)
@@ -52,8 +62,11 @@ class RowNormalizer:
 
     def __call__(self, rows: Array) -> Array:
         """Return u(x) for every row x."""
-        centred, _, norms = self._scaled(rows)
-        return np.asarray(centred / norms[:, None], dtype=rows.dtype)
+        normalized = np.empty_like(rows)
+        for part in row_blocks(rows):
+            centred, _, norms = self._scaled(rows[part])
+            normalized[part] = centred / norms[:, None]
+        return normalized
 
     def norms(self, rows: Array) -> Array:
         """Return l(x) for every row x."""
@@ -86,23 +99,38 @@ class ScoreNormalizer:
     def of(cls, F: Array) -> "ScoreNormalizer":
         """Learn the mean and the typical norm of scores."""
         mean = F.mean(axis=0, dtype=np.float64).astype(F.dtype)
-        return cls(mean, float(np.sqrt(np.mean(_squared_norms(F - mean), dtype=np.float64))))
+        squares = _by_blocks(lambda some: _squared_norms(some - mean), F)
+        return cls(mean, float(np.sqrt(np.mean(squares, dtype=np.float64))))
 
     def __call__(self, F: Array, q: float) -> Array:
         """Return e(f) for the scores f of every item."""
         if q == 0:
             return F
-        return np.asarray(self.mean + (F - self.mean) * self.factors(F, q)[:, None])
+        scaled = F - self.mean
+        scaled *= self.factors(F, q)[:, None]
+        scaled += self.mean
+        return scaled
 
     def factors(self, F: Array, q: float) -> Array:
         """Return (size / ||f - mean||)^q for every item."""
-        norms = np.sqrt(_squared_norms(F - self.mean))
+        norms = np.sqrt(_by_blocks(lambda some: _squared_norms(some - self.mean), F))
         # Scores equal to the mean stay there, whatever the factor.
         norms = np.where(norms > 0, norms, 1)
         return np.asarray((self.size / norms) ** q, dtype=F.dtype)
 
 
-def _norms(rows: Array) -> npt.NDArray[np.float64]:
+def _by_blocks(of_rows: Callable[[Array], Array], rows: Array) -> Array:
+    """Return a number for each row, computed for some rows at a time."""
+    found = [of_rows(rows[part]) for part in row_blocks(rows)]
+    return np.concatenate(found) if found else of_rows(rows)
+
+
+def _norms(rows: Array, origin: Array) -> npt.NDArray[np.float64]:
+    """Return the norms of rows around an origin."""
+    return _by_blocks(lambda some: _norms_of(some - origin), rows)
+
+
+def _norms_of(rows: Array) -> npt.NDArray[np.float64]:
     """Return the norms of rows, also where their squares would overflow."""
     largest = np.abs(rows).max(axis=1, initial=0)
     largest[largest == 0] = 1

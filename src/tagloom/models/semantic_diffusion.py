@@ -31,6 +31,7 @@ from tagloom.models.base import (
     ParamGrids,
     PriorMixin,
     check_learnable,
+    column_variances,
     differ_only_in,
     labelled_part,
     parameter,
@@ -38,7 +39,7 @@ from tagloom.models.base import (
 )
 from tagloom.models.kernels import Kernel, KernelMap
 from tagloom.models.least_squares import PRIOR_SHRINKAGES, LeastSquares
-from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
+from tagloom.models.normalization import RowNormalizer, ScoreNormalizer, row_blocks
 from tagloom.models.prior import Prior, read_prior
 from tagloom.models.search_cache import fingerprint
 from tagloom.validation import (
@@ -378,13 +379,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         key = self._key(rows, prior)
         if not (self.warm_start and self._is_warm(key, known)):
             self._warm_key, self._last_step = None, {}
-            Z, self._prior = self._fit_features(rows), prior
-            self.linear_ = self._search_cache.get(
-                ("linear", *key, id(known)),
-                lambda: self._fit_linear(*labelled_part(Z, known, prior)),
-                Z.shape[1] * known.n_labels * Z.itemsize,
-            )
-            self._P = linear_scores(self.linear_, Z, prior)
+            self._prior = prior
+            self._fit_linear_part(rows, known, prior, key)
             self._passes, self._links = [], []
             self._known, self._warm_key = known, key
         # Without row normalisation the graphs hold these rows; with it, guard against changes in X.
@@ -394,6 +390,18 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         is_same = before.items() <= self._last_step.items()
         F = self._smoothed if is_same else self._smoothed_scores(last_step)
         self._finish(F, last_step)
+
+    def _fit_linear_part(
+        self, rows: Array, known: PartialLabels, prior: Prior | None, key: tuple[Any, ...]
+    ) -> None:
+        """Find M and P; the features of a kernel, the largest table of a fit, are not kept."""
+        Z = self._fit_features(rows)
+        self.linear_ = self._search_cache.get(
+            ("linear", *key, id(known)),
+            lambda: self._fit_linear(*labelled_part(Z, known, prior)),
+            Z.shape[1] * known.n_labels * Z.itemsize,
+        )
+        self._P = linear_scores(self.linear_, Z, prior)
 
     def _fit_linear(
         self, U: Array, known: PartialLabels, prior: Prior | None
@@ -488,7 +496,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
                 self._make_passes,
                 self._P.nbytes * _TABLES_OF_A_PASS * self.n_passes,
             )
-        return self._passes[-1].scores(last_step["shrinkage"], last_step["smoothing"])
+        step = last_step["shrinkage"], last_step["smoothing"]
+        return self._passes[-1].scores(*step, keep=self.warm_start)
 
     def _make_passes(self) -> "tuple[list[ResidualDiffusion], list[Link]]":
         """Build the graph of each pass and diffuse the residuals over it."""
@@ -642,18 +651,28 @@ class ResidualDiffusion:
 
     @classmethod
     def of(
-        cls, graph: AffinityGraph, P: Array, residuals: Array, weights: Array, alpha: float
+        cls,
+        graph: AffinityGraph,
+        P: Array,
+        residuals: sparse.csc_array,
+        weights: sparse.csc_array,
+        alpha: float,
     ) -> "ResidualDiffusion":
-        """Diffuse residuals and weights of the known labels over the graph."""
+        """Diffuse residuals and weights of the known labels, sparse tables, over the graph."""
         residuals, weights = (diffuse(graph.S, table, alpha) for table in (residuals, weights))
         return cls(graph, P, residuals, weights, alpha)
 
-    def scores(self, shrinkage: float, smoothing: float) -> Array:
-        """Return F. The smoothed P is cached: it is the same for every shrinkage."""
-        if smoothing not in self._smoothed:
-            self._smoothed[smoothing] = diffuse(self.graph.S, self.P, smoothing)
-        G = shrunk(self.residuals, self.weights, shrinkage)
-        return np.asarray(self._smoothed[smoothing] + diffuse(self.graph.S, G, smoothing))
+    def scores(self, shrinkage: float, smoothing: float, *, keep: bool = False) -> Array:
+        """Return F. The smoothed P is the same for every shrinkage: `keep` it for the next."""
+        F = diffuse(self.graph.S, shrunk(self.residuals, self.weights, shrinkage), smoothing)
+        if smoothing in self._smoothed:
+            smoothed = self._smoothed[smoothing]
+        else:
+            smoothed = diffuse(self.graph.S, self.P, smoothing)
+        if keep:
+            self._smoothed[smoothing] = smoothed
+        F += smoothed
+        return F
 
     def out_of_sample(
         self, queries: Array, P: Array, F: Array, shrinkage: float, smoothing: float
@@ -676,7 +695,9 @@ class ResidualDiffusion:
 def shrunk(residuals: Array, weights: Array, shrinkage: float) -> Array:
     """Return G = residuals / (weights + m), entry by entry."""
     # Solved to a tolerance, sums of weights may fall short of 0 by a rounding.
-    return np.asarray(residuals / (np.maximum(weights, 0) + residuals.dtype.type(shrinkage)))
+    below = np.maximum(weights, 0)
+    below += residuals.dtype.type(shrinkage)
+    return np.divide(residuals, below, out=below)
 
 
 @dataclass(frozen=True, eq=False)
@@ -693,17 +714,21 @@ class ScoreAugmenter:
     @classmethod
     def of(cls, X: Array, F: Array) -> "ScoreAugmenter":
         """Learn centre and scale from the items of a graph."""
-        spread = F.std(axis=0, dtype=np.float64)
+        spread = np.sqrt(column_variances(F))
         varies = spread > 0
-        total = X.var(axis=0, dtype=np.float64).sum()
+        total = column_variances(X).sum()
         size = np.sqrt(total / spread.sum()) if varies.any() else 0.0
         weights = np.divide(size, np.sqrt(spread), out=np.zeros_like(spread), where=varies)
         return cls(F.mean(axis=0, dtype=np.float64), weights)
 
     def __call__(self, X: Array, F: Array) -> Array:
         """Return [x; scaled scores] for items of the graph or new ones."""
-        scaled = (F - self.mean) * self.weights
-        return np.hstack([X, scaled.astype(X.dtype)])
+        n, d = X.shape
+        joined = np.empty((n, d + F.shape[1]), dtype=X.dtype)
+        joined[:, :d] = X
+        for part in row_blocks(F):
+            joined[part, d:] = (F[part] - self.mean) * self.weights
+        return joined
 
 
 class Link(NamedTuple):
@@ -749,22 +774,26 @@ def _scaled_ridges(
     return [share * unit for share in shares]
 
 
-def _known_residuals(known: PartialLabels, P: Array) -> tuple[Array, Array]:
+def _known_residuals(
+    known: PartialLabels, P: Array
+) -> tuple[sparse.csc_array, sparse.csc_array]:
     """Return R = W o (Y - P) and W over all items and labels, 0 where an entry is not listed.
 
     Unlisted tags that count as absent were not annotated: they are not diffused.
     """
     entries = known.entries()
     at = entries.rows, entries.columns
-    residuals, weights = np.zeros_like(P), np.zeros_like(P)
-    weights[at] = entries.weights
-    residuals[at] = entries.weights * (entries.present - P[at])
-    return residuals, weights
+    residuals = (entries.weights * (entries.present - P[at])).astype(P.dtype)
+    weights = entries.weights.astype(P.dtype)
+    return (
+        sparse.csc_array((residuals, at), shape=P.shape),
+        sparse.csc_array((weights, at), shape=P.shape),
+    )
 
 
 def linear_scores(linear: APGGraph | LeastSquares, U: Array, prior: Prior | None = None) -> Array:
     """Return P = UM + b, with theta_j t_ij added where there are prior scores."""
-    P = np.asarray(U @ linear.coef_ + linear.intercept_)
+    P = linear.score_rows(U)
     if prior is None or not isinstance(linear, LeastSquares) or linear.trust_ is None:
         return P
     return P + prior.contribution(linear.trust_)

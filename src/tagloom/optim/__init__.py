@@ -10,6 +10,7 @@ from tagloom.optim.loss import (
     Loss,
     LossSums,
     MaskedSquaredLoss,
+    Once,
     ProductSums,
     SparseRows,
     SummableRows,
@@ -19,6 +20,7 @@ from tagloom.optim.objective import (
     LabelLaplacian,
     Objective,
     Ridge,
+    congruence,
     dual_bound,
 )
 from tagloom.optim.solvers import SOLVERS
@@ -36,11 +38,13 @@ __all__ = [
     "LossSums",
     "MaskedSquaredLoss",
     "Objective",
+    "Once",
     "ProductSums",
     "Ridge",
     "Solution",
     "Solver",
     "SparseRows",
     "SummableRows",
+    "congruence",
     "dual_bound",
 ]

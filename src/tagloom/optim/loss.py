@@ -5,7 +5,7 @@
 partitions on a cluster.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +21,9 @@ from tagloom.linalg import Matrix, inner
 from tagloom.optim.blocks import Accumulator, Block, Coefficients, Rows, cut_blocks, plan_blocks
 
 Floats = npt.NDArray[np.float64]
+Once = Callable[[tuple[Hashable, ...], Callable[[], Any]], Any]
+"""Returns what a function computes, or what it has returned for the same key: sums over the same
+rows are wanted by every fit of a search."""
 
 MOST_SPARSE_FEATURES = 10_000
 """Up to so many sparse features X'X, 0.8 GB, is held in memory."""
@@ -193,12 +196,14 @@ class MaskedSquaredLoss:
         self._sums = rows.sums() if sums is None else sums
 
     @classmethod
-    def of(cls, X: Any, known: PartialLabels, *, fit_intercept: bool) -> "MaskedSquaredLoss":
-        """Return the loss on rows in memory, dense or sparse."""
+    def of(
+        cls, X: Any, known: PartialLabels, *, fit_intercept: bool, once: Once | None = None
+    ) -> "MaskedSquaredLoss":
+        """Return the loss on rows in memory, dense or sparse; `once` holds sums over these rows."""
         if sparse.issparse(X):
             return cls(SparseRows(X, known), fit_intercept=fit_intercept)
         centre = _centre(X) if fit_intercept else None
-        return cls(InMemoryRows(X, known, centre), fit_intercept=fit_intercept)
+        return cls(InMemoryRows(X, known, centre, once), fit_intercept=fit_intercept)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -300,9 +305,16 @@ class InMemoryRows:
     optimum.
     """
 
-    def __init__(self, X: Matrix, known: PartialLabels, centre: Floats | None = None) -> None:
+    def __init__(
+        self,
+        X: Matrix,
+        known: PartialLabels,
+        centre: Floats | None = None,
+        once: Once | None = None,
+    ) -> None:
         self.known = known
         self.centre = centre
+        self._once = once
         self._rows = Rows(X, centre)
         self._plan = plan_blocks(known, X.shape[1])
         self._blocks = list(cut_blocks(known, self._plan))
@@ -363,7 +375,15 @@ class InMemoryRows:
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
-        """X'X and 1'X, products in the precision of the rows, sums in double."""
+        """X'X and 1'X, which depend on the labels by the size of blocks alone."""
+        if self._once is None:
+            return self._sum_moments()
+        key = "moments", self.centre is None, self._plan.n_rows
+        found: tuple[Floats, Floats] = self._once(key, self._sum_moments)
+        return found
+
+    def _sum_moments(self) -> tuple[Floats, Floats]:
+        """Products are in the precision of the rows, sums in double."""
         d = self._rows.X.shape[1]
         gram, total = np.zeros((d, d)), np.zeros(d)
         for block in self._blocks:

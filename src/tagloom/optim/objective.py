@@ -68,17 +68,17 @@ class InstanceLaplacian:
     """
 
     def __init__(self, gamma: float, X: Matrix, laplacian: sparse.csr_array) -> None:
-        self._set_hessian(gamma, _congruence(X, laplacian))
+        self._set_hessian(gamma, congruence(X, laplacian))
 
     @classmethod
-    def from_congruence(cls, gamma: float, congruence: Floats) -> "InstanceLaplacian":
+    def from_congruence(cls, gamma: float, XLX: Floats) -> "InstanceLaplacian":
         """Return the term for a given X'L_s X."""
         term = cls.__new__(cls)
-        term._set_hessian(gamma, congruence)
+        term._set_hessian(gamma, XLX)
         return term
 
-    def _set_hessian(self, gamma: float, congruence: Floats) -> None:
-        self.hessian = gamma * (congruence + congruence.T)  # symmetric in spite of rounding
+    def _set_hessian(self, gamma: float, XLX: Floats) -> None:
+        self.hessian = gamma * (XLX + XLX.T)  # symmetric in spite of rounding
         """2 gamma_s X'L_s X, in double precision."""
 
     @cached_property
@@ -91,7 +91,7 @@ class InstanceLaplacian:
         return product
 
 
-def _congruence(X: Matrix, L: sparse.csr_array) -> Floats:
+def congruence(X: Matrix, L: sparse.csr_array) -> Floats:
     """Return X'LX, summed in double precision.
 
     L = B + B' for B its upper triangle with half of its diagonal, so that X'LX = X'BX + (X'BX)'

@@ -180,8 +180,7 @@ class Descriptors(NamedTuple):
     items: list[str]
     S: Array
     """Semantic descriptors s = [g; l]."""
-    columns: Array
-    """[visual; s]."""
+    visual: Array
     X: Array
     """The learner's features, principal components of `columns`."""
     posteriors: Array
@@ -192,13 +191,18 @@ class Descriptors(NamedTuple):
     def of(cls, features: Features, S: Array, X: Array, words: WordPrior | None) -> Self:
         """Join features with semantic descriptors and the learner's features."""
         prior = None if words is None else words(features)
-        return cls(features.items, S, _columns(features, S), X, features.posteriors, prior)
+        return cls(features.items, S, features.visual, X, features.posteriors, prior)
+
+    @property
+    def columns(self) -> Array:
+        """[visual; s], a copy as large as the features."""
+        return np.hstack([self.visual, self.S])
 
     def row(self, row: int) -> "Descriptors":
         """Return one picture alone."""
         one = slice(row, row + 1)
         prior = None if self.prior is None else self.prior[one]
-        tables = self.S[one], self.columns[one], self.X[one], self.posteriors[one]
+        tables = self.S[one], self.visual[one], self.X[one], self.posteriors[one]
         return Descriptors(self.items[one], *tables, prior)
 
 
