@@ -344,3 +344,12 @@ def test_isolated_items_stay_isolated():
     S, t = sinkhorn_scaling(sparse.csr_array((3, 3)))
     assert S.nnz == 0
     np.testing.assert_array_equal(t, 1)
+
+
+@pytest.mark.parametrize("alpha", [0, 0.8])
+def test_a_sparse_table_is_diffused_as_a_dense_one(alpha, monkeypatch):
+    monkeypatch.setattr("tagloom.graph.diffusion._ENTRIES_AT_ONCE", 100)
+    S = affinity_graph(rows_of(n=40)).S
+    R = rows_of(n=40, d=5, seed=1)
+    R[R < 0.5] = 0
+    np.testing.assert_array_equal(diffuse(S, sparse.csc_array(R), alpha), diffuse(S, R, alpha))

@@ -213,3 +213,26 @@ def test_seven_percent_of_a_hundred_is_seven():
     truth = PartialLabels.from_array(np.repeat([[1.0], [0.0]], 100, axis=0))
     hidden = hide_per_class(truth, 0.07, 0)
     assert (hidden.n_present, hidden.n_absent) == (7, 7)
+
+
+@pytest.mark.parametrize("unlisted", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+@pytest.mark.parametrize("n_labels", [3, 40])
+def test_hidden_items_are_unknown_in_every_entry(unlisted, weight, n_labels):
+    rng = np.random.default_rng(0)
+    rows, columns = np.nonzero(rng.random((20, n_labels)) < 0.2)
+    known = PartialLabels.from_entries(
+        rows,
+        columns,
+        np.ones(len(rows), dtype=bool),
+        shape=(20, n_labels),
+        weights=np.where(rows < 10, weight, 1.0),
+        unlisted_weight=unlisted,
+    )
+    hidden = np.arange(20) % 3 == 0
+    places = np.nonzero(np.broadcast_to(hidden[:, None], known.shape))
+    found = known.with_hidden_items(hidden)
+    assert found == known.with_hidden(*places)
+    assert found.counts().present.tolist() == known.with_hidden(*places).counts().present.tolist()
+    assert (found.states()[hidden] == -1).all()
+    assert known.with_hidden_items(np.zeros(20, dtype=bool)) == known

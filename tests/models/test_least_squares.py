@@ -192,3 +192,18 @@ def test_an_invalid_ridge_is_refused_in_a_path():
 def test_a_graph_in_a_chain_is_refused_as_by_fit():
     with pytest.raises(TypeError, match="graph"):
         list(LeastSquares().fit_path(PATH, TOY.X, TOY.known, {"graph": TOY.graph}))
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_large_table_is_solved_in_blocks_as_a_small_one(name, fit_intercept, monkeypatch):
+    X = TOY.X.astype(np.float32)
+    prior = np.full(KNOWN[name].shape, np.nan)
+    prior[:, 0] = X[:, 0]
+    model = LeastSquares(0.3, fit_intercept=fit_intercept, on_unlearnable="ignore")
+    whole = clone(model).fit(X, KNOWN[name], prior)
+    monkeypatch.setattr(weight_patterns, "_ENTRIES_AT_ONCE", 7 * X.shape[1])
+    blocks = clone(model).fit(X, KNOWN[name], prior)
+    np.testing.assert_allclose(blocks.coef_, whole.coef_, atol=1e-6)
+    np.testing.assert_allclose(blocks.intercept_, whole.intercept_, atol=1e-6)
+    np.testing.assert_allclose(blocks.trust_, whole.trust_, atol=1e-6)

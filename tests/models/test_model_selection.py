@@ -396,3 +396,12 @@ def test_where_scores_are_not_by_label_folds_decide():
     tuning = tune(Marked(), TOY.X, TOY.known, param_grid=grid, scoring=scoring, safest_first=True)
     assert tuning.best.params == {"ridge": 1}
     assert max(tuning.trials, key=lambda trial: trial.pooled).params == {"ridge": 2}
+
+
+@pytest.mark.parametrize("gammas", [[0.0, 0.1], [0.1, 0.0], [0.1]])
+def test_what_a_search_sums_once_is_that_of_separate_fits(gammas):
+    X = TOY.X.astype(np.float32)
+    grid = {"lam": [1.0, 0.3], "gamma": gammas}
+    tuning = tune(APGGraph(ridge=0.1), X, TOY.known, TOY.graph, param_grid=grid)
+    alone = APGGraph(ridge=0.1, **tuning.best.params).fit(X, TOY.known, TOY.graph)
+    np.testing.assert_array_equal(tuning.model.coef_, alone.coef_)

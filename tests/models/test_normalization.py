@@ -96,3 +96,15 @@ def test_scores_stay_without_exponent_or_variation():
     assert ScoreNormalizer.of(F)(F, 0) is F
     alike = np.full((4, 2), 0.25)
     np.testing.assert_array_equal(ScoreNormalizer.of(alike)(alike, 0.5), alike)
+
+
+def test_blocks_of_rows_are_normalised_as_the_whole(monkeypatch):
+    rows = some_rows(200, 5).astype(np.float32)
+    rows[7] *= 1e4  # an outlier
+    of_rows, of_scores = RowNormalizer.of(rows), ScoreNormalizer.of(rows)
+    whole = of_rows(rows), of_scores(rows, 0.5)
+    monkeypatch.setattr("tagloom.models.normalization._ENTRIES_AT_ONCE", 33)
+    assert RowNormalizer.of(rows).size == of_rows.size
+    assert ScoreNormalizer.of(rows).size == of_scores.size
+    np.testing.assert_array_equal(of_rows(rows), whole[0])
+    np.testing.assert_array_equal(of_scores(rows, 0.5), whole[1])

@@ -46,7 +46,10 @@ def test_instance_laplacian_sums_squared_differences_over_edges():
     assert value(term, M) == pytest.approx(0.7 * pairs / 2, rel=1e-12)
 
 
-def test_label_laplacian_sums_squared_differences_over_edges():
+@pytest.mark.parametrize("many_labels", [2, 2_000])
+def test_label_laplacian_sums_squared_differences_over_edges(many_labels, monkeypatch):
+    monkeypatch.setattr("tagloom.optim.objective._MANY_LABELS", many_labels)
+    monkeypatch.setattr("tagloom.optim.objective._FEW_EDGES", 2.0)
     problem = random_problem(3)
     X, W, M = problem.X, problem.W_t.toarray(), some_M(problem)
     scores = X @ M

@@ -795,7 +795,9 @@ def squared_norm(X: Any, *, centred: bool) -> float:
 def column_variances(rows: Array) -> Floats:
     """Return the variance of each column in double precision."""
     mean = rows.mean(axis=0, dtype=np.float64)
-    total = sum((squares.sum(axis=0) for squares in _squares(rows, mean)), start=np.zeros(len(mean)))
+    total = sum(
+        (squares.sum(axis=0) for squares in _squares(rows, mean)), start=np.zeros(len(mean))
+    )
     return np.asarray(total / len(rows))
 
 

@@ -331,7 +331,12 @@ class Column:
 
 def columns_of(known: PartialLabels) -> Iterator[Column]:
     """Yield the labels one by one."""
-    step = max(1, _ENTRIES_AT_ONCE // max(1, known.n_items))
+    n_stored = known.n_items * known.n_labels
+    if known.is_sparse:
+        counts = known.counts()
+        unlike_most = counts.unknown if known.unlisted_weight else counts.absent
+        n_stored = int(counts.present.sum() + unlike_most.sum())
+    step = max(1, _ENTRIES_AT_ONCE * known.n_labels // max(1, n_stored))
     for start in range(0, known.n_labels, step):
         some = known.labels[start : start + step]
         yield from _columns_of_few(known if len(some) == known.n_labels else known.select(some))

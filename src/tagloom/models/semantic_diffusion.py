@@ -774,9 +774,7 @@ def _scaled_ridges(
     return [share * unit for share in shares]
 
 
-def _known_residuals(
-    known: PartialLabels, P: Array
-) -> tuple[sparse.csc_array, sparse.csc_array]:
+def _known_residuals(known: PartialLabels, P: Array) -> tuple[sparse.csc_array, sparse.csc_array]:
     """Return R = W o (Y - P) and W over all items and labels, 0 where an entry is not listed.
 
     Unlisted tags that count as absent were not annotated: they are not diffused.

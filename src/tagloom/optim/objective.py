@@ -7,7 +7,7 @@ a proof of how close to the optimum they are.
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,8 @@ _FAR = 1e4
 # LX is formed for so many entries at a time, as whole columns: all of it would be as large as X.
 _COLUMN_ENTRIES = 1 << 22
 _LEAST_COLUMNS, _MOST_COLUMNS = 8, 64
+# With more labels and no more than this share of edges, a product with L_t is a sparse one.
+_MANY_LABELS, _FEW_EDGES = 2_000, 0.1
 # Below this share of the largest eigenvalue a direction counts as having no curvature.
 _SINGULAR = 1e-9
 # Sums of products are exact to this many units of rounding of their trace.
@@ -144,13 +146,15 @@ class LabelLaplacian:
 
     def __init__(self, gamma: float, X: Matrix, laplacian: sparse.csr_array) -> None:
         self._scaled_gram = 2 * gamma * _gram(X)
-        self._laplacian = laplacian.toarray()
-        self.gram_weight = 2 * gamma * self._laplacian.diagonal()
+        n_labels = laplacian.shape[0]
+        few = n_labels > _MANY_LABELS and laplacian.nnz < _FEW_EDGES * n_labels**2
+        self._laplacian: Any = laplacian if few else laplacian.toarray()
+        self.gram_weight = 2 * gamma * laplacian.diagonal()
         """2 gamma_t diag(L_t): the multiple of X'X in the Hessian of each label."""
 
     def gradient(self, M: Matrix) -> Matrix:
         """Return 2 gamma_t (X'X) M L_t."""
-        smoothed = M @ self._laplacian.astype(M.dtype, copy=False)
+        smoothed = np.asarray(M @ self._laplacian.astype(M.dtype, copy=False))
         return self._scaled_gram.astype(M.dtype, copy=False) @ smoothed
 
 
