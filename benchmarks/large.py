@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from sized_problems import sized_problem
 from tagloom.graph import semantic_graph
@@ -73,15 +74,16 @@ def peak_gib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def million(n: int, steps: Steps) -> None:
-    """Go all the way of the paper's learner."""
+def million(n: int, steps: Steps, *, graphs: bool) -> None:
+    """Go all the way of the paper's learner; without a search for neighbours where not `graphs`."""
     with steps("data", counts=False):
         problem = sized_problem(n, 256, 500, 0.01, dtype=np.float32)
-        X, known = problem.X, problem.known
+        X, known, graph = problem
         del problem
-    with steps("neighbours and graph") as row:
-        graph = semantic_graph(X, 10, weight="cosine")
-        row["found"] = f": {graph.nnz:,} edges"
+    if graphs:
+        with steps("neighbours and graph") as row:
+            graph = semantic_graph(X, 10, weight="cosine")
+            row["found"] = f": {graph.nnz:,} edges"
     with steps("search of three candidates (3 folds), and fit") as row:
         model = APGGraph(gamma=0.01, on_unlearnable="ignore")
         largest = model.lam_max(X, known)
@@ -93,34 +95,29 @@ def million(n: int, steps: Steps) -> None:
         row["found"] = write_scores(found.model, X)
 
 
-def kernel(n: int, steps: Steps) -> None:
-    """Fit and score with features of a kernel."""
+def kernel(n: int, steps: Steps, *, graphs: bool) -> None:
+    """Fit and score with features of a kernel: the linear part alone, then with two graphs."""
     with steps("data", counts=False):
         problem = sized_problem(n, 256, 100, 0.01, dtype=np.float32)
         X, known = problem.X, problem.known
         del problem
-    for n_passes in (0, 2):
-        params: dict[str, Any] = {"shrinkage": np.inf, "smoothing": 0.0}
-        name = "linear part alone" if n_passes == 0 else f"with {n_passes} graphs"
-        model = SemanticDiffusion(
-            kernel="rational_quadratic",
-            ridge=0.3,
-            on_unlearnable="ignore",
-            **(params if n_passes == 0 else {"n_passes": n_passes}),
-        )
-        with steps(f"fit, {name}"):
-            model.fit(X, known)
-        with steps(f"scores of 20,000 new items, {name}"):
-            model.scores(X[:20_000] + np.float32(1e-3))
-        del model
+    linear: dict[str, Any] = {"shrinkage": np.inf, "smoothing": 0.0}
+    model = SemanticDiffusion(kernel="rational_quadratic", ridge=0.3, on_unlearnable="ignore")
+    with steps("fit of the linear part"):
+        clone(model).set_params(**linear).fit(X, known)
+    if not graphs:
+        return
+    with steps("fit with two graphs"):
+        model.fit(X, known)
+    with steps("scores of 20,000 new items"):
+        model.scores(X[:20_000] + np.float32(1e-3))
 
 
-def labels(n: int, steps: Steps) -> None:
-    """Fit and score ten thousand labels."""
+def labels(n: int, steps: Steps, *, graphs: bool) -> None:
+    """Fit and score ten thousand labels; `SemanticDiffusion`, which has graphs, for fewer items."""
     with steps("data", counts=False):
         problem = sized_problem(n, 256, 10_000, 0.001, dtype=np.float32)
-        X, known = problem.X, problem.known
-        graph = problem.graph
+        X, known, graph = problem
         del problem
     lam = 0.01 * APGGraph().lam_max(X, known)
     with steps("APGGraph, fit") as row:
@@ -132,10 +129,11 @@ def labels(n: int, steps: Steps) -> None:
         model = LeastSquares(1.0, on_unlearnable="ignore").fit(X, known)
     with steps("LeastSquares, scores to disk") as row:
         row["found"] = write_scores(model, X)
-    some = slice(0, n // 5)
-    few = known.take(np.arange(n // 5))
+    if not graphs:
+        return
+    some = np.arange(n // 5)
     with steps(f"SemanticDiffusion, fit to {n // 5:,} items"):
-        SemanticDiffusion(on_unlearnable="ignore").fit(X[some], few)
+        SemanticDiffusion(on_unlearnable="ignore").fit(X[some], known.take(some))
 
 
 def write_scores(model: Any, X: np.ndarray) -> str:
@@ -152,7 +150,7 @@ def write_scores(model: Any, X: np.ndarray) -> str:
         return f": {stream.tell() / 2**30:.1f} GiB"
 
 
-def complete(n: int, steps: Steps) -> None:
+def complete(n: int, steps: Steps, *, graphs: bool) -> None:
     """Complete a collection of pictures."""
     command = [sys.executable, str(HERE / "complete_scale.py"), "--items", str(n), "--where"]
     with steps("complete") as row:
@@ -162,7 +160,7 @@ def complete(n: int, steps: Steps) -> None:
     row |= {"gib": used.ru_maxrss / 2**20, "processor": used.ru_utime + used.ru_stime}
 
 
-CASES: dict[str, Callable[[int, Steps], None]] = {
+CASES: dict[str, Callable[..., None]] = {
     "million": million,
     "kernel": kernel,
     "labels": labels,
@@ -170,11 +168,11 @@ CASES: dict[str, Callable[[int, Steps], None]] = {
 }
 
 
-def measure(name: str, n: int) -> None:
+def measure(name: str, n: int, graphs: bool) -> None:
     """Run one case in this process, and print it against its goal."""
     steps = Steps()
     print(f"{name}, {n:,} items", flush=True)
-    CASES[name](n, steps)
+    CASES[name](n, steps, graphs=graphs)
     counted = [row for row in steps.rows if row["counts"]]
     seconds, gib = sum(row["seconds"] for row in counted), max(row["gib"] for row in counted)
     goal = GOALS[name]
@@ -200,10 +198,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("case", nargs="?", choices=tuple(CASES), help="all by default")
     parser.add_argument("--items", type=int, help="fewer items, to try")
+    parser.add_argument("--no-search", action="store_true", help="skip all searches of neighbours")
     args = parser.parse_args()
     print(machine(), flush=True)
     if args.case:
-        measure(args.case, args.items or SIZES[args.case])
+        measure(args.case, args.items or SIZES[args.case], not args.no_search)
         return
     for name in CASES:
         command = [sys.executable, __file__, name, "--items", str(args.items or SIZES[name])]

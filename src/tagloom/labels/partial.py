@@ -283,15 +283,13 @@ class PartialLabels:
 
     def entries(self) -> Entries:
         """Return the listed entries: the known ones, without those of an absent background."""
-        cells = self._store.cells()
-        known = cells.pick(cells.codes != UNKNOWN)
+        known = self._store.known_cells()
         return Entries(known.rows, known.columns, known.codes == PRESENT, known.full_weights())
 
     def hidden_entries(self) -> tuple[Positions, Positions]:
         """Return rows and columns of the entries that are unknown over an absent background."""
-        cells = self._store.cells()
-        hidden = cells.codes == UNKNOWN
-        return cells.rows[hidden], cells.columns[hidden]
+        hidden = self._store.unknown_cells()
+        return hidden.rows, hidden.columns
 
     def block(self, start: int, stop: int) -> tuple[Codes, Floats | None]:
         """Return `State` codes and weights of some rows, with the background filled in.

@@ -1,7 +1,7 @@
 """How partial labels are held in memory: a dense or a sparse store of state codes and weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import ClassVar, NamedTuple, TypeVar
 
@@ -162,6 +162,15 @@ class Dense:
         weights = None if self.weights is None else self.weights[rows, columns]
         return Cells(rows, columns, self.codes[rows, columns], weights)
 
+    def known_cells(self) -> Cells:
+        """Return the known cells."""
+        return self.cells()
+
+    def unknown_cells(self) -> Cells:
+        """Return none: there is no absent background over which cells are unknown."""
+        none = np.zeros(0, dtype=np.int64)
+        return Cells(none, none, np.zeros(0, dtype=np.int8), None)
+
     def block(self, start: int, stop: int) -> tuple[Codes, Floats | None]:
         """Return views of some rows."""
         # Views are frozen again, because a copied or unpickled store is writeable.
@@ -254,6 +263,28 @@ class Sparse:
         """Return the stored cells."""
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
         return Cells(rows, self.indices.astype(np.int64), self.codes, self.weights)
+
+    def _chosen(self, chosen: Flags) -> Cells:
+        """Return some of the stored cells, without places of the others, which may be many."""
+        if chosen.all():
+            # The weights are copied, for the store itself is read-only.
+            cells = self.cells()
+            return cells if cells.weights is None else replace(cells, weights=cells.weights.copy())
+        ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(chosen)])[self.indptr]
+        return Cells(
+            np.repeat(np.arange(self.shape[0]), np.diff(ends)),
+            self.indices[chosen].astype(np.int64),
+            self.codes[chosen],
+            None if self.weights is None else self.weights[chosen],
+        )
+
+    def known_cells(self) -> Cells:
+        """Return the known cells, without those of an absent background."""
+        return self._chosen(self.codes != UNKNOWN)
+
+    def unknown_cells(self) -> Cells:
+        """Return the unknown cells over an absent background."""
+        return self._chosen(self.codes == UNKNOWN)
 
     def block(self, start: int, stop: int) -> tuple[Codes, Floats | None]:
         """Return some rows with the background filled in."""

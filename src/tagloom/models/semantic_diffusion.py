@@ -511,7 +511,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         passes = [ResidualDiffusion.of(first, P, *tables, self.alpha)]
         links: list[Link] = []
         for _ in range(self.n_passes - 1):
-            F = passes[-1].scores(**INTERMEDIATE)
+            F = passes[-1].scores(INTERMEDIATE["shrinkage"], INTERMEDIATE["smoothing"])
             links.append(Link(F, ScoreAugmenter.of(self._U, F)))
             features = links[-1].augmenter(self._U, F)
             passes.append(ResidualDiffusion.of(self._graph(features), P, *tables, self.alpha))
@@ -659,8 +659,8 @@ class ResidualDiffusion:
         alpha: float,
     ) -> "ResidualDiffusion":
         """Diffuse residuals and weights of the known labels, sparse tables, over the graph."""
-        residuals, weights = (diffuse(graph.S, table, alpha) for table in (residuals, weights))
-        return cls(graph, P, residuals, weights, alpha)
+        R, W = (diffuse(graph.S, table, alpha) for table in (residuals, weights))
+        return cls(graph, P, R, W, alpha)
 
     def scores(self, shrinkage: float, smoothing: float, *, keep: bool = False) -> Array:
         """Return F. The smoothed P is the same for every shrinkage: `keep` it for the next."""

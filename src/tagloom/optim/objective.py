@@ -154,7 +154,7 @@ class LabelLaplacian:
 
     def gradient(self, M: Matrix) -> Matrix:
         """Return 2 gamma_t (X'X) M L_t."""
-        smoothed = np.asarray(M @ self._laplacian.astype(M.dtype, copy=False))
+        smoothed: Matrix = M @ self._laplacian.astype(M.dtype, copy=False)
         return self._scaled_gram.astype(M.dtype, copy=False) @ smoothed
 
 
