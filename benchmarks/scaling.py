@@ -1,12 +1,11 @@
 """How time and memory of a fit grow with items, features, labels and known entries.
 
     python benchmarks/scaling.py                  the table, and docs/img/scaling.png
-    python benchmarks/scaling.py --million        1,000,000 x 256, 500 labels, 1% known, end to end
 
 Every point is measured in a process of its own, because memory that was touched for one point would
 hide what the next one needs. The peak is the memory of the fit beyond its inputs; X is of float32.
-One of n, d, c and the observed share varies at a time. --million includes the neighbour search and
-the graph, and its peak is that of the whole process, inputs included.
+One of n, d, c and the observed share varies at a time. The largest problems, with all steps, are in
+large.py.
 """
 
 import argparse
@@ -68,28 +67,6 @@ def in_a_process(point: dict[str, float]) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-def million(n: int) -> None:
-    """Search the neighbours, build the graph and fit, and print the time of each."""
-    from tagloom.graph import semantic_graph
-
-    with PeakMemory() as memory:
-        begun = time.perf_counter()
-        problem = sized_problem(n, 256, 500, 0.01, dtype=np.float32)
-        print(f"made the data: {_clock(begun)}, {problem.known!r}", flush=True)
-        begun = time.perf_counter()
-        graph = semantic_graph(problem.X, 10, weight="cosine")
-        print(f"neighbours and graph: {_clock(begun)}, {graph.nnz:,} edges", flush=True)
-        begun = time.perf_counter()
-        model = learner(problem.X, problem.known)
-        model.fit(problem.X, problem.known, graph)
-        print(f"fit: {_clock(begun)}, {model.n_iter_} iterations, certificate {model.gap_:.1e}")
-    print(f"peak memory of the whole: {memory.mib / 1024:.1f} GiB")
-
-
-def _clock(begun: float) -> str:
-    return f"{time.perf_counter() - begun:.1f} s"
-
-
 def draw(points: dict[str, list[dict[str, float]]], to: Path) -> None:
     """Draw time and memory over each quantity, with a line of slope 1."""
     import matplotlib as mpl
@@ -120,15 +97,10 @@ def draw(points: dict[str, list[dict[str, float]]], to: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--point", type=json.loads, help=argparse.SUPPRESS)
-    parser.add_argument("--million", action="store_true", help="a million items, end to end")
-    parser.add_argument("--items", type=int, default=1_000_000, help="items for --million")
     parser.add_argument("--out", type=Path, default=HERE.parent / "docs" / "img" / "scaling.png")
     args = parser.parse_args()
     if args.point:
         print(json.dumps(measure(**args.point)))
-        return
-    if args.million:
-        million(args.items)
         return
     print(f"{'n':>7} {'d':>4} {'c':>4} {'seen':>5} {'s':>7} {'its':>4} {'inputs':>7} {'peak':>7}")
     points: dict[str, list[dict[str, float]]] = {}
