@@ -175,7 +175,7 @@ def measure(name: str, n: int, graphs: bool) -> None:
     CASES[name](n, steps, graphs=graphs)
     counted = [row for row in steps.rows if row["counts"]]
     seconds, gib = sum(row["seconds"] for row in counted), max(row["gib"] for row in counted)
-    goal = GOALS[name]
+    goal = GOALS[name] if graphs else None
     ratio = f", {seconds / goal[0]:.2f} and {gib / goal[1]:.2f} of the goal" if goal else ""
     processor = sum(row["processor"] for row in counted)
     print(f"{seconds:8.1f} s {processor:8.1f} s {gib:6.2f} GiB  in all{ratio}\n", flush=True)
