@@ -26,10 +26,10 @@ from tagloom.optim import (
     Loss,
     MaskedSquaredLoss,
     Objective,
-    Once,
     Solution,
-    congruence,
 )
+from tagloom.optim.loss import Once
+from tagloom.optim.objective import congruence
 from tagloom.validation import check_choice, check_flag, check_integer, check_number
 
 # The default grid, in shares of the scale at which each parameter begins to matter.
@@ -160,7 +160,8 @@ class APGGraph(SolvedLearner):
         """
         self.check_parameters()
         rows, known = self.read_training_data(X, y, sample_weight=sample_weight)
-        once = self._once_for(rows) if rows is X else None
+        in_search = self._search_cache.max_bytes > 0
+        once = self._once_for(rows) if in_search and rows is X else None
         self._minimize(self._objective(rows, known, graph, label_graph, once), callback)
         return self
 

@@ -10,7 +10,6 @@ from tagloom.optim.loss import (
     Loss,
     LossSums,
     MaskedSquaredLoss,
-    Once,
     ProductSums,
     SparseRows,
     SummableRows,
@@ -20,7 +19,6 @@ from tagloom.optim.objective import (
     LabelLaplacian,
     Objective,
     Ridge,
-    congruence,
     dual_bound,
 )
 from tagloom.optim.solvers import SOLVERS
@@ -38,13 +36,11 @@ __all__ = [
     "LossSums",
     "MaskedSquaredLoss",
     "Objective",
-    "Once",
     "ProductSums",
     "Ridge",
     "Solution",
     "Solver",
     "SparseRows",
     "SummableRows",
-    "congruence",
     "dual_bound",
 ]
