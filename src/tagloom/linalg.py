@@ -20,8 +20,8 @@ from joblib import effective_n_jobs
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 Matrix = npt.NDArray[np.floating[Any]]
-Result = TypeVar("Result")
 """A real matrix or vector in float32 or float64."""
+Result = TypeVar("Result")
 
 # The squares of singular values come out of the Gram matrix with an absolute error of about
 # eps * sigma_1^2: a value at 1e-5 sigma_1 is still right to 1e-6 of itself in double precision.
@@ -51,7 +51,10 @@ class _BlasLimit:
 
     def enter(self, limit: int) -> None:
         with self._lock:
+            applies_already = bool(self._active) and min(self._active) <= limit
             self._active.append(limit)
+            if applies_already:
+                return
             _take_control()
             applied = _blas_libraries().limit(limits=min(self._active))
             if self._unlimited is None:
@@ -60,6 +63,8 @@ class _BlasLimit:
     def leave(self, limit: int) -> None:
         with self._lock:
             self._active.remove(limit)
+            if self._active and min(self._active) <= limit:
+                return
             _take_control()
             if self._active:
                 _blas_libraries().limit(limits=min(self._active))
@@ -253,13 +258,16 @@ def threshold_singular_values(A: Matrix, tau: float) -> Thresholded:
 
     It is U (S - tau)_+ V' where A = U S V'. Computed from the eigenvectors of the smaller Gram
     matrix, which costs a quarter of a singular value decomposition: with A'A = V S^2 V' it is
-    A V (1 - tau/S)_+ V'. Where tau is so small that the squares would lose it, A is decomposed.
+    A V (1 - tau/S)_+ V'. Where tau is so small that the squares would lose it, A is decomposed. A
+    large fit thresholds a small matrix in every step, and BLAS has one thread for that.
     """
-    if A.shape[0] < A.shape[1]:
-        transposed = _threshold_tall(A.T, tau)
-        found = Thresholded(np.ascontiguousarray(transposed.matrix.T), transposed.singular_values)
-    else:
-        found = _threshold_tall(A, tau)
+    smaller, larger = sorted(A.shape)
+    with blas_for(smaller, smaller, larger):
+        if A.shape[0] < A.shape[1]:
+            tall = _threshold_tall(A.T, tau)
+            found = Thresholded(np.ascontiguousarray(tall.matrix.T), tall.singular_values)
+        else:
+            found = _threshold_tall(A, tau)
     # A label without known entries has a column of 0, which must stay 0 to the last bit.
     found.matrix[:, ~A.any(axis=0)] = 0
     return found
