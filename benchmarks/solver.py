@@ -3,6 +3,7 @@
     pip install --group rivals
     python benchmarks/solver.py              all sizes (about an hour on two cores)
     python benchmarks/solver.py --quick      the small size only
+    python benchmarks/solver.py --sizes 2 --rates 0.01 presences --no-fista    a part of the table
     python benchmarks/solver.py --certificate    what the proof costs (a minute)
 
 All solvers minimise the same objective in one process, taking turns, and stop at the same
@@ -15,9 +16,10 @@ that a plain iteration needs, XM and X'R.
 
 `--certificate` compares the time to a certified 1e-4 with the time to a true one, without ridge
 and graph (Maxide's objective): the same solver, checks switched off, stopped by an oracle that
-knows the optimum, with the clock stopped while it looks. `--cpu` counts processor time, for a
-machine that is shared; set OPENBLAS_NUM_THREADS=1 then, for threads of BLAS wait in a busy loop.
-Minima of interleaved runs.
+knows the optimum, with the clock stopped while it looks. Minima of interleaved runs.
+
+`--cpu` counts processor time, for a machine that is shared; set OPENBLAS_NUM_THREADS=1 then, for
+threads of BLAS wait in a busy loop.
 """
 
 import argparse
@@ -33,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sized_problems import PRESENCES, objective_of, sized_problem
+from sized_problems import PRESENCES, Sized, objective_of, sized_problem
 from tagloom.optim import SOLVERS, Iteration, MaskedSquaredLoss, Objective, dual_bound
 from tagloom.optim.sampled import available
 from tagloom.optim.solvers import admm
@@ -59,6 +61,16 @@ class Run(NamedTuple):
     iterations: int
 
 
+class Settings(NamedTuple):
+    """How to measure."""
+
+    repeats: int
+    limit: float
+    """Seconds for a rival."""
+    clock: Callable[[], float]
+    fista: bool
+
+
 class EnoughError(Exception):
     """Raised to stop a solver that offers no other way."""
 
@@ -66,10 +78,10 @@ class EnoughError(Exception):
 class Certifier:
     """Checks now and then whether the certificate is reached, with the clock stopped."""
 
-    def __init__(self, objective: Objective, limit: float) -> None:
-        self.objective, self.limit = objective, limit
+    def __init__(self, objective: Objective, settings: Settings) -> None:
+        self.objective, self.limit, self.clock = objective, settings.limit, settings.clock
         self.bound, self.certifying, self.iterations = -math.inf, 0.0, 0
-        self.begun = time.perf_counter()
+        self.begun = self.clock()
         self.run = Run(math.nan, 0)
 
     def __call__(self, M: np.ndarray) -> bool:
@@ -77,34 +89,34 @@ class Certifier:
         self.iterations += 1
         if self.iterations % CHECK_EVERY:
             return False
-        start = time.perf_counter()
+        start = self.clock()
         objective = self.objective
         self.run = Run(start - self.begun - self.certifying, self.iterations)
         G = objective.gradient(M)
         self.bound = max(self.bound, dual_bound(objective, M, G))
         norm = objective.lam * np.linalg.svd(M, compute_uv=False).sum()
         F = objective.smooth_value_from(M, G) + norm
-        self.certifying += time.perf_counter() - start
+        self.certifying += self.clock() - start
         return bool(F - self.bound <= TOL * F) or self.run.seconds > self.limit
 
 
-def run_ours(objective: Objective) -> Run:
-    begun = time.perf_counter()
+def run_ours(objective: Objective, clock: Callable[[], float]) -> Run:
+    begun = clock()
     solution = SOLVERS["admm"].solve(objective, tol=TOL, max_iter=100_000)
     assert solution.converged
-    return Run(time.perf_counter() - begun, len(solution.history))
+    return Run(clock() - begun, len(solution.history))
 
 
-def run_paper(objective: Objective, limit: float) -> Run:
+def run_paper(objective: Objective, settings: Settings) -> Run:
     """Run Algorithm 2 beyond its own stopping rule, until the certificate is reached."""
-    certify = Certifier(objective, limit)
+    certify = Certifier(objective, settings)
     SOLVERS["paper"].solve(
         objective, tol=-math.inf, max_iter=100_000, callback=lambda _, M: certify(M)
     )
     return certify.run
 
 
-def run_fista(objective: Objective, limit: float, lipschitz: float) -> Run:
+def run_fista(objective: Objective, settings: Settings) -> Run:
     """Run pyproximal's FISTA with its nuclear norm and a fixed step."""
     from pyproximal import Nuclear, ProxOperator
     from pyproximal.optimization.primal import ProximalGradient
@@ -119,7 +131,8 @@ def run_fista(objective: Objective, limit: float, lipschitz: float) -> Run:
         def grad(self, x: np.ndarray) -> np.ndarray:
             return objective.gradient(x.reshape(objective.shape)).ravel()
 
-    certify = Certifier(objective, limit)
+    lipschitz = lipschitz_of(objective)
+    certify = Certifier(objective, settings)
 
     def stop(x: np.ndarray) -> None:
         if certify(x.reshape(objective.shape)):
@@ -147,44 +160,62 @@ def lipschitz_of(objective: Objective) -> float:
     return 1.02 * float(np.linalg.norm(D))
 
 
-def two_products(X: np.ndarray, c: int) -> Callable[[], float]:
+def two_products(X: np.ndarray, c: int, clock: Callable[[], float]) -> Callable[[], float]:
     """Return a function that times the two dense products of an iteration in float32."""
     X32 = X.astype(np.float32)
     M = np.random.default_rng(0).normal(size=(X.shape[1], c)).astype(np.float32)
     R, G = np.empty((len(X), c), dtype=np.float32), np.empty_like(M)
 
     def timed() -> float:
-        begun = time.perf_counter()
+        begun = clock()
         np.matmul(X32, M, out=R)
         np.matmul(X32.T, R, out=G)
-        return time.perf_counter() - begun
+        return clock() - begun
 
     return timed
 
 
-def seconds_of_iterations(objective: Objective) -> list[float]:
+def seconds_of_iterations(objective: Objective, clock: Callable[[], float]) -> list[float]:
     """Return the seconds of each iteration in single precision."""
-    solution = SOLVERS["admm"].solve(objective.in_single_precision(), tol=TOL, max_iter=100_000)
-    return np.diff([line.seconds for line in solution.history]).tolist()
+    times: list[float] = []
+
+    def note(line: Iteration, M: np.ndarray) -> bool:
+        times.append(clock())
+        return False
+
+    single = objective.in_single_precision()
+    SOLVERS["admm"].solve(single, tol=TOL, max_iter=100_000, callback=note)
+    return np.diff(times).tolist()
 
 
-def compare(n: int, d: int, c: int, rate: float | str, repeats: int, limit: float) -> str:
+def seconds_of_sums(problem: Sized, clock: Callable[[], float]) -> float:
+    """Return the seconds of what is computed once."""
+    begun = clock()
+    objective_of(problem)
+    return clock() - begun
+
+
+def compare(n: int, d: int, c: int, rate: float | str, settings: Settings) -> str:
+    repeats, limit, clock, _ = settings
     problem = sized_problem(n, d, c, rate)
-    begun = time.perf_counter()
     objective = objective_of(problem)
-    once = time.perf_counter() - begun
-    lipschitz = lipschitz_of(objective)
-    run_ours(objective)  # compiles
-    ours = [run_ours(objective) for _ in range(math.ceil(repeats / 2))]
-    paper = run_paper(objective, limit)
-    ours += [run_ours(objective)]
-    fista = run_fista(objective, limit, lipschitz)
-    ours += [run_ours(objective) for _ in range(repeats // 2)]
-    bare = two_products(problem.X, c)
-    pairs = [([bare() for _ in range(5)], seconds_of_iterations(objective)) for _ in range(repeats)]
+    run_ours(objective, clock)  # compiles
+    sums = [seconds_of_sums(problem, clock)]
+    ours = [run_ours(objective, clock) for _ in range(math.ceil(repeats / 2))]
+    paper = run_paper(objective, settings)
+    sums += [seconds_of_sums(problem, clock)]
+    ours += [run_ours(objective, clock)]
+    fista = run_fista(objective, settings) if settings.fista else Run(math.nan, 0)
+    sums += [seconds_of_sums(problem, clock)]
+    ours += [run_ours(objective, clock) for _ in range(repeats // 2)]
+    bare = two_products(problem.X, c, clock)
+    pairs = [
+        ([bare() for _ in range(5)], seconds_of_iterations(objective, clock))
+        for _ in range(repeats)
+    ]
     roofline = statistics.median(s for seconds, _ in pairs for s in seconds)
     iteration = statistics.median(s for _, seconds in pairs for s in seconds)
-    seconds = statistics.median(run.seconds for run in ours)
+    once, seconds = statistics.median(sums), statistics.median(run.seconds for run in ours)
     seen = rate if isinstance(rate, str) else f"{rate:.0%}"
     return (
         f"{n:7} {d:4} {c:4} {seen:>9} {once:6.2f} {seconds:7.3f} {ours[0].iterations:4} "
@@ -256,22 +287,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the small size only")
     parser.add_argument("--sizes", type=int, nargs="*", help="which of the three sizes: 0, 1, 2")
+    parser.add_argument(
+        "--rates",
+        type=lambda text: text if text == PRESENCES else float(text),
+        nargs="*",
+        default=RATES,
+        help=f"shares that are known, or {PRESENCES}",
+    )
+    parser.add_argument("--no-fista", action="store_true", help="leave FISTA out")
     parser.add_argument("--repeats", type=int, default=3, help="runs of our solver between theirs")
     parser.add_argument("--limit", type=float, default=300, help="seconds for a rival")
     parser.add_argument("--certificate", action="store_true", help="what the proof costs")
-    parser.add_argument("--cpu", action="store_true", help="count processor time there")
+    parser.add_argument("--cpu", action="store_true", help="count processor time")
     args = parser.parse_args()
     print(
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
         f"numpy {np.__version__}, X of float64, certified {TOL:g}, "
         f"compiled kernel: {'yes' if available() else 'no'}"
     )
+    clock = time.process_time if args.cpu else time.perf_counter
     if args.certificate:
         print(
             f"{'n':>7} {'d':>4} {'c':>4} {'seen':>9} {'lambda':>6} {'proved s':>8} {'its':>4} "
             f"{'true s':>8} {'its':>4} {'ratio':>6} {'F/F*-1':>8}"
         )
-        clock = time.process_time if args.cpu else time.perf_counter
         for size in CERTIFIED:
             print(compare_certificate(*size, args.repeats, clock), flush=True)
         return
@@ -280,10 +319,11 @@ def main() -> None:
         f"{'paper s':>8} {'its':>5} {'ratio':>6} {'FISTA s':>8} {'its':>5} {'ratio':>6} "
         f"{'it. ms':>8} {'bare ms':>8} {'ratio':>6}"
     )
+    settings = Settings(args.repeats, args.limit, clock, not args.no_fista)
     sizes = [0] if args.quick else args.sizes or range(len(SIZES))
     for size in sizes:
-        for rate in RATES:
-            print(compare(*SIZES[size], rate, args.repeats, args.limit), flush=True)
+        for rate in args.rates:
+            print(compare(*SIZES[size], rate, settings), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,12 @@ from scipy.sparse import csr_array
 from tagloom.graph import laplacian
 from tagloom.labels import PartialLabels
 from tagloom.optim import (
+    SOLVERS,
     InMemoryRows,
     InstanceLaplacian,
     LabelLaplacian,
     MaskedSquaredLoss,
+    Objective,
     SparseRows,
 )
 
@@ -52,6 +54,33 @@ def test_a_narrow_column_far_from_zero_is_centred_beside_a_wide_one(dtype):
     known = PartialLabels.from_array(rng.integers(2, size=(500, 1)).astype(float))
     loss = MaskedSquaredLoss.of(X.astype(dtype), known, fit_intercept=True)
     assert loss.curvature.scatter[1, 1] == pytest.approx(X.astype(dtype)[:, 1].var(), rel=1e-3)
+
+
+def test_a_preconditioner_from_a_sample_of_the_rows_leads_to_the_same_optimum():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 4)) * [1, 10, 0.1, 3] + [0, 50, 0, 1]
+    Y = np.where(rng.uniform(size=(2000, 3)) < 0.5, np.nan, rng.integers(2, size=(2000, 3)))
+    known, centre = PartialLabels.from_array(Y), X.mean(axis=0)
+    found = []
+    for sketch in (False, True):
+        rows = InMemoryRows(X, known, centre, sketch=sketch)
+        loss = MaskedSquaredLoss(rows, fit_intercept=True)
+        found.append((rows.sums().second_moments, Objective(loss, 5.0)))
+    (exact, objective), (sampled, sketched) = found
+    np.testing.assert_allclose(exact, (X - centre).T @ (X - centre), rtol=1e-10, atol=1e-9)
+    assert not np.allclose(sampled, exact, rtol=1e-3)
+    np.testing.assert_allclose(sampled.diagonal(), exact.diagonal(), rtol=0.5)
+    best, other = (SOLVERS["admm"].solve(F, tol=1e-8, max_iter=1000) for F in (objective, sketched))
+    assert other.converged
+    assert other.objective == pytest.approx(best.objective, rel=1e-7)
+
+
+def test_no_sample_stands_for_moments_that_the_loss_itself_needs():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(2000, 4)), rng.integers(2, size=(2000, 3)).astype(float)
+    sums = InMemoryRows(X, PartialLabels.from_array(Y), sketch=True).sums()
+    np.testing.assert_allclose(sums.second_moments, X.T @ X, rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(sums.total, X.sum(axis=0), atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(16))

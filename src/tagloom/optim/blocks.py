@@ -38,8 +38,9 @@ _MOSTLY_UNKNOWN = 0.95
 _WORTH_COMPILING = 1 << 28
 # Up to this share of stored entries a sparse product is faster than a dense one.
 _SPARSE_UP_TO = 0.02
-# Entries of V that are written out at a time for a dense product.
-_DENSE_ENTRIES = 1 << 20
+# Rows with so many features together stay in the cache of a core while they are used.
+_CACHED_FEATURES = 1 << 18
+_LEAST_CACHED_ROWS = 512
 # Rows that are converted at a time.
 _ROWS_AT_ONCE = 4096
 
@@ -81,6 +82,19 @@ class Rows:
         centred: Matrix = np.subtract(self.X[start:stop], shift, dtype=np.float64)
         return np.ascontiguousarray(centred)
 
+    def small_blocks(self, start: int, stop: int) -> Iterator[tuple[slice, Matrix]]:
+        """Yield some rows at a time, few enough for the cache, and where they are after `start`."""
+        step = max(_LEAST_CACHED_ROWS, _CACHED_FEATURES // max(1, self.X.shape[1]))
+        for first in range(start, stop, step):
+            last = min(stop, first + step)
+            yield slice(first - start, last - start), self.block(first, last)
+
+    def sample(self, n_rows: int) -> Matrix:
+        """Return so many rows, drawn at random but always the same."""
+        chosen = np.random.default_rng(0).choice(len(self.X), n_rows, replace=False, shuffle=False)
+        shift = 0.0 if self.centre is None else self.centre
+        return np.subtract(self.X[np.sort(chosen)], shift, dtype=np.float64)
+
     def block_and_ones(self, start: int, stop: int) -> Matrix:
         """Return some rows in double precision, followed by a 1 and perhaps by columns of 0."""
         d = self.X.shape[1]
@@ -114,8 +128,8 @@ class Accumulator:
         """X'(V o XM), transposed."""
         self.total = np.zeros(n_labels)
 
-    def add(self, X: Matrix, R: Matrix) -> None:
-        """Add X'R and the column sums of R."""
+    def add(self, X: Matrix, R: Any) -> None:
+        """Add X'R and the column sums of R, which may be sparse."""
         self.features += R.T @ X
         self.total += R.sum(axis=0, dtype=np.float64)
 
@@ -170,8 +184,8 @@ class MaskBlock:
 
     def add_weights(self, rows: Rows, out: Accumulator) -> None:
         """Add X'V and the column sums of V."""
-        X = rows.block(self.start, self.stop)
-        out.add(X, self.weights.astype(X.dtype))
+        for here, X in rows.small_blocks(self.start, self.stop):
+            out.add(X, self.weights[here].astype(X.dtype))
 
     def in_single_precision(self) -> "MaskBlock":
         """Return the block itself: its weights serve in any precision."""
@@ -227,17 +241,12 @@ class EntryBlock:
         if self.n_threads and not few:
             self._add_weights_sampled(rows, out)
             return
-        X = rows.block(self.start, self.stop)
-        weights = np.broadcast_to(self._weights(X.dtype), len(self.entries.rows))
+        weights = np.broadcast_to(self._weights(np.dtype(np.float64)), len(self.entries.rows))
         V = sparse.csc_array((weights, self.entries.rows, self.entries.indptr), shape=shape)
-        if few:
-            out.features += V.T @ X
-            out.total += V.sum(axis=0, dtype=np.float64)
-            return
+        # Row by row, X is read once and in order, and the sums stay in the cache.
         by_row = V.tocsr()
-        step = max(1, _DENSE_ENTRIES // shape[1])
-        for start in range(0, len(X), step):
-            out.add(X[start : start + step], by_row[start : start + step].toarray())
+        for here, X in rows.small_blocks(self.start, self.stop):
+            out.add(X, by_row[here] if few else by_row[here].toarray())
 
     def _add_weights_sampled(self, rows: Rows, out: Accumulator) -> None:
         """Add the same as products with the M for which all scores are 1."""

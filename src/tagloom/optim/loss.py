@@ -17,7 +17,7 @@ from scipy import sparse
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State
-from tagloom.linalg import Matrix, inner
+from tagloom.linalg import GramSum, Matrix, inner
 from tagloom.optim.blocks import Accumulator, Block, Coefficients, Rows, cut_blocks, plan_blocks
 
 Floats = npt.NDArray[np.float64]
@@ -34,6 +34,9 @@ _BLOCK_ENTRIES = 1 << 20
 _NEGLIGIBLE_OFFSET = 1e-3
 # A total weight below this share of the background is rounding: the label is all unknown.
 _NO_WEIGHT = 1e-12
+# A preconditioner needs X'X of so many rows for each feature: its eigenvalues are then within a
+# third of those of all rows.
+_SKETCHED_ROWS = 32
 
 
 class Loss(Protocol):
@@ -107,9 +110,9 @@ class LossSums:
     present_features: Matrix
     """X'(W o Y), of shape (d, c)."""
     second_moments: Floats
-    """X'X, of shape (d, d)."""
+    """X'X, of shape (d, d); estimated from a sample of the rows where that was asked for."""
     total: Floats
-    """The sum of the rows."""
+    """The sum of the rows, of the same sample."""
     largest: float
     """The largest absolute feature, before centring."""
     least_weight: float
@@ -203,7 +206,8 @@ class MaskedSquaredLoss:
         if sparse.issparse(X):
             return cls(SparseRows(X, known), fit_intercept=fit_intercept)
         centre = _centre(X) if fit_intercept else None
-        return cls(InMemoryRows(X, known, centre, once), fit_intercept=fit_intercept)
+        rows = InMemoryRows(X, known, centre, once, sketch=True)
+        return cls(rows, fit_intercept=fit_intercept)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -303,6 +307,18 @@ class InMemoryRows:
     number of rows; the second is summed block by block. Sums are of double precision whatever X is
     stored in: in float32 they are good enough for steps, but not for a proof of the distance to the
     optimum.
+
+    Parameters
+    ----------
+    X : matrix
+    known : PartialLabels
+    centre : vector, optional
+        What is subtracted from every row.
+    once : callable, optional
+        Holds X'X for other fits on the same rows.
+    sketch : bool, default False
+        Whether a sample of the rows may stand for X'X in `sums` where nothing exact depends on it:
+        without background, and with an entry of weight 0, it serves as a preconditioner alone.
     """
 
     def __init__(
@@ -311,10 +327,12 @@ class InMemoryRows:
         known: PartialLabels,
         centre: Floats | None = None,
         once: Once | None = None,
+        *,
+        sketch: bool = False,
     ) -> None:
         self.known = known
         self.centre = centre
-        self._once = once
+        self._once, self._sketch = once, sketch
         self._rows = Rows(X, centre)
         self._plan = plan_blocks(known, X.shape[1])
         self._blocks = list(cut_blocks(known, self._plan))
@@ -347,26 +365,28 @@ class InMemoryRows:
 
     def sums(self) -> LossSums:
         """Return the sums that do not depend on M."""
-        gram, total = self._moments
         n, d = self._rows.X.shape
-        found = Accumulator(d, self.known.n_labels)
+        found, presences = (Accumulator(d, self.known.n_labels) for _ in range(2))
         for block in self._nonempty_blocks:
             block.add_weights(self._rows, found)
         w = self._plan.background
         weight = found.total + w * n
         weight[weight < _NO_WEIGHT * w * n] = 0
-        present, present_features = self._presences()
-        least = min((block.least_weight for block in self._nonempty_blocks), default=0.0)
+        for start, stop, WY in _present_weights(self.known, self._plan.n_rows):
+            for here, X in self._rows.small_blocks(start, stop):
+                presences.add(X, WY[here])
+        least = w + min((block.least_weight for block in self._nonempty_blocks), default=0.0)
+        gram, total = self._moments if w or least > 0 else self._estimated_moments()
         return LossSums(
             n_items=n,
             weight=weight,
-            present=present,
+            present=presences.total,
             weighted_features=found.features.T + w * total[:, None],
-            present_features=present_features,
+            present_features=presences.features.T,
             second_moments=gram,
             total=total,
             largest=self._rows.largest(),
-            least_weight=least + w,
+            least_weight=least,
         )
 
     @property
@@ -375,31 +395,31 @@ class InMemoryRows:
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
-        """X'X and 1'X, which depend on the labels by the size of blocks alone."""
+        """X'X and 1'X, which do not depend on the labels."""
         if self._once is None:
             return self._sum_moments()
-        key = "moments", self.centre is None, self._plan.n_rows
+        key = "moments", self.centre is None
         found: tuple[Floats, Floats] = self._once(key, self._sum_moments)
         return found
 
     def _sum_moments(self) -> tuple[Floats, Floats]:
-        """Products are in the precision of the rows, sums in double."""
-        d = self._rows.X.shape[1]
-        gram, total = np.zeros((d, d)), np.zeros(d)
-        for block in self._blocks:
-            X = self._rows.block(block.start, block.stop)
-            gram += X.T @ X
+        """Return X'X and 1'X, summed in double precision."""
+        n, d = self._rows.X.shape
+        gram, total = GramSum(d), np.zeros(d)
+        for _, X in self._rows.small_blocks(0, n):
+            gram.add(X)
             total += X.sum(axis=0, dtype=np.float64)
-        return gram, total
+        return gram.total(), total
 
-    def _presences(self) -> tuple[Floats, Floats]:
-        """Return the sums of w_ij y_ij and of w_ij y_ij x_i over the rows."""
-        d = self._rows.X.shape[1]
-        present, features = np.zeros(self.known.n_labels), np.zeros((self.known.n_labels, d))
-        for start, stop, WY in _present_weights(self.known, self._plan.n_rows):
-            present += WY.sum(axis=0)
-            features += WY.T @ self._rows.block(start, stop)
-        return present, features.T
+    def _estimated_moments(self) -> tuple[Floats, Floats]:
+        """Return X'X and 1'X, of a sample of the rows where that saves half of the work or more."""
+        n, d = self._rows.X.shape
+        n_rows = _SKETCHED_ROWS * d
+        if not self._sketch or n < 2 * n_rows or n_rows == 0:
+            return self._moments
+        X = self._rows.sample(n_rows)
+        share = n_rows / n
+        return X.T @ X / share, X.sum(axis=0) / share
 
 
 class SparseRows:
