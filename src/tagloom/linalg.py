@@ -30,6 +30,9 @@ _GRAM_IS_ACCURATE_ABOVE = 1e-5
 # Products with fewer multiplications take about a tenth of a second in one thread.
 _SMALL_PRODUCTS = 1 << 29
 
+# Rows that are converted at a time.
+_ROWS_AT_ONCE = 8192
+
 # Singular values below this share of the largest are rounding.
 _NO_SINGULAR_VALUE = 1e-6
 
@@ -166,6 +169,16 @@ class GramSum:
     def total(self) -> npt.NDArray[np.float64]:
         """Return the sum, both triangles of it."""
         return self._upper + np.triu(self._upper, 1).T
+
+
+def column_variances(rows: Matrix) -> npt.NDArray[np.float64]:
+    """Return the variance of each column in double precision, in blocks of rows."""
+    mean = rows.mean(axis=0, dtype=np.float64)
+    squares = np.zeros_like(mean)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        around = rows[start : start + _ROWS_AT_ONCE] - mean
+        squares += np.einsum("ij,ij->j", around, around)
+    return np.asarray(squares / len(rows))
 
 
 def column_dots(A: Matrix, B: Matrix) -> Matrix:

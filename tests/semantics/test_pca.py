@@ -3,8 +3,9 @@ import pytest
 from sklearn.base import clone
 
 from tagloom.errors import InvalidInputError
+from tagloom.linalg import column_variances
 from tagloom.semantics import DescriptorPCA
-from tagloom.semantics.pca import column_variances, principal_axes
+from tagloom.semantics.pca import principal_axes
 
 
 @pytest.fixture

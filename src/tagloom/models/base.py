@@ -792,15 +792,6 @@ def squared_norm(X: Any, *, centred: bool) -> float:
     return total if total > 0 else 1.0
 
 
-def column_variances(rows: Array) -> Floats:
-    """Return the variance of each column in double precision."""
-    mean = rows.mean(axis=0, dtype=np.float64)
-    total = sum(
-        (squares.sum(axis=0) for squares in _squares(rows, mean)), start=np.zeros(len(mean))
-    )
-    return np.asarray(total / len(rows))
-
-
 def _squares(rows: Array, mean: Floats) -> Iterator[Floats]:
     """Yield (x - mean)^2 in double precision, for some rows at a time."""
     step = max(1, _ENTRIES_AT_ONCE // max(1, rows.shape[1]))

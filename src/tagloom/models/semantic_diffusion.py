@@ -23,6 +23,7 @@ from sklearn.utils import check_array
 from tagloom.errors import InvalidInputError
 from tagloom.graph import AffinityGraph, affinity_graph, diffuse
 from tagloom.labels import PartialLabels, as_partial_labels
+from tagloom.linalg import column_variances
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import (
     Array,
@@ -31,7 +32,6 @@ from tagloom.models.base import (
     ParamGrids,
     PriorMixin,
     check_learnable,
-    column_variances,
     differ_only_in,
     labelled_part,
     parameter,

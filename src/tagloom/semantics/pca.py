@@ -12,12 +12,11 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagloom.errors import InvalidInputError
-from tagloom.linalg import limited_blas
+from tagloom.linalg import column_variances, limited_blas
 from tagloom.validation import check_n_components, is_integer
 
 Array = npt.NDArray[Any]
 
-_ROWS_AT_ONCE = 8192
 # Products of single precision are summed over this many rows before they are added in double.
 _ROWS_SUMMED = 1024
 # Axes with at least this share of the variance of the last one that is kept are solved for with
@@ -265,13 +264,3 @@ def _products(A: Array, mean_a: Array, B: Array, mean_b: Array) -> npt.NDArray[n
         left = A[part] - mean_a.astype(A.dtype)
         total += left.T @ (left if A is B else B[part] - mean_b.astype(B.dtype))
     return total
-
-
-def column_variances(rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the variance of each column in double precision, in blocks of rows."""
-    mean = rows.mean(axis=0, dtype=np.float64)
-    squares = np.zeros_like(mean)
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        around = rows[start : start + _ROWS_AT_ONCE] - mean
-        squares += np.einsum("ij,ij->j", around, around)
-    return np.asarray(squares / len(rows))
