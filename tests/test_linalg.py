@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from functools import partial
 from itertools import islice
 from threading import Event
@@ -239,3 +240,22 @@ def test_an_error_in_a_task_is_raised():
 
     with pytest.raises(ValueError, match="no such task"):
         list(side_by_side([fails, fails], 2))
+
+
+def test_a_limit_of_blas_raises_no_lower_one():
+    with threadpool_limits(1, user_api="blas"), limited_blas(2):
+        pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+        assert {pool["num_threads"] for pool in pools} == {1}
+
+
+def test_tasks_that_nobody_waits_for_are_not_begun():
+    begun = []
+
+    def task(number):
+        begun.append(number)
+        time.sleep(0.05 if number else 0)
+
+    results = side_by_side([partial(task, number) for number in range(100)], 2)
+    next(results)
+    results.close()
+    assert len(begun) < 100

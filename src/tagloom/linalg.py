@@ -6,11 +6,11 @@ Its proximal map is singular value thresholding (Cai, Candès and Shen 2010).
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from threading import Lock
+from threading import RLock
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -48,18 +48,27 @@ class _BlasLimit:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        # Reentrant: a generator that is cleaned up meanwhile may leave its own limit.
+        self._lock = RLock()
         self._active: list[int] = []
+        self._found = 0
         self._unlimited: Any = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether any thread has asked for a limit."""
+        return bool(self._active)
 
     def enter(self, limit: int) -> None:
         with self._lock:
             applies_already = bool(self._active) and min(self._active) <= limit
+            if not self._active:
+                self._found = blas_threads()
             self._active.append(limit)
             if applies_already:
                 return
             _take_control()
-            applied = _blas_libraries().limit(limits=min(self._active))
+            applied = _blas_libraries().limit(limits=min(self._found, *self._active))
             if self._unlimited is None:
                 self._unlimited = applied
 
@@ -70,7 +79,7 @@ class _BlasLimit:
                 return
             _take_control()
             if self._active:
-                _blas_libraries().limit(limits=min(self._active))
+                _blas_libraries().limit(limits=min(self._found, *self._active))
             elif self._unlimited is not None:
                 self._unlimited.restore_original_limits()
                 self._unlimited = None
@@ -125,11 +134,14 @@ def blas_for(n_items: int, n_features: int, n_labels: int) -> AbstractContextMan
     return limited_blas(1) if n_products < _SMALL_PRODUCTS else nullcontext()
 
 
-def side_by_side(tasks: Sequence[Callable[[], Result]], n_threads: int) -> Iterator[Result]:
+def side_by_side(
+    tasks: Sequence[Callable[[], Result]], n_threads: int
+) -> Generator[Result, None, None]:
     """Yield the results of all tasks in their order, computed by so many threads.
 
     The cores are divided among the threads: BLAS, whose own threads would wait for each other in a
-    busy loop, has no more of them than there are cores. After an error no further task is begun.
+    busy loop, has no more of them than there are cores. After an error in a task, or once the
+    generator is closed, no further task is begun.
     """
     if n_threads == 1:
         yield from (task() for task in tasks)
@@ -292,10 +304,11 @@ def threshold_singular_values(A: Matrix, tau: float) -> Thresholded:
     It is U (S - tau)_+ V' where A = U S V'. Computed from the eigenvectors of the smaller Gram
     matrix, which costs a quarter of a singular value decomposition: with A'A = V S^2 V' it is
     A V (1 - tau/S)_+ V'. Where tau is so small that the squares would lose it, A is decomposed. A
-    large fit thresholds a small matrix in every step, and BLAS has one thread for that.
+    large fit thresholds a small matrix in every step, and BLAS has one thread for that, unless a
+    search has divided the cores already.
     """
     smaller, larger = sorted(A.shape)
-    with blas_for(smaller, smaller, larger):
+    with nullcontext() if _blas_limit.is_active else blas_for(smaller, smaller, larger):
         if A.shape[0] < A.shape[1]:
             tall = _threshold_tall(A.T, tau)
             found = Thresholded(np.ascontiguousarray(tall.matrix.T), tall.singular_values)

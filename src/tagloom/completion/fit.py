@@ -1,6 +1,7 @@
 """Fit the tagger, score every known entry by a learner that was not shown it, and calibrate."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypedDict
@@ -129,11 +130,12 @@ def score_held_out(
         def score(kind: str, folds: Sequence[PartialLabels]) -> Iterator[Array]:
             tasks = [partial(score_fold, kind, *fold) for fold in enumerate(folds)]
             n_jobs = _n_folds_at_once(features, training.labels.n_labels, len(folds))
-            for scores in side_by_side(tasks, n_jobs):
-                advance()
-                if on_fit is not None:
-                    on_fit()
-                yield scores
+            with closing(side_by_side(tasks, n_jobs)) as found:
+                for scores in found:
+                    advance()
+                    if on_fit is not None:
+                        on_fit()
+                    yield scores
 
         entries = held_out_scores(training.labels, final, partial(score, "fold"), **split)
         pictures = (

@@ -9,6 +9,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -99,7 +100,7 @@ class Tuning:
     trials: list[Trial]
     model: PartialLabelLearner
     search_seconds: float = field(default=float("nan"), compare=False)
-    """How long the search took, without the last fit."""
+    """How long the search took, without the last fit; NaN where it was loaded from a file."""
 
     def __repr__(self) -> str:
         best = f"{self.best.pooled:.4g} ± {self.best.std:.2g} with {self.best.params}"
@@ -430,20 +431,21 @@ class _Search:
             for path in pending
             for number in range(len(self.folds))
         ]
-        done = side_by_side(tasks, effective_n_jobs(n_jobs))
-        for path, is_stored in zip(paths, stored, strict=True):
-            if is_stored:
-                results = list(self.checkpoint[path.key])
-                for _ in range(len(results) * len(self.folds)):
-                    self.advance()
-            else:
-                by_fold = [next(done) for _ in self.folds]
-                results = [self._result(one) for one in zip(*by_fold, strict=False)]
-                if len(results) == len(path.candidates):
-                    self.checkpoint[path.key] = results
-            yield [
-                _trial(params, *one) for params, one in zip(path.candidates, results, strict=False)
-            ]
+        with closing(side_by_side(tasks, effective_n_jobs(n_jobs))) as done:
+            for path, is_stored in zip(paths, stored, strict=True):
+                if is_stored:
+                    results = list(self.checkpoint[path.key])
+                    for _ in range(len(results) * len(self.folds)):
+                        self.advance()
+                else:
+                    by_fold = [next(done) for _ in self.folds]
+                    results = [self._result(one) for one in zip(*by_fold, strict=False)]
+                    if len(results) == len(path.candidates):
+                        self.checkpoint[path.key] = results
+                yield [
+                    _trial(params, *one)
+                    for params, one in zip(path.candidates, results, strict=False)
+                ]
 
     def _fit_and_score(self, path: "_Path", number: int) -> list["_HeldOut"]:
         """Fit the candidates of a path on one fold; return what each says of the held-out entries.

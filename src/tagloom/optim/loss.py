@@ -34,8 +34,8 @@ _BLOCK_ENTRIES = 1 << 20
 _NEGLIGIBLE_OFFSET = 1e-3
 # A total weight below this share of the background is rounding: the label is all unknown.
 _NO_WEIGHT = 1e-12
-# A preconditioner needs X'X of so many rows for each feature: its eigenvalues are then within a
-# third of those of all rows.
+# A preconditioner needs X'X of so many rows for each feature: where no few rows stand out, its
+# eigenvalues are then within about a third of those of all rows.
 _SKETCHED_ROWS = 32
 
 
