@@ -75,7 +75,7 @@ def test_invalid_parameters_are_refused(rows, wrong, message):
 
 def test_variances_of_columns_taken_a_few_rows_at_a_time(monkeypatch):
     X = (100 + np.random.default_rng(0).standard_normal((50, 3))).astype(np.float32)
-    monkeypatch.setattr("tagloom.semantics.pca._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("tagloom.linalg._ROWS_AT_ONCE", 7)
     np.testing.assert_allclose(column_variances(X), X.astype(np.float64).var(axis=0), rtol=1e-12)
 
 
