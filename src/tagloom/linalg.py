@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, whose threads are limited here as well)
 from joblib import effective_n_jobs
-from scipy.linalg.blas import dsyrk  # loads SciPy's BLAS, whose threads are limited here as well
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 Matrix = npt.NDArray[np.floating[Any]]
@@ -161,26 +161,6 @@ def inner(A: Matrix, B: Matrix) -> float:
     if A.dtype == B.dtype == np.float64:
         return float(np.vdot(A, B))
     return float(np.einsum("i,i->", A.ravel(), B.ravel(), dtype=np.float64))
-
-
-class GramSum:
-    """X'X in double precision, summed over blocks of rows.
-
-    The symmetric product of BLAS adds one triangle in place: half of the multiplications of a
-    product of two matrices, and no table as large as the sum for each block.
-    """
-
-    def __init__(self, n_features: int) -> None:
-        self._upper = np.zeros((n_features, n_features), order="F")
-
-    def add(self, X: Matrix) -> None:
-        """Add X'X for some rows; without a copy if they are C-contiguous and of float64."""
-        if self._upper.size:
-            self._upper = dsyrk(1.0, X.T, beta=1.0, c=self._upper, overwrite_c=True)
-
-    def total(self) -> npt.NDArray[np.float64]:
-        """Return the sum, both triangles of it."""
-        return self._upper + np.triu(self._upper, 1).T
 
 
 def column_variances(rows: Matrix) -> npt.NDArray[np.float64]:

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, State
-from tagloom.linalg import GramSum, Matrix, inner
+from tagloom.linalg import Matrix, inner
 from tagloom.optim.blocks import Accumulator, Block, Coefficients, Rows, cut_blocks, plan_blocks
 
 Floats = npt.NDArray[np.float64]
@@ -405,11 +405,11 @@ class InMemoryRows:
     def _sum_moments(self) -> tuple[Floats, Floats]:
         """Return X'X and 1'X, summed in double precision."""
         n, d = self._rows.X.shape
-        gram, total = GramSum(d), np.zeros(d)
+        gram, total = np.zeros((d, d)), np.zeros(d)
         for _, X in self._rows.small_blocks(0, n):
-            gram.add(X)
+            gram += X.T @ X
             total += X.sum(axis=0, dtype=np.float64)
-        return gram.total(), total
+        return gram, total
 
     def _estimated_moments(self) -> tuple[Floats, Floats]:
         """Return X'X and 1'X, of a sample of the rows where that saves half of the work or more."""

@@ -15,7 +15,6 @@ from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
 
 from tagloom.linalg import (
-    GramSum,
     Matrix,
     clip_singular_values,
     column_dots,
@@ -163,10 +162,11 @@ def _gram(X: Matrix) -> Floats:
     """Return X'X in double precision, some rows at a time."""
     if sparse.issparse(X):
         return sparse_gram(X)
-    gram = GramSum(X.shape[1])
+    total = np.zeros((X.shape[1], X.shape[1]))
     for start in range(0, X.shape[0], _ROWS_AT_ONCE):
-        gram.add(np.ascontiguousarray(X[start : start + _ROWS_AT_ONCE], dtype=np.float64))
-    return gram.total()
+        rows = X[start : start + _ROWS_AT_ONCE].astype(np.float64, copy=False)
+        total += rows.T @ rows
+    return total
 
 
 class Objective:
