@@ -189,6 +189,13 @@ def test_with_hidden_is_that_of_the_reference(reference, data):
         assert_in_order(changed.entries())
 
 
+@given(references())
+def test_known_items_have_a_known_entry(reference):
+    expected = (reference.codes != -1).any(axis=1)
+    for known in reference.forms():
+        np.testing.assert_array_equal(known.known_items(), expected)
+
+
 @given(references(), st.integers(1, 4))
 def test_blocks_are_parts_of_the_reference(reference, step):
     for known in reference.forms():

@@ -1,6 +1,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import rankdata
 from toys import low_rank_toy
@@ -257,6 +258,11 @@ def test_malformed_stages_are_refused(grid):
             r"param_grid\['lam'\] must be a list of values to try; got 1.0",
         ),
         ({"scoring": ["a"]}, "scoring must be one of"),
+        ({"search_labels": ["no such label"]}, "no such label"),
+        (
+            {"search_labels": [0], "label_graph": np.eye(TOY.known.n_labels)},
+            "search_labels cannot be given with label_graph",
+        ),
     ],
 )
 def test_bad_requests_are_refused(changes, message):
@@ -280,6 +286,29 @@ def test_path_takes_given_values():
     assert [model.lam for model in path] == [3.0, 0.3]
     with pytest.raises(InvalidInputError, match="eps must be"):
         list(regularization_path(APGGraph(), TOY.X, TOY.known, eps=2.0))
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_search_on_some_labels_chooses_as_if_there_were_no_others(named):
+    chosen = list(TOY.known.labels[1:4])
+    prior = np.random.default_rng(0).normal(size=TOY.known.shape)
+    if named:
+        prior = pd.DataFrame(prior, columns=[*TOY.known.labels])[[*reversed(TOY.known.labels)]]
+    tuning = tune(LeastSquares(), TOY.X, TOY.known, prior=prior, search_labels=chosen)
+    alone = tune(
+        LeastSquares(),
+        TOY.X,
+        TOY.known.select(chosen),
+        prior=prior[chosen] if named else prior[:, 1:4],
+    )
+    assert [trial.params for trial in tuning.trials] == [trial.params for trial in alone.trials]
+    np.testing.assert_allclose(
+        [trial.label_scores for trial in tuning.trials],
+        [trial.label_scores for trial in alone.trials],
+    )
+    assert tuning.best.params == alone.best.params
+    expected = LeastSquares(**tuning.best.params).fit(TOY.X, TOY.known, prior=prior)
+    np.testing.assert_array_equal(tuning.model.coef_, expected.coef_)
 
 
 def test_a_fold_without_a_score_does_not_decide():

@@ -18,7 +18,7 @@ from tagloom.calibration.listing import (
 )
 from tagloom.errors import InvalidInputError
 from tagloom.graph import ItemGraph
-from tagloom.labels import PartialLabels, State, split_items, split_known
+from tagloom.labels import PartialLabels, split_items, split_known
 from tagloom.models.base import Array, ParamGrids, PartialLabelLearner, alternatives, parameter
 from tagloom.models.cross_validation import take_rows
 from tagloom.validation import check_choice, check_integer
@@ -192,7 +192,7 @@ class CalibratedLearner(PartialLabelLearner):
                 scores = learner.training_scores(rows, **_only_prior(inputs))
                 yield sampled_entries(fold.held_out, np.asarray(scores), rng)
                 continue
-            held = (fold.held_out.states() != int(State.UNKNOWN)).any(axis=1)
+            held = fold.held_out.known_items()
             learner.fit(rows[~held], fold.training[~held], **_of_items(inputs, ~held))
             scores = learner.scores(rows[held], **_only_prior(_of_items(inputs, held)))
             yield sampled_entries(fold.held_out[held], np.asarray(scores), rng)

@@ -23,7 +23,7 @@ from tagloom.calibration import (
 from tagloom.completion.inputs import Options
 from tagloom.completion.outputs import Checkpoint, digest_of
 from tagloom.completion.training_labels import TrainingLabels
-from tagloom.labels import PartialLabels, State, split_known
+from tagloom.labels import PartialLabels, split_known
 from tagloom.labels.splits import held_out_items
 from tagloom.linalg import side_by_side
 from tagloom.progress import followed_by, progress_bar
@@ -57,7 +57,7 @@ def fit_tagger(
     encoder: Encoder | None = None,
     verbose: bool,
 ) -> SemanticTagger:
-    """Search for parameters and fit the tagger to all training labels.
+    """Search for parameters by the labels with enough examples; fit the tagger to all labels.
 
     The tagger remembers the `encoder` of the pictures: new ones must be encoded by the same.
     """
@@ -74,6 +74,7 @@ def fit_tagger(
             training.labels,
             max_seconds=60 * options.max_minutes,
             checkpoint=checkpoint.results("trials"),
+            search_labels=training.with_examples,
             n_jobs=_n_folds_at_once(features, training.labels.n_labels, n_folds=available_cores()),
         )
 
@@ -227,7 +228,7 @@ def held_out_pictures(
     folds are scaled as in `held_out_scores`, by those of the unannotated pictures, for which the
     mean over the folds is returned. So are new pictures scored, of which nothing is known either.
     """
-    annotated = _annotated(labels)
+    annotated = labels.known_items()
     H = np.zeros_like(final)
     folds = list(held_out_items(labels, n_splits, random_state))
     shown = [labels.with_hidden_items(held) for held in folds]
@@ -260,10 +261,6 @@ def held_out_names(
     for held, scores in zip(folds, score(shown), strict=True):
         H[held] = _slope(final, scores, ~held) * scores[held]
     return H
-
-
-def _annotated(labels: PartialLabels) -> npt.NDArray[np.bool_]:
-    return np.asarray((labels.states() != int(State.UNKNOWN)).any(axis=1))
 
 
 def _slope(F: Array, H: Array, where: npt.NDArray[np.bool_]) -> float:

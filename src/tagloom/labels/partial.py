@@ -17,6 +17,7 @@ from tagloom.labels.storage import (
     Codes,
     Counts,
     Entries,
+    Flags,
     Floats,
     Positions,
     Store,
@@ -290,6 +291,10 @@ class PartialLabels:
         """Return rows and columns of the entries that are unknown over an absent background."""
         hidden = self._store.unknown_cells()
         return hidden.rows, hidden.columns
+
+    def known_items(self) -> Flags:
+        """Return whether anything is known of each item; unlisted entries may count as absent."""
+        return self._store.known_rows()
 
     def block(self, start: int, stop: int) -> tuple[Codes, Floats | None]:
         """Return `State` codes and weights of some rows, with the background filled in.

@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 
 from tagloom.errors import InvalidInputError
 from tagloom.labels.partial import PartialLabels
-from tagloom.labels.storage import UNKNOWN, Entries, Flags, Positions
+from tagloom.labels.storage import Entries, Flags, Positions
 from tagloom.labels.tags import unlisted_weight
 from tagloom.validation import check_integer
 
@@ -302,7 +302,7 @@ def held_out_items(
 ) -> Iterator[Flags]:
     """Yield which items each fold of `split_items` holds out."""
     check_integer("n_splits", n_splits, at_least=2)
-    annotated = np.flatnonzero((known.states() != UNKNOWN).any(axis=1))
+    annotated = np.flatnonzero(known.known_items())
     fold_of_item = np.full(known.n_items, -1)
     order = np.random.default_rng(random_state).permutation(len(annotated))
     fold_of_item[annotated] = order % n_splits

@@ -198,6 +198,10 @@ class Dense:
         weights[rows, columns] = 0.0
         return Dense(codes, weights)
 
+    def known_rows(self) -> Flags:
+        """Return whether anything is known of each row."""
+        return np.asarray((self.codes != UNKNOWN).any(axis=1))
+
     def hide_rows(self, hidden: Flags) -> "Dense":
         """Return the store with all cells of these rows unknown."""
         codes = self.codes.copy()
@@ -285,6 +289,14 @@ class Sparse:
     def unknown_cells(self) -> Cells:
         """Return the unknown cells over an absent background."""
         return self._chosen(self.codes == UNKNOWN)
+
+    def known_rows(self) -> Flags:
+        """Return whether anything is known of each row."""
+        is_unknown = np.concatenate([[0], np.cumsum(self.codes == UNKNOWN)])
+        n_unknown = np.diff(is_unknown[self.indptr])
+        if self.background:
+            return np.asarray(n_unknown < self.n_labels)
+        return np.asarray(n_unknown < np.diff(self.indptr))
 
     def block(self, start: int, stop: int) -> tuple[Codes, Floats | None]:
         """Return some rows with the background filled in."""

@@ -757,11 +757,7 @@ def labelled_part(
 
     Unlisted entries that count as absent are known entries here.
     """
-    if known.unlisted_weight:
-        n_hidden = np.bincount(known.hidden_entries()[0], minlength=known.n_items)
-        labelled = np.flatnonzero(n_hidden < known.n_labels)
-    else:
-        labelled = np.unique(known.entries().rows)
+    labelled = np.flatnonzero(known.known_items())
     if len(labelled) == len(rows):
         return rows, known, prior
     some = None if prior is None else prior.take(labelled)

@@ -8,7 +8,15 @@ candidate before. `regularization_path` fits an `APGGraph` for falling lambda wi
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.errors import InvalidInputError, TagloomWarning
 from tagloom.labels import PartialLabels, State, as_partial_labels, split_items, split_known
+from tagloom.labels.parsing import label_positions
 from tagloom.labels.splits import Fold, with_certain_absences
 from tagloom.linalg import blas_for, side_by_side
 from tagloom.metrics import mean_of_defined
@@ -32,7 +41,7 @@ from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import ParamGrid as Grid
 from tagloom.models.base import PartialLabelLearner, check_learnable, read_target
 from tagloom.models.cross_validation import METRICS
-from tagloom.models.prior import read_prior
+from tagloom.models.prior import prior_table, read_prior
 from tagloom.models.search_cache import SearchCache
 from tagloom.progress import progress_bar
 from tagloom.validation import check_choice, check_integer, check_n_jobs, check_number
@@ -127,6 +136,7 @@ def tune(
     hold_out: str = "auto",
     scoring: str | Scorer = "mean_average_precision",
     safest_first: bool | None = None,
+    search_labels: Sequence[Hashable] | None = None,
     random_state: int | None = 0,
     max_seconds: float | None = None,
     checkpoint: Checkpoint | None = None,
@@ -179,6 +189,10 @@ def tune(
         takes two standard errors: what is held out is then as incomplete as the rest. By default
         True for the own grid of a learner that orders it so, and False for a given grid: then the
         best is chosen.
+    search_labels : sequence of labels, optional
+        The labels on which candidates are fitted and compared, by default all; the others are
+        learned in the last fit only. Labels with hardly any examples cost time and tell candidates
+        apart by chance.
     random_state : int, default=0
         Seed of the folds.
     max_seconds : float, optional
@@ -211,23 +225,24 @@ def tune(
     check_learnable(known, on_unlearnable, given_prior)
     given = {"graph": graph, "label_graph": label_graph, "prior": prior}
     inputs = {name: table for name, table in given.items() if table is not None}
+    searched, of_search = _of_labels(known, inputs, search_labels)
     if safest_first is None:
         safest_first = param_grid is None and model.safest_first
     if param_grid is None:
-        own = {} if prior is None else {"prior": prior}
-        param_grid = model.default_param_grid(X, Y, graph, **own)
+        own = {name: table for name, table in of_search.items() if name == "prior"}
+        param_grid = model.default_param_grid(X, searched, graph, **own)
     stages = _checked_stages(model, param_grid)
     if scoring != "squared_error":
-        _warn_without_absences(known)
-    folds = _folds(known, cv, hold_out, random_state)
+        _warn_without_absences(searched)
+    folds = _folds(searched, cv, hold_out, random_state)
     n_fits = len(folds) * sum(_n_candidates(grid) for stage in stages for grid in stage)
     with progress_bar(n_fits, "tuning", show=verbose) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         search = _Search(
             model,
             X,
-            with_certain_absences(known),
-            inputs,
+            with_certain_absences(searched),
+            of_search,
             _scorer(scoring),
             folds,
             advance,
@@ -237,7 +252,7 @@ def tune(
             _held_out(folds, most=max(_n_candidates(grid) for stage in stages for grid in stage)),
             scoring == "mean_average_precision" and not safest_first,
         )
-        with blas_for(known.n_items, np.shape(X)[1], known.n_labels):
+        with blas_for(known.n_items, np.shape(X)[1], searched.n_labels):
             best, trials = search.run(stages, n_jobs)
     search_seconds = time.perf_counter() - begun
     fitted = clone(model).set_params(**best.params)
@@ -245,6 +260,25 @@ def tune(
     fitted.fit(X, Y, **inputs)
     del fitted._search_cache
     return Tuning(best, trials, fitted, search_seconds)
+
+
+def _of_labels(
+    known: PartialLabels, inputs: Mapping[str, Any], labels: Sequence[Hashable] | None
+) -> tuple[PartialLabels, Mapping[str, Any]]:
+    """Return some labels, by default all, and the inputs of a fit to them."""
+    if labels is None or tuple(labels) == known.labels:
+        return known, inputs
+    if "label_graph" in inputs:
+        raise InvalidInputError(
+            "search_labels cannot be given with label_graph, which joins all labels of Y. Leave "
+            "one of them out."
+        )
+    chosen = known.select(labels)
+    if "prior" not in inputs:
+        return chosen, inputs
+    table = prior_table(inputs["prior"], read_target(known).classes)
+    columns = label_positions(chosen.labels, known.labels)
+    return chosen, {**inputs, "prior": table[:, columns]}
 
 
 def _folds(known: PartialLabels, cv: int, hold_out: str, random_state: Any) -> list[Fold]:

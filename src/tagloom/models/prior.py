@@ -46,7 +46,7 @@ def read_prior(prior: Any, n_items: int, labels: Array, dtype: Any) -> Prior | N
     """
     if prior is None or isinstance(prior, Prior):
         return prior
-    table = _as_table(prior, labels)
+    table = prior_table(prior, labels)
     if len(table) != n_items:
         raise InvalidInputError(
             f"prior must have one row for each item: X has {n_items} rows, prior has {len(table)}."
@@ -64,7 +64,8 @@ def read_prior(prior: Any, n_items: int, labels: Array, dtype: Any) -> Prior | N
     return Prior(columns, np.ascontiguousarray(table[:, columns], dtype=dtype))
 
 
-def _as_table(prior: Any, labels: Array) -> Floats:
+def prior_table(prior: Any, labels: Array) -> Floats:
+    """Return prior scores as an array with a column for each label, NaN for no score."""
     if is_frame(prior):
         given = list(prior.columns)
         if set(given) != set(labels.tolist()):

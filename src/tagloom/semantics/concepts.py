@@ -146,6 +146,9 @@ def _information_blocks(
     concepts: Matrix, known: PartialLabels, edges: Matrix
 ) -> Iterator[tuple[slice, Floats]]:
     """Yield the mutual information of some concepts at a time, in bounded memory."""
+    labelled = known.known_items()
+    if not labelled.all():
+        concepts, known = concepts[labelled], known.take(labelled)
     n_bins = len(edges) + 1
     step = max(1, _COUNTS_AT_ONCE // (n_bins * max(1, known.n_labels)))
     for start in range(0, concepts.shape[1], step):

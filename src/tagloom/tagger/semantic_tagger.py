@@ -1,7 +1,7 @@
 """`SemanticTagger`: from pictures and partial labels to scored labels, in one estimator."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -165,6 +165,7 @@ class SemanticTagger(BaseEstimator):
         *,
         max_seconds: float | None = None,
         checkpoint: Checkpoint | None = None,
+        search_labels: Sequence[Hashable] | None = None,
         n_jobs: int | None = None,
     ) -> Self:
         """Learn from pictures and their known labels.
@@ -174,8 +175,8 @@ class SemanticTagger(BaseEstimator):
         pictures : Features, or path of a folder of pictures
         Y : PartialLabels, DataFrame or array of 1, 0 and NaN (unknown)
             Rows are matched to pictures by name where they have names, else by position.
-        max_seconds, checkpoint, n_jobs
-            Time limit, checkpoint and threads of the search for parameters, as in `tune`.
+        max_seconds, checkpoint, search_labels, n_jobs
+            Time limit, checkpoint, labels and threads of the search for parameters, as in `tune`.
         """
         check_integer("n_neighbors", self.n_neighbors, at_least=1)
         check_choice("weight", self.weight, WEIGHTS)
@@ -185,7 +186,12 @@ class SemanticTagger(BaseEstimator):
         training = self._training_set(encoded.features, Y, self.learner, self._like)
         graph = self._semantic_graph(training) if _needs_graph(self.learner) else None
         learner, tuning = self._fit_learner(
-            training, graph, max_seconds=max_seconds, checkpoint=checkpoint, n_jobs=n_jobs
+            training,
+            graph,
+            max_seconds=max_seconds,
+            checkpoint=checkpoint,
+            search_labels=search_labels,
+            n_jobs=n_jobs,
         )
         return self.set_fitted(
             training,
