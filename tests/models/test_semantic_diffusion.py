@@ -89,6 +89,18 @@ def test_scores_solve_the_equations(known, n_passes, q, monkeypatch):
     np.testing.assert_allclose(model.scores(NEW), f, atol=1e-7)
 
 
+def test_of_a_large_collection_some_labels_are_diffused_at_a_time(monkeypatch, tmp_path):
+    exactly(monkeypatch)
+    monkeypatch.setattr("tagloom.graph.diffusion._ENTRIES_AT_ONCE", 2 * len(TOY.X))
+    model = SemanticDiffusion(ridge=0.5, n_neighbors=8).fit(TOY.X, TOY.known)
+    given = {"ridge": 0.5, "m": 0.1, "s": 0.5, "a": 0.8, "k": 8, "n_passes": 2}
+    F, f = dense_scores(TOY.X, TOY.known, NEW, **given)
+    np.testing.assert_allclose(model.training_scores(TOY.X), F, atol=1e-7)
+    model.save(tmp_path / "model")
+    for one in (model, SemanticDiffusion.load(tmp_path / "model")):
+        np.testing.assert_allclose(one.scores(NEW), f, atol=1e-7)
+
+
 def test_the_usual_tolerance_is_close_to_the_equations():
     # In a second pass the last digit may decide which item is the eighth neighbour.
     model = SemanticDiffusion(n_neighbors=8, n_passes=1).fit(TOY.X, TOY.known)

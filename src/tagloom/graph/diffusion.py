@@ -1,6 +1,7 @@
 """Affinity graphs of nearest neighbours, and the diffusion of scores over them."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,7 @@ class AffinityGraph:
         affinities and T is the diagonal of the Sinkhorn scaling (see `sinkhorn_scaling`), or
         D^{-1/2} A D^{-1/2} with the degrees D.
     rows : array of shape (n_items, n_features)
-        The features of the items.
+        The features of the items, or what numpy makes that array of when it is needed.
     scales : array of shape (n_items,)
         The local scale of each item: its distance to its 7th neighbour.
     degrees : array of shape (n_items,)
@@ -54,7 +55,7 @@ class AffinityGraph:
     """
 
     S: sparse.csr_array
-    rows: Array
+    rows: Any
     scales: Floats
     degrees: Floats
     factors: Floats | None
@@ -221,14 +222,18 @@ def diffuse(
     if R.dtype.kind != "f":
         # The result for integers and booleans is fractional.
         R = R.astype(np.float64)
-    n_items, n_columns = R.shape
-    spread = np.empty((n_items, n_columns), dtype=R.dtype)
-    step = max(1, _ENTRIES_AT_ONCE // max(1, n_items))
-    for start in range(0, n_columns, step):
-        part = slice(start, start + step)
+    spread = np.empty(R.shape, dtype=R.dtype)
+    for part in column_blocks(*R.shape):
         some: Array = R[:, part] if isinstance(R, np.ndarray) else R[:, part].toarray()
         spread[:, part] = some if alpha == 0 else _solve(S, some, alpha, tol)
     return spread
+
+
+def column_blocks(n_items: int, n_columns: int) -> Iterator[slice]:
+    """Yield the columns of a table, as many at a time as are diffused side by side."""
+    step = max(1, _ENTRIES_AT_ONCE // max(1, n_items))
+    for start in range(0, n_columns, step):
+        yield slice(start, start + step)
 
 
 def _solve(S: sparse.csr_array, R: Array, a: float, tol: float) -> Array:

@@ -11,7 +11,7 @@ further pass.
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -22,6 +22,7 @@ from sklearn.utils import check_array
 
 from tagloom.errors import InvalidInputError
 from tagloom.graph import AffinityGraph, affinity_graph, diffuse
+from tagloom.graph.diffusion import column_blocks
 from tagloom.labels import PartialLabels, as_partial_labels
 from tagloom.linalg import column_variances
 from tagloom.models.apg_graph import APGGraph
@@ -172,13 +173,12 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     path_parameters: ClassVar[tuple[str, ...]] = ("smoothing", "shrinkage", "score_normalization")
 
     linear_: APGGraph | LeastSquares
-    training_scores_: Array
     _row_normalizer: RowNormalizer | None
     _kernel_map: KernelMap | None
     # The training rows, normalised: features of the first graph, and of the linear part or, with a
     # kernel, what these are computed from.
     _U: Array
-    # P, the linear scores of the training items.
+    # P, the linear scores of the training items; only kept for a warm start.
     _P: Array
     _prior: Prior | None
     # One for each graph, made when it is first needed, and what connects them.
@@ -262,6 +262,11 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     def graph_(self) -> Any:
         """Normalised affinities of the training items in the last pass; None without a graph."""
         return self._passes[-1].graph.S if self._passes else None
+
+    @property
+    def training_scores_(self) -> Array:
+        """The scores of the training items."""
+        return self._normalized_scores(self._smoothed)
 
     def affinities(self, X: Any, prior: Any = None) -> Any:
         """Return the normalised affinities of new items to the training items in the last pass.
@@ -384,12 +389,16 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             self._passes, self._links = [], []
             self._known, self._warm_key = known, key
         # Without row normalisation the graphs hold these rows; with it, guard against changes in X.
-        self.training_rows_ = rows.copy() if self.normalize_rows else rows
+        may_change = self.normalize_rows and rows.flags.writeable
+        self.training_rows_ = rows.copy() if may_change else rows
         last_step = {name: getattr(self, name) for name in _LAST_STEP}
         before = {name: last_step[name] for name in ("shrinkage", "smoothing")}
         is_same = before.items() <= self._last_step.items()
         F = self._smoothed if is_same else self._smoothed_scores(last_step)
         self._finish(F, last_step)
+        if not self.warm_start:
+            del self._P
+            self._warm_key = None
 
     def _fit_linear_part(
         self, rows: Array, known: PartialLabels, prior: Prior | None, key: tuple[Any, ...]
@@ -497,24 +506,26 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
                 self._P.nbytes * _TABLES_OF_A_PASS * self.n_passes,
             )
         step = last_step["shrinkage"], last_step["smoothing"]
-        return self._passes[-1].scores(*step, keep=self.warm_start)
+        return self._passes[-1].scores(self._P, *step, keep=self.warm_start)
 
     def _make_passes(self) -> "tuple[list[ResidualDiffusion], list[Link]]":
         """Build the graph of each pass and diffuse the residuals over it."""
         P = self._P
-        tables = _known_residuals(self._known, P)
+        known = _known_residuals(self._known, P)
         first = self._search_cache.get(
             ("graph", self._U, self.n_neighbors, self.metric, self.algorithm),
             lambda: self._graph(self._U),
             self._U.nbytes,
         )
-        passes = [ResidualDiffusion.of(first, P, *tables, self.alpha)]
+        passes = [ResidualDiffusion(first, self.alpha, known)]
         links: list[Link] = []
         for _ in range(self.n_passes - 1):
-            F = passes[-1].scores(INTERMEDIATE["shrinkage"], INTERMEDIATE["smoothing"])
+            F = passes[-1].scores(P, INTERMEDIATE["shrinkage"], INTERMEDIATE["smoothing"])
             links.append(Link(F, ScoreAugmenter.of(self._U, F)))
-            features = links[-1].augmenter(self._U, F)
-            passes.append(ResidualDiffusion.of(self._graph(features), P, *tables, self.alpha))
+            features = links[-1].features(self._U)
+            # The graph needs the features again for new items alone, and they are a large table.
+            graph = replace(self._graph(np.asarray(features)), rows=features)
+            passes.append(ResidualDiffusion(graph, self.alpha, known))
         return passes, links
 
     def _graph(self, features: Array) -> AffinityGraph:
@@ -526,14 +537,14 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         """Set the scores of the training items, after score normalisation."""
         self._last_step, self._smoothed = last_step, F
         self._score_normalizer = ScoreNormalizer.of(F)
-        self.training_scores_ = self._normalized_scores(F)
 
     def _normalized_scores(self, F: Array) -> Array:
         return self._score_normalizer(F, self._last_step["score_normalization"])
 
     def score_training_rows(self) -> Array:
         """Return the scores of the training items."""
-        return self.training_scores_.copy()
+        scores = self.training_scores_
+        return scores.copy() if scores is self._smoothed else scores
 
     def score_rows(self, X: Array) -> Array:
         """Return the scores of validated rows."""
@@ -622,7 +633,20 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         self._known, self._warm_key = known, key
 
 
-@dataclass(frozen=True, eq=False)
+class KnownResiduals(NamedTuple):
+    """R = W o (Y - P) and W, sparse tables of all items and labels."""
+
+    residuals: sparse.csc_array
+    weights: sparse.csc_array
+
+
+class Diffused(NamedTuple):
+    """Residuals and weights, diffused over a graph."""
+
+    residuals: Array
+    weights: Array
+
+
 class ResidualDiffusion:
     """Scores of a linear model, corrected by diffused residuals and smoothed, on one graph.
 
@@ -634,44 +658,65 @@ class ResidualDiffusion:
         G_ij = residuals_ij / (weights_ij + m)      the mean residual nearby, with shrinkage m
         F = (1 - s) (I - s S)^{-1} (P + G)          smoothed with s.
 
+    Labels do not depend on each other: of a large collection some are computed at a time, and the
+    diffused tables are not kept, but made again if new items need them.
+
     Parameters
     ----------
     graph : AffinityGraph
-    P, residuals, weights : arrays of shape (n_items, n_labels)
     alpha : float
         a.
+    known : KnownResiduals, optional
+        R and W.
+    diffused : Diffused, optional
+        What was diffused before, instead of `known`.
     """
 
-    graph: AffinityGraph
-    P: Array
-    residuals: Array
-    weights: Array
-    alpha: float
-    _smoothed: dict[float, Array] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         graph: AffinityGraph,
-        P: Array,
-        residuals: sparse.csc_array,
-        weights: sparse.csc_array,
         alpha: float,
-    ) -> "ResidualDiffusion":
-        """Diffuse residuals and weights of the known labels, sparse tables, over the graph."""
-        R, W = (diffuse(graph.S, table, alpha) for table in (residuals, weights))
-        return cls(graph, P, R, W, alpha)
+        known: KnownResiduals | None = None,
+        diffused: Diffused | None = None,
+    ) -> None:
+        self.graph, self.alpha = graph, alpha
+        self._known, self._diffused = known, diffused
+        self._smoothed: dict[float, Array] = {}
 
-    def scores(self, shrinkage: float, smoothing: float, *, keep: bool = False) -> Array:
+    @property
+    def diffused(self) -> Diffused:
+        """Residuals and weights, diffused."""
+        if self._diffused is None:
+            self._diffused = self._diffuse(slice(None))
+        return self._diffused
+
+    def _diffuse(self, labels: slice) -> Diffused:
+        assert self._known is not None
+        some = (table[:, labels] for table in self._known)
+        return Diffused(*(diffuse(self.graph.S, table, self.alpha) for table in some))
+
+    def scores(self, P: Array, shrinkage: float, smoothing: float, *, keep: bool = False) -> Array:
         """Return F. The smoothed P is the same for every shrinkage: `keep` it for the next."""
-        F = diffuse(self.graph.S, shrunk(self.residuals, self.weights, shrinkage), smoothing)
-        if smoothing in self._smoothed:
-            smoothed = self._smoothed[smoothing]
+        blocks = list(column_blocks(*P.shape))
+        if keep or len(blocks) == 1:
+            _ = self.diffused
+        if keep and smoothing not in self._smoothed:
+            self._smoothed[smoothing] = diffuse(self.graph.S, P, smoothing)
+        F = np.empty_like(P)
+        for labels in blocks:
+            F[:, labels] = self._scores_of(labels, P, shrinkage, smoothing)
+        return F
+
+    def _scores_of(self, labels: slice, P: Array, shrinkage: float, smoothing: float) -> Array:
+        if self._diffused is None:
+            diffused = self._diffuse(labels)
         else:
-            smoothed = diffuse(self.graph.S, self.P, smoothing)
-        if keep:
-            self._smoothed[smoothing] = smoothed
-        F += smoothed
+            diffused = Diffused(*(table[:, labels] for table in self._diffused))
+        F = diffuse(self.graph.S, shrunk(*diffused, shrinkage), smoothing)
+        if smoothing in self._smoothed:
+            F += self._smoothed[smoothing][:, labels]
+        else:
+            F += diffuse(self.graph.S, P[:, labels], smoothing)
         return F
 
     def out_of_sample(
@@ -685,9 +730,7 @@ class ResidualDiffusion:
             f(x) = s s_x F + (1 - s) (p(x) + g(x)).
         """
         s_x = self.graph.out_of_sample(queries)
-        residuals, weights = (
-            self.alpha * (s_x @ table) for table in (self.residuals, self.weights)
-        )
+        residuals, weights = (self.alpha * (s_x @ table) for table in self.diffused)
         corrected = P + shrunk(residuals, weights, shrinkage)
         return np.asarray(smoothing * (s_x @ F) + (1 - smoothing) * corrected, dtype=P.dtype)
 
@@ -737,6 +780,24 @@ class Link(NamedTuple):
     F: Array
     augmenter: ScoreAugmenter
 
+    def features(self, U: Array) -> "AppendedScores":
+        """Return the features of the training items in the next pass."""
+        return AppendedScores(U, self.F, self.augmenter)
+
+
+class AppendedScores:
+    """Features with scores appended, a table that exists only while it is used."""
+
+    def __init__(self, U: Array, F: Array, augmenter: ScoreAugmenter) -> None:
+        self._U, self._F, self._augmenter = U, F, augmenter
+
+    def __len__(self) -> int:
+        return len(self._U)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return [u; scaled scores] of all items."""
+        return self._augmenter(self._U, self._F).astype(dtype or self._U.dtype, copy=False)
+
 
 class LinearPart(NamedTuple):
     """The linear part of the scores of one item."""
@@ -774,7 +835,7 @@ def _scaled_ridges(
     return [share * unit for share in shares]
 
 
-def _known_residuals(known: PartialLabels, P: Array) -> tuple[sparse.csc_array, sparse.csc_array]:
+def _known_residuals(known: PartialLabels, P: Array) -> KnownResiduals:
     """Return R = W o (Y - P) and W over all items and labels, 0 where an entry is not listed.
 
     Unlisted tags that count as absent were not annotated: they are not diffused.
@@ -783,10 +844,8 @@ def _known_residuals(known: PartialLabels, P: Array) -> tuple[sparse.csc_array, 
     at = entries.rows, entries.columns
     residuals = (entries.weights * (entries.present - P[at])).astype(P.dtype)
     weights = entries.weights.astype(P.dtype)
-    return (
-        sparse.csc_array((residuals, at), shape=P.shape),
-        sparse.csc_array((weights, at), shape=P.shape),
-    )
+    tables = (sparse.csc_array((table, at), shape=P.shape) for table in (residuals, weights))
+    return KnownResiduals(*tables)
 
 
 def linear_scores(linear: APGGraph | LeastSquares, U: Array, prior: Prior | None = None) -> Array:

@@ -28,11 +28,11 @@ from tagloom.models.kernels import KERNELS, Kernel, KernelMap
 from tagloom.models.normalization import RowNormalizer
 from tagloom.models.prior import Prior
 from tagloom.models.semantic_diffusion import (
+    Diffused,
     DiffusionState,
     Link,
     ResidualDiffusion,
     ScoreAugmenter,
-    linear_scores,
 )
 from tagloom.optim import Iteration
 from tagloom.persistence.container import (
@@ -424,8 +424,7 @@ def _deserialize_diffusion(kind: type[Any], serialized: Serialized) -> Any:
         # Older files have features of another size, ||z||^2, and a ridge in proportion to it.
         z = kernel_map(kernel_map.landmarks[:1])[0]
         model.ridge = float(model.ridge / (z @ z))
-    Z = U if kernel_map is None else kernel_map(U)
-    passes, links = _deserialize_passes(serialized, U, linear_scores(linear, Z, prior))
+    passes, links = _deserialize_passes(serialized, U)
     last_step = decoded_parameters(metadata["last_step"])
     return model.from_state(
         DiffusionState(
@@ -479,25 +478,25 @@ def _deserialize_prior(arrays: Arrays, linear: Any) -> Prior | None:
 
 
 def _deserialize_passes(
-    serialized: Serialized, U: npt.NDArray[Any], P: npt.NDArray[Any]
+    serialized: Serialized, U: npt.NDArray[Any]
 ) -> tuple[list[ResidualDiffusion], list[Link]]:
     n_graphs = int(serialized.metadata["n_graphs"])
     passes: list[ResidualDiffusion] = []
     links: list[Link] = []
-    features = U
+    features: Any = U
     for k in range(n_graphs):
         if k > 0:
             links.append(_deserialize_link(serialized.part(f"link{k - 1}")))
-            features = links[-1].augmenter(U, links[-1].F)
-        passes.append(_deserialize_pass(serialized.part(f"pass{k}"), features, P))
+            features = links[-1].features(U)
+        passes.append(_deserialize_pass(serialized.part(f"pass{k}"), features))
     return passes, links
 
 
 def _serialize_pass(diffusion: ResidualDiffusion) -> Serialized:
     graph = diffusion.graph
     arrays = {
-        "residuals": diffusion.residuals,
-        "weights": diffusion.weights,
+        "residuals": diffusion.diffused.residuals,
+        "weights": diffusion.diffused.weights,
         "scales": graph.scales,
         "degrees": graph.degrees,
         "factors": np.asarray(graph.factors),
@@ -512,7 +511,7 @@ def _serialize_pass(diffusion: ResidualDiffusion) -> Serialized:
     return joined({"S": _serialize_sparse(graph.S)}, own)
 
 
-def _deserialize_pass(serialized: Serialized, features: npt.NDArray[Any], P: Any) -> Any:
+def _deserialize_pass(serialized: Serialized, features: Any) -> ResidualDiffusion:
     arrays, metadata = serialized
     graph = AffinityGraph(
         _deserialize_sparse(serialized.part("S")),
@@ -524,8 +523,8 @@ def _deserialize_pass(serialized: Serialized, features: npt.NDArray[Any], P: Any
         metadata["metric"],
         metadata["algorithm"],
     )
-    tables = arrays["residuals"], arrays["weights"]
-    return ResidualDiffusion(graph, P, *tables, metadata["alpha"])
+    diffused = Diffused(arrays["residuals"], arrays["weights"])
+    return ResidualDiffusion(graph, metadata["alpha"], diffused=diffused)
 
 
 def _serialize_link(link: Link) -> Serialized:

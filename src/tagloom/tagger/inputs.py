@@ -190,6 +190,8 @@ class Descriptors(NamedTuple):
     @classmethod
     def of(cls, features: Features, S: Array, X: Array, words: WordPrior | None) -> Self:
         """Join features with semantic descriptors and the learner's features."""
+        # What cannot change need not be copied by the learner.
+        X.flags.writeable = False
         prior = None if words is None else words(features)
         return cls(features.items, S, features.visual, X, features.posteriors, prior)
 
