@@ -370,7 +370,8 @@ def answers(trial: Trial) -> Figures:
     calibrations = calibrate_collection(
         held_out, training, trial.options, answers=given, forgetting=forgetting
     )
-    P = calibrations.open_probabilities(held_out.final, training.implied)
+    listed = training.labels.is_listed()
+    P = calibrations.open_probabilities(held_out.final, listed, training.implied)
     rest = hidden_truth(training.known, trial.truth).states()
     judged = (rest != int(State.UNKNOWN)) & (P >= EVEN)
     return {

@@ -14,9 +14,14 @@ from tagloom.calibration import (
     calibrate,
     choose_threshold,
     fit_answers,
+    probability_looked_at,
 )
+from tagloom.calibration.collection import rearranged
 from tagloom.calibration.forgetting import forgotten_at_random, nothing_forgotten
 from tagloom.labels import PartialLabels
+
+# No entry is listed.
+NOTHING = np.zeros((300, 6), dtype=bool)
 
 
 def drawn(c=0.5, seed=0, n_items=300, n_labels=6):
@@ -92,7 +97,7 @@ def test_unlisted_entries_are_less_probable_than_entries_of_which_nothing_is_kno
 
 def test_open_entries_of_seen_and_of_unseen_pictures():
     calibrations, scores = of_collection()
-    P = calibrations.open_probabilities(scores)
+    P = calibrations.open_probabilities(scores, NOTHING)
     seen = calibrations.seen.probabilities(scores[:200], unlisted=True)
     unseen = calibrations.unseen.probabilities(scores[200:])
     assert P.dtype == np.float32
@@ -101,7 +106,7 @@ def test_open_entries_of_seen_and_of_unseen_pictures():
 
 def test_where_absences_are_annotated_to_be_unlisted_says_nothing():
     calibrations, scores = of_collection(positive_unlabelled=False)
-    P = calibrations.open_probabilities(scores)
+    P = calibrations.open_probabilities(scores, NOTHING)
     assert np.array_equal(P[:200], calibrations.seen.probabilities(scores[:200]))
 
 
@@ -109,7 +114,9 @@ def test_what_is_implied_is_at_least_as_probable_as_implications_are():
     calibrations, scores = of_collection()
     implied = np.random.default_rng(0).random(scores.shape) < 0.1
     implied[:, 5] = False
-    before, P = (calibrations.open_probabilities(scores, given) for given in (None, implied))
+    before, P = (
+        calibrations.open_probabilities(scores, NOTHING, given) for given in (None, implied)
+    )
     assert np.array_equal(P[~implied], before[~implied])
     assert np.array_equal(P[implied], np.maximum(before[implied], np.float32(IMPLIED)))
 
@@ -121,7 +128,7 @@ def test_answers_reach_seen_unseen_and_implied_entries_alike():
     after = with_answers(calibrations)
     assert after.n_answers == 80
     assert calibrations.n_answers == 0
-    before, P = (one.open_probabilities(scores, implied) for one in (calibrations, after))
+    before, P = (one.open_probabilities(scores, NOTHING, implied) for one in (calibrations, after))
     answers = after.seen.answers
     z = logit(np.clip(before.astype(np.float64), 1e-12, 1 - 1e-7))
     assert np.allclose(P, expit(answers.slope * z + answers.shifts), atol=1e-4)
@@ -150,11 +157,16 @@ def test_the_expected_precision_is_the_mean_promise():
 
 def test_the_state_is_restored_to_the_last_bit():
     calibrations, scores = of_collection()
-    calibrations = with_answers(calibrations)
+    calibrations = replace(
+        with_answers(calibrations),
+        is_looked_at=calibrations.is_looked_at & (np.arange(300) >= 40),
+        looked_at=np.linspace(0.2, 1, 300),
+    )
     again = CollectionCalibration.from_state(calibrations.to_state())
     implied = scores > 0.3
     assert np.array_equal(
-        again.open_probabilities(scores, implied), calibrations.open_probabilities(scores, implied)
+        again.open_probabilities(scores, NOTHING, implied),
+        calibrations.open_probabilities(scores, NOTHING, implied),
     )
     assert np.array_equal(again.label_frequencies, calibrations.label_frequencies)
     assert np.array_equal(again.is_unseen, calibrations.is_unseen)
@@ -166,6 +178,98 @@ def test_the_state_is_restored_to_the_last_bit():
     one = Calibration.from_state(calibrations.seen.to_state())
     assert np.array_equal(one.listed(scores), calibrations.seen.listed(scores))
     assert one.forgetting.estimated is calibrations.seen.forgetting.estimated
+
+
+def test_a_model_file_without_probabilities_of_a_look_keeps_its_numbers():
+    calibrations, scores = of_collection()
+    untagged = np.arange(300) < 40
+    old = replace(calibrations, is_looked_at=calibrations.is_looked_at & ~untagged)
+    again = CollectionCalibration.from_state(old.to_state())
+    P = again.open_probabilities(scores, NOTHING)
+    assert again.looked_at is None
+    assert np.array_equal(P[:40], old.seen.probabilities(scores[:40]))
+    assert np.array_equal(P[40:200], old.seen.probabilities(scores[40:200], unlisted=True))
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.95, 1.0])
+def test_the_share_of_pictures_that_were_looked_at_is_recovered(share):
+    """Simulated: somebody looks at a share of the pictures, and lists tags independently."""
+    rng = np.random.default_rng(0)
+    G = expit(rng.normal(-2.5, 1.5, size=(20_000, 8)))
+    looked_at = rng.random(len(G)) < share
+    tagged = ((rng.random(G.shape) < G) & looked_at[:, None]).any(axis=1)
+    w = probability_looked_at(G[~tagged], int(tagged.sum()))
+    assert (tagged.sum() + w.sum()) / len(G) == pytest.approx(share, abs=0.02)
+    for low, high in ((0, 0.3), (0.3, 0.6), (0.6, 1)):
+        some = (w >= low) & (w < high)
+        if some.sum() > 200:
+            assert looked_at[~tagged][some].mean() == pytest.approx(w[some].mean(), abs=0.06)
+
+
+def test_a_look_is_less_probable_the_more_pictures_have_no_tags():
+    q = np.array([0.2, 0.6, 0.9])
+    of = {n: probability_looked_at(np.repeat(1 - q, n)[:, None], 300)[::n] for n in range(1, 400)}
+    assert (of[1] == 1).all()
+    assert (of[399] < [0.2, 0.6, 0.8]).all()
+    steps = np.diff(np.stack(list(of.values())), axis=0)
+    assert (steps <= 1e-9).all()
+    assert steps.min() > -0.05
+    assert (np.diff(of[399]) > 0).all()
+    assert len(probability_looked_at(np.zeros((0, 5)), 10)) == 0
+    assert probability_looked_at(np.zeros((2, 5)), 0).tolist() == [0, 0]
+
+
+def test_certain_listing_and_none_listed_means_that_nobody_looked():
+    w = probability_looked_at(np.array([[1.0, 0.5], [0.0, 0.0]]), 5)
+    assert w[0] == pytest.approx(0, abs=1e-6)
+    assert w[1] > 0.8
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans()), min_size=1))
+def test_rearranged_estimates_are_never_farther_from_a_truth_that_rises(entries):
+    """Of each entry an estimate, the order, and whether it takes part; the truth is the order."""
+    estimates, truth, where = (np.array(column) for column in zip(*entries, strict=True))
+    found = rearranged(estimates, truth, where)
+    assert np.array_equal(np.sort(found), np.sort(estimates))
+    assert np.array_equal(found[~where], estimates[~where])
+    assert (np.diff(found[where][np.argsort(truth[where], kind="stable")]) >= 0).all()
+    for r in (1, 2, 4):
+        before, after = ((np.abs(one - truth) ** r).sum() for one in (estimates, found))
+        assert after <= before + 1e-9
+
+
+def test_pictures_with_and_without_tags_share_one_order():
+    """If somebody has surely looked, tags or none; if nobody has, those without tags come first."""
+    calibrations, scores = of_collection()
+    is_looked_at = calibrations.is_looked_at & (np.arange(300) >= 40)
+    mixed = replace(calibrations, is_looked_at=is_looked_at)
+    listed = np.random.default_rng(0).random(scores.shape) < 0.1
+    before = mixed.open_probabilities(scores, listed)
+    for w in (0.0, 1.0):
+        P = replace(mixed, looked_at=np.full(300, w)).open_probabilities(scores, listed)
+        assert np.array_equal(P[listed], before[listed])
+        assert np.array_equal(P[200:], before[200:])
+        for column in range(6):
+            rows = np.flatnonzero(~listed[:200, column])
+            by = mixed.seen.before_answers(scores[rows, column], column, unlisted=True)
+            rows = rows[np.argsort(by, kind="stable")]
+            assert np.array_equal(np.sort(P[rows, column]), np.sort(before[rows, column]))
+            rises = (np.diff(P[rows, column]) >= 0).all()
+            assert rises == (w == 1)
+        assert np.array_equal(P, before) == (w == 0)
+
+
+def test_answers_do_not_change_the_order():
+    calibrations, scores = of_collection()
+    is_looked_at = calibrations.is_looked_at & (np.arange(300) >= 40)
+    mixed = replace(calibrations, is_looked_at=is_looked_at, looked_at=np.full(300, 0.6))
+    after = with_answers(mixed)
+    before, P = (one.open_probabilities(scores, NOTHING) for one in (mixed, after))
+    answers = after.seen.answers
+    z = logit(np.clip(before.astype(np.float64), 1e-12, 1 - 1e-7))
+    assert np.allclose(P, expit(answers.slope * z + answers.shifts), atol=1e-4)
+    found = after.before_answers(scores, scores, NOTHING, 2)
+    assert found[:200] == pytest.approx(before[:200, 2], abs=1e-6)
 
 
 @pytest.mark.parametrize("forgetting", [nothing_forgotten(6), forgotten_at_random(0.5, 6)])

@@ -7,6 +7,7 @@ from tagloom.calibration.collection import (
     CollectionCalibration,
     calibrate,
     choose_threshold,
+    probability_looked_at,
 )
 from tagloom.calibration.forgetting import Forgetting, overall_label_frequency
 from tagloom.calibration.learner import CalibratedLearner
@@ -25,5 +26,6 @@ __all__ = [
     "choose_threshold",
     "fit_answers",
     "overall_label_frequency",
+    "probability_looked_at",
     "with_names",
 ]

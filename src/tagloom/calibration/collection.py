@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 from scipy.special import expit
 
 from tagloom.calibration.answers import (
@@ -178,6 +179,9 @@ class CollectionCalibration:
         Pictures that somebody has looked at for certain.
     positive_unlabelled : bool
         Whether tags were listed: being unlisted makes a tag less probable.
+    looked_at : array of shape (n_items,), optional
+        The probability that somebody has looked at a picture, where it is neither certain nor
+        unseen (`probability_looked_at`). Models of earlier versions have none.
     """
 
     seen: Calibration
@@ -185,6 +189,7 @@ class CollectionCalibration:
     is_unseen: Flags
     is_looked_at: Flags
     positive_unlabelled: bool
+    looked_at: Floats | None = None
 
     @property
     def label_frequencies(self) -> Floats:
@@ -202,13 +207,23 @@ class CollectionCalibration:
         return self.is_looked_at & self.positive_unlabelled
 
     def open_probabilities(
-        self, scores: Array, implied: Flags | None = None
+        self, scores: Array, listed: Flags, implied: Flags | None = None
     ) -> npt.NDArray[np.float32]:
         """Return the probabilities of open entries, given the scores of the final tagger.
 
         An entry that a listed tag implies has a probability of at least 0.95.
+
+        Parameters
+        ----------
+        scores : array of shape (n_items, n_labels)
+        listed : array of bool of shape (n_items, n_labels)
+            Entries that the tagger was shown, as known or as implied: they score higher, and are
+            not among those that are put in order.
+        implied : array of bool of shape (n_items, n_labels), optional
         """
         P = self.seen.probabilities(scores, unlisted=self._could_be_listed)
+        for column in range(P.shape[1]):
+            P[:, column] = self._in_order(P[:, column], scores, listed, column)
         P[self.is_unseen] = self.unseen.probabilities(scores[self.is_unseen])
         if implied is not None:
             for column in np.flatnonzero(implied.any(axis=0)).tolist():
@@ -217,16 +232,39 @@ class CollectionCalibration:
                 P[at, column] = np.maximum(P[at, column], least)
         return P
 
-    def before_answers(self, scores: Array, of_unseen: Array | None, column: int) -> Floats:
+    def before_answers(
+        self, scores: Array, of_unseen: Array | None, listed: Flags, column: int
+    ) -> Floats:
         """Return the probabilities of a label without regard to answers, if it is open.
 
-        `of_unseen` are the scores of learners that were shown nothing of a picture.
+        `of_unseen` are the scores of learners that were shown nothing of a picture; `listed` are
+        the entries that were known or implied before there were answers.
         """
         p = self.seen.before_answers(scores[:, column], column, unlisted=self._could_be_listed)
+        p = self._in_order(p, scores, listed, column)
         if of_unseen is None:
             return p
         unseen = self.unseen.before_answers(of_unseen[:, column], column, unlisted=False)
         return np.where(self.is_unseen, unseen, p)
+
+    def _in_order(self, p: Array, scores: Array, listed: Flags, column: int) -> Array:
+        """Put the probabilities of a label into one order, whether or not pictures have tags.
+
+        Pictures with tags have (p - g) / (1 - g), those without any p, although somebody has looked
+        at them with a probability w: at the same score they would come first. The order is that of
+        w (p - g) / (1 - g) + (1 - w) p instead. Only the order: more is forgotten than lists show,
+        so that these values themselves would be too low.
+        """
+        uncertain = ~self.is_looked_at & ~self.is_unseen
+        if not self.positive_unlabelled or self.looked_at is None or not uncertain.any():
+            return p
+        w = np.where(self.is_looked_at, 1.0, self.looked_at)
+        unknown, unlisted = (
+            self.seen.before_answers(scores[:, column], column, unlisted=one)
+            for one in (False, True)
+        )
+        by = w * unlisted + (1 - w) * unknown
+        return rearranged(p, by, ~self.is_unseen & ~listed[:, column])
 
     def expected_precision(self, p: Array) -> ExpectedPrecision:
         """Return the expected share of presences among entries of these probabilities."""
@@ -240,10 +278,13 @@ class CollectionCalibration:
     def to_state(self) -> Serialized:
         """Return arrays and metadata from which `from_state` restores the calibration."""
         parts = {name: getattr(self, name).to_state() for name in ("seen", "unseen")}
-        own = Serialized(
-            {"is_unseen": self.is_unseen, "is_looked_at": self.is_looked_at},
-            {"positive_unlabelled": bool(self.positive_unlabelled)},
-        )
+        arrays: dict[str, Array] = {
+            "is_unseen": self.is_unseen,
+            "is_looked_at": self.is_looked_at,
+        }
+        if self.looked_at is not None:
+            arrays["looked_at"] = self.looked_at
+        own = Serialized(arrays, {"positive_unlabelled": bool(self.positive_unlabelled)})
         return joined(parts, own)
 
     @classmethod
@@ -255,7 +296,53 @@ class CollectionCalibration:
             state.arrays["is_unseen"].astype(bool),
             state.arrays["is_looked_at"].astype(bool),
             state.metadata["positive_unlabelled"],
+            state.arrays.get("looked_at"),
         )
+
+
+def probability_looked_at(G: Array, n_tagged: int) -> Floats:
+    """Return for pictures without tags the probability that somebody has looked at them.
+
+    A zero-inflated model (Lambert 1992). Somebody has looked at a picture with probability pi; then
+    its tags are listed independently, with probabilities g_l, and none is with probability
+    q = prod_l (1 - g_l). So a picture has no tag with probability 1 - pi + pi q, and pi maximises
+
+        n_tagged log pi + sum_i log(1 - pi + pi q_i),
+
+    which is concave. By Bayes' rule w_i = pi q_i / (1 - pi + pi q_i): where many tags are probable
+    and none is listed, nobody has looked.
+
+    Parameters
+    ----------
+    G : array of shape (n_untagged, n_labels)
+        Held-out probabilities of being listed, for the pictures without tags.
+    n_tagged : int
+        How many pictures have tags.
+    """
+    q = np.exp(np.log1p(-np.clip(G, 0, 1 - 1e-6)).sum(axis=1, dtype=np.float64))
+    if not n_tagged:
+        return np.zeros(len(q))
+
+    def slope(pi: float) -> float:
+        return float(n_tagged / pi - ((1 - q) / np.maximum(1 - pi + pi * q, 1e-300)).sum())
+
+    # If every q were 0, the share of pictures with tags would be the maximum.
+    least = n_tagged / (n_tagged + len(q)) * (1 - 1e-9)
+    pi = 1.0 if slope(1.0) >= 0 else float(brentq(slope, least, 1.0))
+    return np.asarray(pi * q / np.maximum(1 - pi + pi * q, 1e-300))
+
+
+def rearranged(estimates: Array, by: Array, where: Flags) -> Array:
+    """Exchange estimates where told, so that the k-th highest is where `by` is k-th highest.
+
+    If the truth rises with `by`, the rearranged estimates are never farther from it than the
+    original ones, in any L^r norm with r >= 1 (Chernozhukov, Fernandez-Val and Galichon 2009).
+    Their sum and their number above a threshold stay as they were.
+    """
+    at = np.flatnonzero(where)
+    result = estimates.copy()
+    result[at[np.argsort(by[at], kind="stable")]] = np.sort(estimates[at])
+    return result
 
 
 def choose_threshold(P: Array, is_open: Flags, precision: float) -> float:

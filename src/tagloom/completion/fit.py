@@ -14,10 +14,12 @@ from sklearn.base import clone
 from tagloom.calibration import (
     IMPLIED,
     AnswerCorrection,
+    Calibration,
     CollectionCalibration,
     Forgetting,
     calibrate,
     fit_answers,
+    probability_looked_at,
     with_names,
 )
 from tagloom.completion.inputs import Options
@@ -203,9 +205,7 @@ def held_out_scores(
     the presences is held out, scores are lower by a quarter. With H the scores of the folds and F
     the final ones, H is multiplied by <F, H> / <H, H>, taken over the unlisted entries.
     """
-    entries = labels.entries()
-    listed = np.zeros(labels.shape, dtype=bool)
-    listed[entries.rows, entries.columns] = True
+    listed = labels.is_listed()
     H = np.empty_like(final)
     folds = [fold.training for fold in split_known(labels, n_splits, random_state)]
     for number, (training, scores) in enumerate(zip(folds, score(folds), strict=True)):
@@ -315,11 +315,28 @@ def calibrate_collection(
             for one in (seen, unseen)
         )
     calibrations = CollectionCalibration(
-        seen, unseen, training.unseen, training.looked_at, training.positive_unlabelled
+        seen,
+        unseen,
+        training.unseen,
+        training.looked_at,
+        training.positive_unlabelled,
+        _looked_at(seen, held_out, training),
     )
     if answers is None:
         return calibrations
     return calibrations.with_answers(_fit_to_answers(calibrations, held_out, training, answers))
+
+
+def _looked_at(
+    seen: Calibration, held_out: HeldOut, training: TrainingLabels
+) -> npt.NDArray[np.float64]:
+    """Return for each picture the probability that somebody has looked at it, 0 if unseen."""
+    looked_at = training.looked_at.astype(np.float64)
+    uncertain = ~training.looked_at & ~training.unseen
+    if uncertain.any():
+        G = seen.listed(held_out.entries[uncertain])
+        looked_at[uncertain] = probability_looked_at(G, int(training.looked_at.sum()))
+    return looked_at
 
 
 def _of_annotations(forgetting: Forgetting, training: TrainingLabels) -> Forgetting:
@@ -344,10 +361,10 @@ def _fit_to_answers(
     names = [label for label in answers.labels if label in place]
     entries = answers.select(names).entries()
     columns = np.array([place[label] for label in names], dtype=np.int64)[entries.columns]
-    p = np.empty(len(columns))
+    p, listed = np.empty(len(columns)), training.without_feedback.is_listed()
     for column in np.unique(columns).tolist():
         at = columns == column
-        of_label = calibrations.before_answers(held_out.entries, held_out.pictures, column)
+        of_label = calibrations.before_answers(held_out.entries, held_out.pictures, listed, column)
         p[at] = of_label[entries.rows[at]]
     implied = training.implied_without_feedback[entries.rows, columns]
     p[implied] = np.maximum(p[implied], IMPLIED)

@@ -86,7 +86,8 @@ class CompletionModel:
     def open_probabilities(self) -> npt.NDArray[np.float32]:
         """Return the probabilities of all entries of the collection, taken as open."""
         scores = np.asarray(self.tagger.scores(), dtype=np.float32)
-        return self.calibrations.open_probabilities(scores, self.implied)
+        listed = self.tagger.known_.is_listed()
+        return self.calibrations.open_probabilities(scores, listed, self.implied)
 
     def probabilities(self, pictures: Any) -> npt.NDArray[np.float32]:
         """Return the probability of every label for new pictures."""

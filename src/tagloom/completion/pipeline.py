@@ -398,7 +398,9 @@ def assemble_result(
     states = settled_states(known)
     is_open = states == int(State.UNKNOWN)
     held_out_p = calibrations.seen.probabilities(held_out.entries)
-    P = calibrations.open_probabilities(held_out.final, training.implied)
+    P = calibrations.open_probabilities(
+        held_out.final, training.labels.is_listed(), training.implied
+    )
     np.copyto(P, held_out_p, where=~is_open)
     threshold = (
         EVEN if options.precision is None else choose_threshold(P, is_open, options.precision)
@@ -525,10 +527,7 @@ def settled_states(known: PartialLabels) -> Array:
     """Return the states; entries that are unlisted and only probably absent count as unknown."""
     states = known.states()
     if 0 < known.unlisted_weight < 1:
-        entries = known.entries()
-        listed = np.zeros(states.shape, dtype=bool)
-        listed[entries.rows, entries.columns] = True
-        states[~listed] = int(State.UNKNOWN)
+        states[~known.is_listed()] = int(State.UNKNOWN)
     return states
 
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tagloom.errors import InvalidInputError, TagloomError
@@ -286,6 +286,17 @@ class PartialLabels:
         """Return the listed entries: the known ones, without those of an absent background."""
         known = self._store.known_cells()
         return Entries(known.rows, known.columns, known.codes == PRESENT, known.full_weights())
+
+    def is_listed(self) -> NDArray[np.bool_]:
+        """Return which entries are listed, whatever is assumed of the others.
+
+        >>> PartialLabels.from_tags([["a"], ["b"], []], unlisted="absent").is_listed().tolist()
+        [[True, False], [False, True], [False, False]]
+        """
+        known = self._store.known_cells()
+        listed = np.zeros(self.shape, dtype=bool)
+        listed[known.rows, known.columns] = True
+        return listed
 
     def hidden_entries(self) -> tuple[Positions, Positions]:
         """Return rows and columns of the entries that are unknown over an absent background."""

@@ -220,7 +220,7 @@ class PartialLabelLearner(ClassifierMixin, BaseEstimator, ABC):
         states = known.states()
         annotated = states != int(State.UNKNOWN)
         if 0 < known.unlisted_weight < 1:
-            annotated = _listed(known)
+            annotated = known.is_listed()
         filled[annotated] = states[annotated] == int(State.PRESENT)
         return self._with_names(filled, Y)
 
@@ -423,14 +423,6 @@ def _weighted_average_precision(known: PartialLabels, scores: Array, weights: Fl
                 truth[at, j], scores[at, j], sample_weight=weights[at]
             )
     return mean_of_defined(found)
-
-
-def _listed(known: PartialLabels) -> npt.NDArray[np.bool_]:
-    """Return which entries are listed, whatever is assumed of the others."""
-    entries = known.entries()
-    listed = np.zeros(known.shape, dtype=bool)
-    listed[entries.rows, entries.columns] = True
-    return listed
 
 
 def _check_same_order(X: Any, Y: Any) -> None:
