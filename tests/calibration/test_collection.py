@@ -221,7 +221,7 @@ def test_a_look_is_less_probable_the_more_pictures_have_no_tags():
 
 def test_certain_listing_and_none_listed_means_that_nobody_looked():
     w = probability_looked_at(np.array([[1.0, 0.5], [0.0, 0.0]]), 5)
-    assert w[0] == pytest.approx(0, abs=1e-6)
+    assert w[0] == pytest.approx(0, abs=1e-4)
     assert w[1] > 0.8
 
 
