@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from tagloom.errors import InvalidInputError, TagloomError
@@ -287,7 +287,7 @@ class PartialLabels:
         known = self._store.known_cells()
         return Entries(known.rows, known.columns, known.codes == PRESENT, known.full_weights())
 
-    def is_listed(self) -> NDArray[np.bool_]:
+    def is_listed(self) -> Flags:
         """Return which entries are listed, whatever is assumed of the others.
 
         >>> PartialLabels.from_tags([["a"], ["b"], []], unlisted="absent").is_listed().tolist()
