@@ -371,7 +371,7 @@ def answers(trial: Trial) -> Figures:
         held_out, training, trial.options, answers=given, forgetting=forgetting
     )
     listed = training.labels.is_listed()
-    P = calibrations.open_probabilities(held_out.final, listed, training.implied)
+    P = calibrations.open_probabilities(held_out.final, listed=listed, implied=training.implied)
     rest = hidden_truth(training.known, trial.truth).states()
     judged = (rest != int(State.UNKNOWN)) & (P >= EVEN)
     return {

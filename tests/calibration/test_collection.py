@@ -97,7 +97,7 @@ def test_unlisted_entries_are_less_probable_than_entries_of_which_nothing_is_kno
 
 def test_open_entries_of_seen_and_of_unseen_pictures():
     calibrations, scores = of_collection()
-    P = calibrations.open_probabilities(scores, NOTHING)
+    P = calibrations.open_probabilities(scores, listed=NOTHING)
     seen = calibrations.seen.probabilities(scores[:200], unlisted=True)
     unseen = calibrations.unseen.probabilities(scores[200:])
     assert P.dtype == np.float32
@@ -106,7 +106,7 @@ def test_open_entries_of_seen_and_of_unseen_pictures():
 
 def test_where_absences_are_annotated_to_be_unlisted_says_nothing():
     calibrations, scores = of_collection(positive_unlabelled=False)
-    P = calibrations.open_probabilities(scores, NOTHING)
+    P = calibrations.open_probabilities(scores, listed=NOTHING)
     assert np.array_equal(P[:200], calibrations.seen.probabilities(scores[:200]))
 
 
@@ -115,7 +115,8 @@ def test_what_is_implied_is_at_least_as_probable_as_implications_are():
     implied = np.random.default_rng(0).random(scores.shape) < 0.1
     implied[:, 5] = False
     before, P = (
-        calibrations.open_probabilities(scores, NOTHING, given) for given in (None, implied)
+        calibrations.open_probabilities(scores, listed=NOTHING, implied=given)
+        for given in (None, implied)
     )
     assert np.array_equal(P[~implied], before[~implied])
     assert np.array_equal(P[implied], np.maximum(before[implied], np.float32(IMPLIED)))
@@ -128,7 +129,10 @@ def test_answers_reach_seen_unseen_and_implied_entries_alike():
     after = with_answers(calibrations)
     assert after.n_answers == 80
     assert calibrations.n_answers == 0
-    before, P = (one.open_probabilities(scores, NOTHING, implied) for one in (calibrations, after))
+    before, P = (
+        one.open_probabilities(scores, listed=NOTHING, implied=implied)
+        for one in (calibrations, after)
+    )
     answers = after.seen.answers
     z = logit(np.clip(before.astype(np.float64), 1e-12, 1 - 1e-7))
     assert np.allclose(P, expit(answers.slope * z + answers.shifts), atol=1e-4)
@@ -160,13 +164,13 @@ def test_the_state_is_restored_to_the_last_bit():
     calibrations = replace(
         with_answers(calibrations),
         is_looked_at=calibrations.is_looked_at & (np.arange(300) >= 40),
-        looked_at=np.linspace(0.2, 1, 300),
+        looked_at_probability=np.linspace(0.2, 1, 300),
     )
     again = CollectionCalibration.from_state(calibrations.to_state())
     implied = scores > 0.3
     assert np.array_equal(
-        again.open_probabilities(scores, NOTHING, implied),
-        calibrations.open_probabilities(scores, NOTHING, implied),
+        again.open_probabilities(scores, listed=NOTHING, implied=implied),
+        calibrations.open_probabilities(scores, listed=NOTHING, implied=implied),
     )
     assert np.array_equal(again.label_frequencies, calibrations.label_frequencies)
     assert np.array_equal(again.is_unseen, calibrations.is_unseen)
@@ -185,8 +189,8 @@ def test_a_model_file_without_probabilities_of_a_look_keeps_its_numbers():
     untagged = np.arange(300) < 40
     old = replace(calibrations, is_looked_at=calibrations.is_looked_at & ~untagged)
     again = CollectionCalibration.from_state(old.to_state())
-    P = again.open_probabilities(scores, NOTHING)
-    assert again.looked_at is None
+    P = again.open_probabilities(scores, listed=NOTHING)
+    assert again.looked_at_probability is None
     assert np.array_equal(P[:40], old.seen.probabilities(scores[:40]))
     assert np.array_equal(P[40:200], old.seen.probabilities(scores[40:200], unlisted=True))
 
@@ -225,17 +229,31 @@ def test_certain_listing_and_none_listed_means_that_nobody_looked():
     assert w[1] > 0.8
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans()), min_size=1))
+TENTHS = st.integers(0, 10).map(lambda tenths: tenths / 10)
+
+
+@given(st.lists(st.tuples(TENTHS, TENTHS, TENTHS, st.booleans()), min_size=1))
 def test_rearranged_estimates_are_never_farther_from_a_truth_that_rises(entries):
-    """Of each entry an estimate, the order, and whether it takes part; the truth is the order."""
-    estimates, truth, where = (np.array(column) for column in zip(*entries, strict=True))
-    found = rearranged(estimates, truth, where)
+    """Of each entry an estimate, the order, what decides ties, and whether it takes part."""
+    estimates, truth, ties, where = (np.array(column) for column in zip(*entries, strict=True))
+    found = rearranged(estimates, truth, where, ties=ties)
     assert np.array_equal(np.sort(found), np.sort(estimates))
     assert np.array_equal(found[~where], estimates[~where])
-    assert (np.diff(found[where][np.argsort(truth[where], kind="stable")]) >= 0).all()
+    if len(np.unique(truth[where])) > 1:
+        assert (np.diff(found[where][np.lexsort((ties[where], truth[where]))]) >= 0).all()
+    else:
+        assert np.array_equal(found, estimates)
     for r in (1, 2, 4):
         before, after = ((np.abs(one - truth) ** r).sum() for one in (estimates, found))
         assert after <= before + 1e-9
+
+
+def test_what_an_order_leaves_open_is_decided_by_the_scores():
+    estimates, scores = np.array([0.1, 0.2, 0.3, 0.4]), np.array([4.0, 3.0, 2.0, 1.0])
+    everywhere = np.ones(4, dtype=bool)
+    by = np.array([0.5, 0.5, 0.5, 0.1])
+    found = rearranged(estimates, by, everywhere, ties=scores)
+    assert found.tolist() == [0.4, 0.3, 0.2, 0.1]
 
 
 def test_pictures_with_and_without_tags_share_one_order():
@@ -244,15 +262,17 @@ def test_pictures_with_and_without_tags_share_one_order():
     is_looked_at = calibrations.is_looked_at & (np.arange(300) >= 40)
     mixed = replace(calibrations, is_looked_at=is_looked_at)
     listed = np.random.default_rng(0).random(scores.shape) < 0.1
-    before = mixed.open_probabilities(scores, listed)
+    before = mixed.open_probabilities(scores, listed=listed)
     for w in (0.0, 1.0):
-        P = replace(mixed, looked_at=np.full(300, w)).open_probabilities(scores, listed)
+        P = replace(mixed, looked_at_probability=np.full(300, w)).open_probabilities(
+            scores, listed=listed
+        )
         assert np.array_equal(P[listed], before[listed])
         assert np.array_equal(P[200:], before[200:])
         for column in range(6):
             rows = np.flatnonzero(~listed[:200, column])
             by = mixed.seen.before_answers(scores[rows, column], column, unlisted=True)
-            rows = rows[np.argsort(by, kind="stable")]
+            rows = rows[np.lexsort((scores[rows, column], by))]
             assert np.array_equal(np.sort(P[rows, column]), np.sort(before[rows, column]))
             rises = (np.diff(P[rows, column]) >= 0).all()
             assert rises == (w == 1)
@@ -262,9 +282,11 @@ def test_pictures_with_and_without_tags_share_one_order():
 def test_answers_do_not_change_the_order():
     calibrations, scores = of_collection()
     is_looked_at = calibrations.is_looked_at & (np.arange(300) >= 40)
-    mixed = replace(calibrations, is_looked_at=is_looked_at, looked_at=np.full(300, 0.6))
+    mixed = replace(
+        calibrations, is_looked_at=is_looked_at, looked_at_probability=np.full(300, 0.6)
+    )
     after = with_answers(mixed)
-    before, P = (one.open_probabilities(scores, NOTHING) for one in (mixed, after))
+    before, P = (one.open_probabilities(scores, listed=NOTHING) for one in (mixed, after))
     answers = after.seen.answers
     z = logit(np.clip(before.astype(np.float64), 1e-12, 1 - 1e-7))
     assert np.allclose(P, expit(answers.slope * z + answers.shifts), atol=1e-4)

@@ -1,11 +1,15 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from tagloom.completion.fit import calibrate_collection, score_held_out
+from tagloom.completion.fit import calibrate_collection, looked_at_probability, score_held_out
 from tagloom.completion.inputs import Options, known_labels
 from tagloom.completion.outputs import Checkpoint
 from tagloom.completion.training_labels import training_labels
 from tagloom.formats import read_tags
+from tagloom.labels import PartialLabels
 from tagloom.models import SemanticDiffusion
 from tagloom.tagger import SemanticTagger
 
@@ -43,3 +47,22 @@ def test_listed_entries_have_lower_scores_where_they_were_held_out(collection, t
     c = calibrate_collection(found, training, OPTIONS).label_frequencies
     assert ((c > 0) & (c <= 1)).all()
     assert c.mean() < 1
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_tags_that_are_not_learned_show_too_that_somebody_has_looked(share):
+    """Simulated: of sixteen tags eight are learned."""
+    rng = np.random.default_rng(0)
+    G = expit(rng.normal(-2.5, 1.5, size=(20_000, 16)))
+    looked_at = rng.random(len(G)) < share
+    listed = (rng.random(G.shape) < G) & looked_at[:, None]
+    tagged = listed.any(axis=1)
+    known = PartialLabels.from_array(np.where(listed, 1, np.nan))
+    learned, rare = known[:, :8], known[:, 8:]
+    training = SimpleNamespace(
+        looked_at=tagged, unseen=np.zeros_like(tagged), without_feedback=learned, rare=rare
+    )
+    seen = SimpleNamespace(listed=lambda scores: scores)
+    w = looked_at_probability(seen, SimpleNamespace(entries=G[:, :8]), training)
+    assert (w[tagged] == 1).all()
+    assert w[~tagged].mean() == pytest.approx(looked_at[~tagged].mean(), abs=0.02)

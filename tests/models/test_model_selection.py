@@ -259,6 +259,7 @@ def test_malformed_stages_are_refused(grid):
         ),
         ({"scoring": ["a"]}, "scoring must be one of"),
         ({"search_labels": ["no such label"]}, "no such label"),
+        ({"search_labels": []}, "search_labels must name a label"),
         (
             {"search_labels": [0], "label_graph": np.eye(TOY.known.n_labels)},
             "search_labels cannot be given with label_graph",

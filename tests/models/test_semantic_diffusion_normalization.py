@@ -101,9 +101,14 @@ def test_scores_of_one_label_are_left_alone(seconds):
     assert {trial.params["score_normalization"] for trial in one.trials} == {0.0}
 
 
-def test_a_saved_model_does_not_depend_on_later_changes_of_the_rows(tmp_path):
+@pytest.mark.parametrize("as_view", [False, True])
+def test_a_saved_model_does_not_depend_on_later_changes_of_the_rows(tmp_path, as_view):
     X = TOY.X.copy()
-    model = SemanticDiffusion(score_normalization=0.5).fit(X, TOY.known)
+    given = X
+    if as_view:
+        given = X.view()
+        given.flags.writeable = False
+    model = SemanticDiffusion(score_normalization=0.5).fit(given, TOY.known)
     before = model.scores(NEW)
     X[:] = 3 * X + 1
     model.save(tmp_path / "m")

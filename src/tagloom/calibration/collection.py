@@ -179,7 +179,7 @@ class CollectionCalibration:
         Pictures that somebody has looked at for certain.
     positive_unlabelled : bool
         Whether tags were listed: being unlisted makes a tag less probable.
-    looked_at : array of shape (n_items,), optional
+    looked_at_probability : array of shape (n_items,), optional
         The probability that somebody has looked at a picture, where it is neither certain nor
         unseen (`probability_looked_at`). Models of earlier versions have none.
     """
@@ -189,7 +189,7 @@ class CollectionCalibration:
     is_unseen: Flags
     is_looked_at: Flags
     positive_unlabelled: bool
-    looked_at: Floats | None = None
+    looked_at_probability: Floats | None = None
 
     @property
     def label_frequencies(self) -> Floats:
@@ -207,7 +207,7 @@ class CollectionCalibration:
         return self.is_looked_at & self.positive_unlabelled
 
     def open_probabilities(
-        self, scores: Array, listed: Flags, implied: Flags | None = None
+        self, scores: Array, *, listed: Flags, implied: Flags | None = None
     ) -> npt.NDArray[np.float32]:
         """Return the probabilities of open entries, given the scores of the final tagger.
 
@@ -256,15 +256,17 @@ class CollectionCalibration:
         so that these values themselves would be too low.
         """
         uncertain = ~self.is_looked_at & ~self.is_unseen
-        if not self.positive_unlabelled or self.looked_at is None or not uncertain.any():
+        looked_at = self.looked_at_probability
+        if not self.positive_unlabelled or looked_at is None or not uncertain.any():
             return p
-        w = np.where(self.is_looked_at, 1.0, self.looked_at)
+        w = np.where(self.is_looked_at, 1.0, looked_at)
         unknown, unlisted = (
             self.seen.before_answers(scores[:, column], column, unlisted=one)
             for one in (False, True)
         )
         by = w * unlisted + (1 - w) * unknown
-        return rearranged(p, by, ~self.is_unseen & ~listed[:, column])
+        where = ~self.is_unseen & ~listed[:, column]
+        return rearranged(p, by, where, ties=scores[:, column])
 
     def expected_precision(self, p: Array) -> ExpectedPrecision:
         """Return the expected share of presences among entries of these probabilities."""
@@ -282,8 +284,8 @@ class CollectionCalibration:
             "is_unseen": self.is_unseen,
             "is_looked_at": self.is_looked_at,
         }
-        if self.looked_at is not None:
-            arrays["looked_at"] = self.looked_at
+        if self.looked_at_probability is not None:
+            arrays["looked_at_probability"] = self.looked_at_probability
         own = Serialized(arrays, {"positive_unlabelled": bool(self.positive_unlabelled)})
         return joined(parts, own)
 
@@ -296,7 +298,7 @@ class CollectionCalibration:
             state.arrays["is_unseen"].astype(bool),
             state.arrays["is_looked_at"].astype(bool),
             state.metadata["positive_unlabelled"],
-            state.arrays.get("looked_at"),
+            state.arrays.get("looked_at_probability"),
         )
 
 
@@ -332,16 +334,20 @@ def probability_looked_at(G: Array, n_tagged: int) -> Floats:
     return np.asarray(pi * q / np.maximum(1 - pi + pi * q, 1e-300))
 
 
-def rearranged(estimates: Array, by: Array, where: Flags) -> Array:
+def rearranged(estimates: Array, by: Array, where: Flags, *, ties: Array) -> Array:
     """Exchange estimates where told, so that the k-th highest is where `by` is k-th highest.
 
-    If the truth rises with `by`, the rearranged estimates are never farther from it than the
-    original ones, in any L^r norm with r >= 1 (Chernozhukov, Fernandez-Val and Galichon 2009).
+    Where `by` is equal, `ties` decides; where it is equal everywhere, it says nothing, and the
+    estimates stay.
+
+    If the truth rises with `by`, the rearranged estimates are together never farther from it than
+    the original ones, in any L^r norm with r >= 1 (Chernozhukov, Fernandez-Val and Galichon 2009).
     Their sum and their number above a threshold stay as they were.
     """
     at = np.flatnonzero(where)
     result = estimates.copy()
-    result[at[np.argsort(by[at], kind="stable")]] = np.sort(estimates[at])
+    if len(at) and np.ptp(by[at]) > 0:
+        result[at[np.lexsort((ties[at], by[at]))]] = np.sort(estimates[at])
     return result
 
 

@@ -76,7 +76,8 @@ def fit_tagger(
             training.labels,
             max_seconds=60 * options.max_minutes,
             checkpoint=checkpoint.results("trials"),
-            search_labels=training.with_examples,
+            # Scores of a single label are never normalised: it would decide that for all.
+            search_labels=training.with_examples if len(training.with_examples) > 1 else None,
             n_jobs=_n_folds_at_once(features, training.labels.n_labels, n_folds=available_cores()),
         )
 
@@ -320,22 +321,33 @@ def calibrate_collection(
         training.unseen,
         training.looked_at,
         training.positive_unlabelled,
-        _looked_at(seen, held_out, training),
+        looked_at_probability(seen, held_out, training),
     )
     if answers is None:
         return calibrations
     return calibrations.with_answers(_fit_to_answers(calibrations, held_out, training, answers))
 
 
-def _looked_at(
+def looked_at_probability(
     seen: Calibration, held_out: HeldOut, training: TrainingLabels
 ) -> npt.NDArray[np.float64]:
-    """Return for each picture the probability that somebody has looked at it, 0 if unseen."""
+    """Return for each picture the probability that somebody has looked at it, 0 if unseen.
+
+    A picture may have a tag that is not learned. All of these count as one more label, which is
+    listed with the same probability everywhere: as often as beside tags that are learned.
+    """
     looked_at = training.looked_at.astype(np.float64)
     uncertain = ~training.looked_at & ~training.unseen
-    if uncertain.any():
-        G = seen.listed(held_out.entries[uncertain])
-        looked_at[uncertain] = probability_looked_at(G, int(training.looked_at.sum()))
+    if not uncertain.any():
+        return looked_at
+    G = seen.listed(held_out.entries[uncertain])
+    has_learned, has_rare = (
+        np.asarray(one.is_listed().any(axis=1))
+        for one in (training.without_feedback, training.rare)
+    )
+    share = has_rare[has_learned].mean() if has_learned.any() else 0.0
+    G = np.column_stack([G, np.full(len(G), share, dtype=G.dtype)])
+    looked_at[uncertain] = probability_looked_at(G, int(training.looked_at.sum()))
     return looked_at
 
 

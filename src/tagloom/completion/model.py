@@ -87,7 +87,7 @@ class CompletionModel:
         """Return the probabilities of all entries of the collection, taken as open."""
         scores = np.asarray(self.tagger.scores(), dtype=np.float32)
         listed = self.tagger.known_.is_listed()
-        return self.calibrations.open_probabilities(scores, listed, self.implied)
+        return self.calibrations.open_probabilities(scores, listed=listed, implied=self.implied)
 
     def probabilities(self, pictures: Any) -> npt.NDArray[np.float32]:
         """Return the probability of every label for new pictures."""

@@ -399,7 +399,7 @@ def assemble_result(
     is_open = states == int(State.UNKNOWN)
     held_out_p = calibrations.seen.probabilities(held_out.entries)
     P = calibrations.open_probabilities(
-        held_out.final, training.labels.is_listed(), training.implied
+        held_out.final, listed=training.labels.is_listed(), implied=training.implied
     )
     np.copyto(P, held_out_p, where=~is_open)
     threshold = (

@@ -200,8 +200,9 @@ def tune(
         closed forms are solved for a whole path at its start. What such a search finds depends on
         the speed of the machine.
     checkpoint : mutable mapping from str, optional
-        Results of the same search on the same data, to resume it after an interruption: a result
-        that is there is not computed again, and new ones are stored as soon as they are known.
+        Results of the same search, folds and labels, on the same data, to resume it after an
+        interruption: a result that is there is not computed again, and new ones are stored as soon
+        as they are known.
     n_jobs : int, optional
         Number of threads that fit paths of candidates side by side; they share the cores.
     verbose : bool, default=True
@@ -230,7 +231,7 @@ def tune(
         safest_first = param_grid is None and model.safest_first
     if param_grid is None:
         own = {name: table for name, table in of_search.items() if name == "prior"}
-        param_grid = model.default_param_grid(X, searched, graph, **own)
+        param_grid = model.default_param_grid(X, Y if searched is known else searched, graph, **own)
     stages = _checked_stages(model, param_grid)
     if scoring != "squared_error":
         _warn_without_absences(searched)
@@ -266,8 +267,11 @@ def _of_labels(
     known: PartialLabels, inputs: Mapping[str, Any], labels: Sequence[Hashable] | None
 ) -> tuple[PartialLabels, Mapping[str, Any]]:
     """Return some labels, by default all, and the inputs of a fit to them."""
-    if labels is None or tuple(labels) == known.labels:
+    labels = known.labels if labels is None else tuple(labels)
+    if labels == known.labels:
         return known, inputs
+    if not labels:
+        raise InvalidInputError("search_labels must name a label at least, or be None for all.")
     if "label_graph" in inputs:
         raise InvalidInputError(
             "search_labels cannot be given with label_graph, which joins all labels of Y. Leave "

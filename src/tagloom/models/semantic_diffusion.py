@@ -72,7 +72,7 @@ _LAST_STEP = ("shrinkage", "smoothing", "score_normalization")
 INTERMEDIATE = {"shrinkage": 0.1, "smoothing": 0.5}
 # What the features of the linear part depend on besides the rows.
 _OF_FEATURES = ("normalize_rows", "kernel", "bandwidth", "n_components", "random_state")
-# Tables of scores that a pass keeps: P, residuals, weights, and P smoothed, up to three times.
+# Tables that a pass keeps in a search: residuals, weights, P smoothed up to three times, and F.
 _TABLES_OF_A_PASS = 6
 # With these, M has a closed form and no graph is needed.
 _CLOSED_FORM = {"lam": 0, "shrinkage": inf, "smoothing": 0}
@@ -388,9 +388,10 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             self._fit_linear_part(rows, known, prior, key)
             self._passes, self._links = [], []
             self._known, self._warm_key = known, key
-        # Without row normalisation the graphs hold these rows; with it, guard against changes in X.
-        may_change = self.normalize_rows and rows.flags.writeable
-        self.training_rows_ = rows.copy() if may_change else rows
+        # Without row normalisation the graphs hold these rows; with it, guard against changes in X,
+        # which may be a view of what others can write.
+        may_change = rows.flags.writeable or rows.base is not None
+        self.training_rows_ = rows.copy() if self.normalize_rows and may_change else rows
         last_step = {name: getattr(self, name) for name in _LAST_STEP}
         before = {name: last_step[name] for name in ("shrinkage", "smoothing")}
         is_same = before.items() <= self._last_step.items()
@@ -659,7 +660,7 @@ class ResidualDiffusion:
         F = (1 - s) (I - s S)^{-1} (P + G)          smoothed with s.
 
     Labels do not depend on each other: of a large collection some are computed at a time, and the
-    diffused tables are not kept, but made again if new items need them.
+    diffused tables are not kept, but made again if a file or new items need them; these keep them.
 
     Parameters
     ----------
@@ -683,23 +684,22 @@ class ResidualDiffusion:
         self._known, self._diffused = known, diffused
         self._smoothed: dict[float, Array] = {}
 
-    @property
-    def diffused(self) -> Diffused:
-        """Residuals and weights, diffused."""
-        if self._diffused is None:
-            self._diffused = self._diffuse(slice(None))
-        return self._diffused
-
-    def _diffuse(self, labels: slice) -> Diffused:
+    def diffused(self, labels: slice = slice(None), *, keep: bool = False) -> Diffused:
+        """Return residuals and weights of some labels, diffused; those of all may be kept."""
+        if self._diffused is not None:
+            return Diffused(*(table[:, labels] for table in self._diffused))
         assert self._known is not None
         some = (table[:, labels] for table in self._known)
-        return Diffused(*(diffuse(self.graph.S, table, self.alpha) for table in some))
+        found = Diffused(*(diffuse(self.graph.S, table, self.alpha) for table in some))
+        if keep:
+            self._diffused = found
+        return found
 
     def scores(self, P: Array, shrinkage: float, smoothing: float, *, keep: bool = False) -> Array:
         """Return F. The smoothed P is the same for every shrinkage: `keep` it for the next."""
         blocks = list(column_blocks(*P.shape))
         if keep or len(blocks) == 1:
-            _ = self.diffused
+            self.diffused(keep=True)
         if keep and smoothing not in self._smoothed:
             self._smoothed[smoothing] = diffuse(self.graph.S, P, smoothing)
         F = np.empty_like(P)
@@ -708,11 +708,7 @@ class ResidualDiffusion:
         return F
 
     def _scores_of(self, labels: slice, P: Array, shrinkage: float, smoothing: float) -> Array:
-        if self._diffused is None:
-            diffused = self._diffuse(labels)
-        else:
-            diffused = Diffused(*(table[:, labels] for table in self._diffused))
-        F = diffuse(self.graph.S, shrunk(*diffused, shrinkage), smoothing)
+        F = diffuse(self.graph.S, shrunk(*self.diffused(labels), shrinkage), smoothing)
         if smoothing in self._smoothed:
             F += self._smoothed[smoothing][:, labels]
         else:
@@ -730,7 +726,8 @@ class ResidualDiffusion:
             f(x) = s s_x F + (1 - s) (p(x) + g(x)).
         """
         s_x = self.graph.out_of_sample(queries)
-        residuals, weights = (self.alpha * (s_x @ table) for table in self.diffused)
+        tables = self.diffused(keep=True)
+        residuals, weights = (self.alpha * (s_x @ table) for table in tables)
         corrected = P + shrunk(residuals, weights, shrinkage)
         return np.asarray(smoothing * (s_x @ F) + (1 - smoothing) * corrected, dtype=P.dtype)
 

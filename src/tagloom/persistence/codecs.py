@@ -493,10 +493,10 @@ def _deserialize_passes(
 
 
 def _serialize_pass(diffusion: ResidualDiffusion) -> Serialized:
-    graph = diffusion.graph
+    graph, diffused = diffusion.graph, diffusion.diffused()
     arrays = {
-        "residuals": diffusion.diffused.residuals,
-        "weights": diffusion.diffused.weights,
+        "residuals": diffused.residuals,
+        "weights": diffused.weights,
         "scales": graph.scales,
         "degrees": graph.degrees,
         "factors": np.asarray(graph.factors),

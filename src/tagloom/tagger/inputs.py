@@ -121,6 +121,8 @@ def align(known: PartialLabels, items: Sequence[str]) -> Alignment:
                 f"{len(items)} pictures; got {known.n_items} rows."
             )
         return Alignment(known, [], [])
+    if known.items == tuple(items):
+        return Alignment(known, [], [])
     row_of_item = {name: row for row, name in enumerate(items)}
     new_row = np.array([row_of_item.get(str(name), -1) for name in known.items], dtype=np.int64)
     if known.n_items and (new_row < 0).all():
