@@ -75,14 +75,21 @@ class Calibration:
             G[:, column] = self.listing.probability(scores[:, column], column)
         return G
 
-    def before_answers(self, scores: Array, column: int, *, unlisted: Flags | bool) -> Floats:
-        """Return the probabilities of one label, without regard to answers."""
+    def before_answers(
+        self, scores: Array, column: int, *, unlisted: Flags | Floats | bool
+    ) -> Floats:
+        """Return the probabilities of one label, without regard to answers.
+
+        `unlisted` may be the probability w that a list could have held the label: then they are
+        w (p - g) / (1 - g) + (1 - w) p.
+        """
         z = self.listing.log_odds_of(scores, column)
         p = self.forgetting.present(z, column)
         if not np.any(unlisted):
             return p
         g = self.listing.ceilings[column] * expit(z)
-        return np.where(unlisted, np.clip((p - g) / np.maximum(1 - g, 1e-12), 0, 1), p)
+        w = np.asarray(unlisted, dtype=np.float64)
+        return np.asarray(w * np.clip((p - g) / np.maximum(1 - g, 1e-12), 0, 1) + (1 - w) * p)
 
     def to_state(self) -> Serialized:
         """Return arrays and metadata from which `from_state` restores the calibration."""
@@ -260,11 +267,7 @@ class CollectionCalibration:
         if not self.positive_unlabelled or looked_at is None or not uncertain.any():
             return p
         w = np.where(self.is_looked_at, 1.0, looked_at)
-        unknown, unlisted = (
-            self.seen.before_answers(scores[:, column], column, unlisted=one)
-            for one in (False, True)
-        )
-        by = w * unlisted + (1 - w) * unknown
+        by = self.seen.before_answers(scores[:, column], column, unlisted=w)
         where = ~self.is_unseen & ~listed[:, column]
         return rearranged(p, by, where, ties=scores[:, column])
 

@@ -212,9 +212,7 @@ def held_out_scores(
     for number, (training, scores) in enumerate(zip(folds, score(folds), strict=True)):
         others = np.arange(number, len(H), n_splits)
         H[others] = np.where(listed[others], H[others], scores[others])
-        shown = training.entries()
-        held = listed.copy()
-        held[shown.rows, shown.columns] = False
+        held = listed & ~training.is_listed()
         H[held] = scores[held]
     return np.asarray(H * _slope(final, H, ~listed))
 

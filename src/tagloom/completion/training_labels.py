@@ -131,7 +131,7 @@ def training_labels(
     unlinked = tuple(tag for tag, n in _numbers_of_pictures(rare).items() if tag in added and not n)
     if not positive_unlabelled:
         # An owner who says what unlisted means has looked at untagged pictures, too.
-        unseen = np.asarray((before.states() == int(State.UNKNOWN)).all(axis=1) & ~tagged)
+        unseen = ~before.known_items() & ~tagged
         nothing = np.zeros(chosen.shape, dtype=bool)
         # Where no absence is known, the learner would find a label everywhere.
         hidden = np.zeros(chosen.shape, dtype=bool)

@@ -660,7 +660,7 @@ class ResidualDiffusion:
         F = (1 - s) (I - s S)^{-1} (P + G)          smoothed with s.
 
     Labels do not depend on each other: of a large collection some are computed at a time, and the
-    diffused tables are not kept, but made again if a file or new items need them; these keep them.
+    diffused tables are not kept, but made again for a file or, to be kept then, for new items.
 
     Parameters
     ----------
