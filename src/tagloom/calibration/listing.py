@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from tagloom.labels import PartialLabels
+from tagloom.linalg import limited_blas
 from tagloom.persistence.container import Serialized
 
 Array = npt.NDArray[Any]
@@ -221,7 +222,10 @@ def standardized(terms: Floats, mean: Floats, scale: Floats) -> Floats:
 
 
 def fit_shared_curve(D: Floats, entries: ScoredEntries, ceilings: Floats) -> Floats:
-    """Return the w that minimises the loss plus 1/2 ||w||^2, the constant excepted."""
+    """Return the w that minimises the loss plus 1/2 ||w||^2, the constant excepted.
+
+    A product with D takes less time than threads of BLAS need to wait for each other.
+    """
     weights, m = entries.weights, ceilings[entries.columns]
 
     def loss(w: Floats) -> tuple[float, Floats]:
@@ -232,7 +236,8 @@ def fit_shared_curve(D: Floats, entries: ScoredEntries, ceilings: Floats) -> Flo
     start = np.zeros(D.shape[1])
     share = weights[entries.present].sum() / weights.sum()
     start[-1] = np.log(share / (1 - share)) if 0 < share < 1 else 0.0
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000})
+    with limited_blas(1):
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000})
     return np.asarray(found.x)
 
 
