@@ -131,6 +131,17 @@ def test_blocks_of_columns_make_no_difference(monkeypatch):
         np.testing.assert_allclose(diffuse(S, R, 0.9, tol=1e-12), whole, atol=1e-10)
 
 
+def test_blocks_are_small_but_have_some_columns_and_fit_in_memory():
+    def widths(n_items: int) -> list[int]:
+        blocks = list(module.column_blocks(n_items, 500, in_cache=True))
+        assert [row for block in blocks for row in range(500)[block]] == list(range(500))
+        return [block.stop - block.start for block in blocks]
+
+    assert max(widths(10_000)) * 10_000 <= module._ENTRIES_IN_CACHE
+    assert min(widths(200_000)) == 24
+    assert max(widths(1_000_000)) * 1_000_000 <= module._ENTRIES_AT_ONCE
+
+
 def test_integers_and_booleans_are_diffused_like_floats():
     S, R = affinity_graph(rows_of(), 5).S, np.eye(40)[:, :3]
     expected = diffuse(S, R, 0.8)

@@ -26,9 +26,12 @@ _SINKHORN_TOL = 1e-3
 SINKHORN_MAX_ITER = 100
 # Where no doubly stochastic scaling exists, factors would grow with every step.
 _LARGEST_FACTOR = 1e100
-# Columns are diffused in blocks of about this many entries, to bound the memory of the search
-# directions.
+# Tables are made for so many entries at a time, to bound the memory.
 _ENTRIES_AT_ONCE = 1 << 23
+# Of these, columns are solved for in blocks of about this many entries: the tables of conjugate
+# gradients then stay in the cache. The graph is read once for each block: it has some columns.
+_ENTRIES_IN_CACHE = 1 << 21
+_FEWEST_COLUMNS = 24
 _MAX_ITER = 500
 
 
@@ -223,15 +226,18 @@ def diffuse(
         # The result for integers and booleans is fractional.
         R = R.astype(np.float64)
     spread = np.empty(R.shape, dtype=R.dtype)
-    for part in column_blocks(*R.shape):
+    for part in column_blocks(*R.shape, in_cache=True):
         some: Array = R[:, part] if isinstance(R, np.ndarray) else R[:, part].toarray()
         spread[:, part] = some if alpha == 0 else _solve(S, some, alpha, tol)
     return spread
 
 
-def column_blocks(n_items: int, n_columns: int) -> Iterator[slice]:
-    """Yield the columns of a table, as many at a time as are diffused side by side."""
-    step = max(1, _ENTRIES_AT_ONCE // max(1, n_items))
+def column_blocks(n_items: int, n_columns: int, *, in_cache: bool = False) -> Iterator[slice]:
+    """Yield the columns of a table, as many as are kept in memory, or in the cache, at a time."""
+    n_items = max(1, n_items)
+    step = max(1, _ENTRIES_AT_ONCE // n_items)
+    if in_cache:
+        step = min(step, max(_FEWEST_COLUMNS, _ENTRIES_IN_CACHE // n_items))
     for start in range(0, n_columns, step):
         yield slice(start, start + step)
 

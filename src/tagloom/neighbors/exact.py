@@ -31,6 +31,9 @@ _GROUP = 32
 _GROUPS_PER_NEIGHBOR = 4
 # Differences are computed for this many numbers at a time.
 _DIFFERENCE_ENTRIES = 1 << 17
+# A self-search has about this many blocks of rows, none smaller than this or larger than a tile.
+_N_BLOCKS = 8
+_FEWEST_BLOCK_ROWS = 1024
 # A self-search prunes its candidates when there are more than this many per row and neighbour.
 _PAIRS_PER_NEIGHBOR = 3
 _FEWEST_PAIRS = 1 << 22
@@ -80,9 +83,10 @@ def exact_self_search(base: Matrix, k: int) -> tuple[Positions, Floats]:
     The rows are divided into blocks. The product of two blocks bounds the distances for the rows
     of both, so that each pair of blocks is multiplied once.
     """
-    if len(base) < 2 * TILE_ROWS or 4 * k > TILE_ROWS:
+    block_rows = min(TILE_ROWS, max(_FEWEST_BLOCK_ROWS, 4 * k, len(base) // _N_BLOCKS))
+    if len(base) < 2 * block_rows or 4 * k > block_rows:
         return exact_neighbors(base, base, k)
-    search = _SelfSearch(base, k)
+    search = _SelfSearch(base, k, block_rows)
     in_threads(search.within_own_block, search.starts)
     # The last rows meet most blocks: started first, they keep all threads busy until the end.
     in_threads(search.with_earlier_blocks, search.starts[::-1])
@@ -90,13 +94,13 @@ def exact_self_search(base: Matrix, k: int) -> tuple[Positions, Floats]:
 
 
 class _SelfSearch:
-    def __init__(self, base: Matrix, k: int) -> None:
+    def __init__(self, base: Matrix, k: int, block_rows: int) -> None:
         self._base, self._k = base, k
         self._bounds = DistanceBounds(base)
         self._candidates = Candidates(len(base), k, base.dtype)
         self._lock = Lock()
         self._max_pairs = max(_FEWEST_PAIRS, _PAIRS_PER_NEIGHBOR * k * len(base))
-        edges = np.linspace(0, len(base), len(base) // TILE_ROWS + 1).astype(np.int64).tolist()
+        edges = np.linspace(0, len(base), len(base) // block_rows + 1).astype(np.int64).tolist()
         self._blocks = [slice(a, b) for a, b in pairwise(edges)]
         self._block_of = {
             start: block
