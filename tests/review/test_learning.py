@@ -56,10 +56,10 @@ def test_every_fit_of_an_update_is_reported(home):
         on_step=lambda step, findings: steps.append((step, findings)),
     )
     fits = [findings for step, findings in steps if step == "fitted"]
-    # One of all tags, four folds of entries, four of pictures and two of names, and the rest as
+    # One of all tags, three folds of entries, three of pictures and two of names, and the rest as
     # another.
-    assert [one["done"] for one in fits] == list(range(1, 12))
-    assert {one["of"] for one in fits} == {12}
+    assert [one["done"] for one in fits] == list(range(1, 10))
+    assert {one["of"] for one in fits} == {10}
 
 
 def known_state(out, image, tag):

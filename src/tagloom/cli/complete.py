@@ -101,7 +101,7 @@ def complete(
             help="Tags on fewer pictures are learned only by their names, with few suggestions."
         ),
     ] = 3,
-    folds: Annotated[int, typer.Option(help="Number of cross-validation folds.")] = 4,
+    folds: Annotated[int, typer.Option(help="Number of cross-validation folds.")] = 3,
     annotate_next: Annotated[
         int, typer.Option(help="How many entries to list as what to annotate next.")
     ] = 50,

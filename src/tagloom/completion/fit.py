@@ -194,7 +194,7 @@ def held_out_scores(
     final: Array,
     score: FoldScores,
     *,
-    n_splits: int = 4,
+    n_splits: int = 3,
     random_state: int = 0,
 ) -> Array:
     """Score each listed entry in the fold that holds it out, and the others in one of the folds.
@@ -202,8 +202,8 @@ def held_out_scores(
     `score` returns for each of some training labels the scores of all entries by a learner that
     was shown them; `final` are those of the learner that was shown all labels.
 
-    A learner with fewer labels scores differently: where unlisted tags are absent and a quarter of
-    the presences is held out, scores are lower by a quarter. With H the scores of the folds and F
+    A learner with fewer labels scores differently: where unlisted tags are absent and a third of
+    the presences is held out, scores are lower by a third. With H the scores of the folds and F
     the final ones, H is multiplied by <F, H> / <H, H>, taken over the unlisted entries.
     """
     listed = labels.is_listed()

@@ -75,7 +75,7 @@ class Options:
     label_frequency: float | None = None
     max_minutes: float = 15.0
     min_pictures: int = 3
-    cv: int = 4
+    cv: int = 3
     annotate_next: int = 50
     random_state: int = 0
     words: bool = True
