@@ -131,6 +131,16 @@ def test_blocks_of_columns_make_no_difference(monkeypatch):
         np.testing.assert_allclose(diffuse(S, R, 0.9, tol=1e-12), whole, atol=1e-10)
 
 
+def test_the_number_of_threads_makes_no_difference(monkeypatch):
+    monkeypatch.setattr(module, "_ENTRIES_AT_ONCE", 80)
+    S, R = affinity_graph(rows_of(), 5).S, rows_of(d=7, seed=1)
+    found = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(module, "effective_n_jobs", lambda _, n=n_threads: n)
+        found.append(diffuse(S, R, 0.9))
+    np.testing.assert_array_equal(*found)
+
+
 def test_blocks_are_small_but_have_some_columns_and_fit_in_memory():
     def widths(n_items: int) -> list[int]:
         blocks = list(module.column_blocks(n_items, 500, in_cache=True))

@@ -3,15 +3,17 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.errors import InvalidInputError
-from tagloom.linalg import column_dots, conjugate_gradients
+from tagloom.linalg import column_dots, conjugate_gradients, side_by_side
 from tagloom.neighbors import Neighbors, nearest_neighbors, neighbor_table
 from tagloom.validation import check_choice, check_integer, check_number
 
@@ -207,7 +209,8 @@ def diffuse(
 
     It is the fixed point of G = a S G + (1 - a) R, and the minimiser of
     ||G - R||_F^2 + a / (1 - a) tr(G'(I - S) G): close to R, and smooth on the graph. With alpha 0
-    it is R itself.
+    it is R itself. Blocks of columns are solved for side by side; the result does not depend on the
+    number of threads.
 
     Parameters
     ----------
@@ -226,9 +229,21 @@ def diffuse(
         # The result for integers and booleans is fractional.
         R = R.astype(np.float64)
     spread = np.empty(R.shape, dtype=R.dtype)
-    for part in column_blocks(*R.shape, in_cache=True):
+
+    def spread_block(part: slice) -> bool:
         some: Array = R[:, part] if isinstance(R, np.ndarray) else R[:, part].toarray()
-        spread[:, part] = some if alpha == 0 else _solve(S, some, alpha, tol)
+        spread[:, part], converged = (some, True) if alpha == 0 else _solve(S, some, alpha, tol)
+        return converged
+
+    blocks = [partial(spread_block, part) for part in column_blocks(*R.shape, in_cache=True)]
+    n_threads = max(1, min(len(blocks), effective_n_jobs(-1)))
+    if not all(list(side_by_side(blocks, n_threads))):
+        warnings.warn(
+            f"Diffusion with alpha={alpha:g} did not converge in {_MAX_ITER} iterations; the "
+            "result is less accurate than tol asks for. Lower alpha, or raise tol.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return spread
 
 
@@ -242,8 +257,11 @@ def column_blocks(n_items: int, n_columns: int, *, in_cache: bool = False) -> It
         yield slice(start, start + step)
 
 
-def _solve(S: sparse.csr_array, R: Array, a: float, tol: float) -> Array:
-    """Solve (I - a S) G = (1 - a) R by conjugate gradients, all columns side by side."""
+def _solve(S: sparse.csr_array, R: Array, a: float, tol: float) -> tuple[Array, bool]:
+    """Solve (I - a S) G = (1 - a) R by conjugate gradients, all columns side by side.
+
+    Returns G, and whether it was found to the tolerance.
+    """
     b = np.asarray((1 - a) * R, dtype=R.dtype)
     G: Array = b.copy()
     residual = np.asarray(a * (S @ G), dtype=R.dtype)
@@ -258,14 +276,7 @@ def _solve(S: sparse.csr_array, R: Array, a: float, tol: float) -> Array:
     steps = conjugate_gradients(product, residual)
     for _ in range(_MAX_ITER):
         if converged():
-            return G
+            return G, True
         step = next(steps)
         G += step.length * step.direction
-    if not converged():
-        warnings.warn(
-            f"Diffusion with alpha={a:g} did not converge in {_MAX_ITER} iterations; the result is "
-            "less accurate than tol asks for. Lower alpha, or raise tol.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return G
+    return G, converged()
