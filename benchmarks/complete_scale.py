@@ -1,6 +1,10 @@
-"""Peak memory and time of `tagloom complete` on synthetic features, all steps but the encoding.
+"""Peak memory and time of `tagloom complete` on many pictures, all steps but the encoding.
 
+Features are synthetic, or with `--like` drawn between those of real pictures and their neighbours.
 The memory is that of the whole process: run it in a fresh one for each figure.
+
+    python benchmarks/complete_scale.py --items 20000
+    python benchmarks/complete_scale.py --items 200000 --like /data/corel5k/efficientnet_lite0.npz
 """
 
 import argparse
@@ -13,12 +17,14 @@ import time
 import traceback
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from tagloom.completion import pipeline
 from tagloom.completion.inputs import Options, Pictures
+from tagloom.neighbors import nearest_neighbors
 from tagloom.vision import Features
 
 STEPS = ("fit_tagger", "score_held_out", "assemble_result", "write_outputs")
@@ -26,7 +32,14 @@ STEPS = ("fit_tagger", "score_held_out", "assemble_result", "write_outputs")
 _BLOCK = 1000
 
 
-def collection(n_items: int, n_labels: int, seed: int = 0) -> tuple[Features, list[np.ndarray]]:
+class Collection(NamedTuple):
+    """Pictures, and the names of their true labels."""
+
+    features: Features
+    labels: list[np.ndarray]
+
+
+def collection(n_items: int, n_labels: int, seed: int = 0) -> Collection:
     """Return features of pictures of 200 kinds, as large as lite0's, and their true labels.
 
     A kind of picture has some 1.5% of the labels; features are those of the kind with noise. All is
@@ -48,7 +61,37 @@ def collection(n_items: int, n_labels: int, seed: int = 0) -> tuple[Features, li
         posteriors[start : start + _BLOCK] = mass / mass.sum(axis=1, keepdims=True)
     items = [f"2019/IMG_{row:05}.jpg" for row in range(n_items)]
     features = Features(items, visual, posteriors, [f"concept {j}" for j in range(1000)])
-    return features, [np.flatnonzero(has[k]) for k in kind]
+    names = np.array([f"tag {label:03}" for label in range(n_labels)])
+    return Collection(features, [names[has[k]] for k in kind])
+
+
+def collection_like(path: Path, n_items: int, seed: int = 0) -> Collection:
+    """Return pictures between the real ones of a file and one of their ten neighbours each.
+
+    The file has "pooled" and "logits" of a network, labels "Y" of 0 and 1, and their names "words".
+    A picture is nearer to the first of its two, whose labels it has; noise of a quarter of the
+    standard deviation of each column sets it apart from others of the same two.
+    """
+    rng = np.random.default_rng(seed)
+    with np.load(path, allow_pickle=False) as file:
+        pooled, logits = (file[name].astype(np.float32) for name in ("pooled", "logits"))
+        names = [np.asarray(file["words"])[has > 0] for has in file["Y"]]
+    near = nearest_neighbors(pooled, 10).indices
+    one = rng.integers(len(pooled), size=n_items)
+    other = near[one, rng.integers(10, size=n_items)]
+    share = rng.random((n_items, 1), dtype=np.float32) / 2
+    visual = np.empty((n_items, pooled.shape[1]), dtype=np.float32)
+    posteriors = np.empty((n_items, logits.shape[1]), dtype=np.float32)
+    noise = pooled.std(axis=0) / 4
+    for start in range(0, n_items, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        a, b, t = one[part], other[part], share[part]
+        visual[part] = (1 - t) * pooled[a] + t * pooled[b]
+        visual[part] += noise * rng.standard_normal(visual[part].shape, dtype=np.float32)
+        posteriors[part] = softmax((1 - t) * logits[a] + t * logits[b], axis=1)
+    items = [f"2019/IMG_{row:06}.jpg" for row in range(n_items)]
+    concepts = [f"concept {j}" for j in range(logits.shape[1])]
+    return Collection(Features(items, visual, posteriors, concepts), [names[row] for row in one])
 
 
 def write_tags(path: Path, items: list[str], labels: list[np.ndarray], share: float) -> int:
@@ -59,7 +102,7 @@ def write_tags(path: Path, items: list[str], labels: list[np.ndarray], share: fl
         writer.writerow(("image", "tag"))
         for item, present in zip(items, labels, strict=True):
             listed = present[rng.random(len(present)) < share]
-            writer.writerows((item, f"tag {label:03}") for label in listed)
+            writer.writerows((item, label) for label in listed)
             count += len(listed)
     return count
 
@@ -95,13 +138,15 @@ def peak() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=20_000)
-    parser.add_argument("--labels", type=int, default=500)
+    parser.add_argument("--labels", type=int, default=500, help="of synthetic pictures")
+    parser.add_argument("--like", type=Path, help="real pictures to draw others between")
     parser.add_argument("--share", type=float, default=0.5, help="of the true tags that is listed")
     parser.add_argument("--minutes", type=float, default=0.0, help="of the search for parameters")
     parser.add_argument("--folds", type=int, default=4)
     parser.add_argument("--where", action="store_true", help="print where the peak was")
     given = parser.parse_args()
-    features, labels = collection(given.items, given.labels)
+    made = collection_like(given.like, given.items) if given.like else None
+    features, labels = made or collection(given.items, given.labels)
     started, used = time.perf_counter(), time.process_time()
 
     def on_step(step: str, findings: dict[str, Any]) -> None:
