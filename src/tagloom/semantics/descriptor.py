@@ -101,9 +101,21 @@ class SemanticDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
             One that was fitted to the same X and other labels. What does not depend on labels,
             neighbours and quantiles, is taken from it; the result is the same.
         """
-        check_choice("scaling", self.scaling, SCALINGS)
         rows, known = self._read(X, y)
-        visual, posteriors = self._split(rows)
+        return self.fit_transform_parts(*self._split(rows), known, axes=axes, like=like)
+
+    def fit_transform_parts(
+        self,
+        visual: Array,
+        posteriors: Array,
+        known: PartialLabels,
+        *,
+        axes: PrincipalAxes | None = None,
+        like: "SemanticDescriptor | None" = None,
+    ) -> Array:
+        """Do as `fit_transform` with valid columns in two tables, which need not be joined."""
+        check_choice("scaling", self.scaling, SCALINGS)
+        self.n_features_in_ = visual.shape[1] + posteriors.shape[1]
         self._names: Array = self._read_names(posteriors.shape[1])
         parts = (
             self._fit_concepts(posteriors, known, None if like is None else like.concepts_),

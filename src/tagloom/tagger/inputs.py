@@ -272,8 +272,9 @@ class DescriptorPipeline:
             self.descriptor.set_params(concepts="drop")
         shares = like is not None and like.axes is not None
         self.axes = like.axes if like is not None and shares else _axes(features)
-        S = self.descriptor.fit_transform(
-            _encoder_output(features),
+        S = self.descriptor.fit_transform_parts(
+            features.visual,
+            features.posteriors,
             known,
             axes=self.axes,
             like=like.descriptor if like is not None and shares else None,
@@ -288,7 +289,7 @@ class DescriptorPipeline:
         expected = (self.n_visual, self.descriptor.n_features_in_ - self.n_visual)
         if _widths(features) != expected:
             raise _other_encoder(_widths(features), expected)
-        S = self.descriptor.transform(_encoder_output(features))
+        S = self.descriptor.transform(np.hstack([features.visual, features.posteriors]))
         return Descriptors.of(features, S, self.pca.transform(_columns(features, S)), self.words)
 
     def contributions(self, row: Array, weights: Array) -> Array:
@@ -307,10 +308,6 @@ def _axes(features: Features) -> PrincipalAxes | None:
 
 def _columns(features: Features, S: Array) -> Array:
     return np.hstack([features.visual, S])
-
-
-def _encoder_output(features: Features) -> Array:
-    return np.hstack([features.visual, features.posteriors])
 
 
 class TrainingSet(NamedTuple):
