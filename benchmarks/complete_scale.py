@@ -75,7 +75,8 @@ def collection_like(path: Path, n_items: int, seed: int = 0) -> Collection:
     rng = np.random.default_rng(seed)
     with np.load(path, allow_pickle=False) as file:
         pooled, logits = (file[name].astype(np.float32) for name in ("pooled", "logits"))
-        names = [np.asarray(file["words"])[has > 0] for has in file["Y"]]
+        words, Y = file["words"], file["Y"]
+    names = [words[has > 0] for has in Y]
     near = nearest_neighbors(pooled, 10).indices
     one = rng.integers(len(pooled), size=n_items)
     other = near[one, rng.integers(10, size=n_items)]
@@ -142,11 +143,13 @@ def main() -> None:
     parser.add_argument("--like", type=Path, help="real pictures to draw others between")
     parser.add_argument("--share", type=float, default=0.5, help="of the true tags that is listed")
     parser.add_argument("--minutes", type=float, default=0.0, help="of the search for parameters")
-    parser.add_argument("--folds", type=int, default=4)
+    parser.add_argument("--folds", type=int, default=Options().cv)
     parser.add_argument("--where", action="store_true", help="print where the peak was")
     given = parser.parse_args()
-    made = collection_like(given.like, given.items) if given.like else None
-    features, labels = made or collection(given.items, given.labels)
+    if given.like:
+        features, labels = collection_like(given.like, given.items)
+    else:
+        features, labels = collection(given.items, given.labels)
     started, used = time.perf_counter(), time.process_time()
 
     def on_step(step: str, findings: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, whose threads are limited here as well)
-from joblib import effective_n_jobs
+from joblib import cpu_count
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 Matrix = npt.NDArray[np.floating[Any]]
@@ -147,7 +147,7 @@ def side_by_side(
         yield from (task() for task in tasks)
         return
     pool = ThreadPoolExecutor(n_threads, "tagloom-task")
-    with limited_blas(max(1, effective_n_jobs(-1) // n_threads)):
+    with limited_blas(max(1, cpu_count() // n_threads)):
         try:
             pending = deque(pool.submit(task) for task in tasks)
             while pending:

@@ -83,7 +83,7 @@ def made_features(n_items=80, seed=0):
 @pytest.fixture
 def collection(tmp_path, monkeypatch):
     features, truth = made_features()
-    made = Collection(tmp_path, features, truth, Options(min_pictures=2, cv=3, annotate_next=6))
+    made = Collection(tmp_path, features, truth, Options(min_pictures=2, annotate_next=6))
     made.photos.mkdir()
     monkeypatch.setattr(run, "find_pictures", lambda photos: Found(pictures=list(features.items)))
     monkeypatch.setattr(

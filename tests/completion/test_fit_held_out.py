@@ -1,14 +1,17 @@
-from functools import partial
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from tagloom.completion.fit import held_out_scores
+from tagloom.completion.fit import plan_entries
 from tagloom.labels import PartialLabels, State
 from tagloom.models import SemanticDiffusion
 from tagloom.tagger import SemanticTagger
 from tagloom.vision import Features
+
+
+def held_out_scores(known, final, score, **split):
+    plan = plan_entries(known, final, **split)
+    return plan.table(map(score, plan.folds))
 
 
 def random_known(unlisted_weight, seed=0):
@@ -38,7 +41,7 @@ def test_what_is_listed_is_scored_once_by_a_learner_that_was_not_shown_it(unlist
         return np.where(listed, np.where(shown, 5.0, 2.0), 1.0).astype(np.float32)
 
     final = np.full(known.shape, 3, np.float32)
-    H = held_out_scores(known, final, partial(map, score), n_splits=3)
+    H = held_out_scores(known, final, score, n_splits=3)
     assert (times_hidden[listed] == 1).all()
     assert np.allclose(H[listed], 2 * 3)
     assert np.allclose(H[~listed], 1 * 3)
@@ -49,14 +52,14 @@ def test_scores_of_folds_are_brought_to_the_size_of_the_final_ones():
     known = random_known(1.0)
     rng = np.random.default_rng(1)
     final = rng.random(known.shape)
-    H = held_out_scores(known, final, lambda folds: [0.75 * final for _ in folds], n_splits=4)
+    H = held_out_scores(known, final, lambda _: 0.75 * final, n_splits=4)
     assert np.allclose(H, final)
 
 
 def test_where_all_is_listed_scores_stay_as_they_are():
     known = PartialLabels.from_array(np.random.default_rng(0).random((12, 2)) < 0.5)
-    halves = partial(map, lambda _: np.full((12, 2), 0.5))
-    H = held_out_scores(known, np.ones((12, 2)), halves, n_splits=3)
+    half = np.full((12, 2), 0.5)
+    H = held_out_scores(known, np.ones((12, 2)), lambda _: half, n_splits=3)
     assert np.array_equal(H, np.full((12, 2), 0.5))
 
 
@@ -74,7 +77,7 @@ def test_of_pictures_that_tell_nothing_nothing_is_foretold(local):
         return SemanticTagger(SemanticDiffusion(ridge=0.1)).fit(features, training).scores()
 
     final = scores(known)
-    H = held_out_scores(known, final, partial(map, scores), n_splits=4)
+    H = held_out_scores(known, final, scores, n_splits=4)
     shown = np.mean([roc_auc_score(truth[:, j], final[:, j]) for j in range(3)])
     hidden = np.mean([roc_auc_score(truth[:, j], H[:, j]) for j in range(3)])
     assert shown > 0.8

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tagloom.errors import InvalidInputError
 from tagloom.graph import affinity_graph, diffuse
 from tagloom.graph import diffusion as module
-from tagloom.graph.diffusion import sinkhorn_scaling
+from tagloom.graph.diffusion import column_blocks, sinkhorn_scaling
 
 
 def rows_of(n=40, d=3, seed=0):
@@ -131,25 +131,37 @@ def test_blocks_of_columns_make_no_difference(monkeypatch):
         np.testing.assert_allclose(diffuse(S, R, 0.9, tol=1e-12), whole, atol=1e-10)
 
 
+def small_blocks(monkeypatch, at_once, in_cache):
+    monkeypatch.setattr(module, "_ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(module, "_ENTRIES_IN_CACHE", in_cache)
+    monkeypatch.setattr(module, "_FEWEST_COLUMNS", 1)
+
+
 def test_the_number_of_threads_makes_no_difference(monkeypatch):
-    monkeypatch.setattr(module, "_ENTRIES_AT_ONCE", 80)
+    small_blocks(monkeypatch, at_once=40 * 6, in_cache=40 * 2)
     S, R = affinity_graph(rows_of(), 5).S, rows_of(d=7, seed=1)
     found = []
     for n_threads in (1, 3):
-        monkeypatch.setattr(module, "effective_n_jobs", lambda _, n=n_threads: n)
+        monkeypatch.setattr(module, "cpu_count", lambda n=n_threads: n)
         found.append(diffuse(S, R, 0.9))
     np.testing.assert_array_equal(*found)
 
 
-def test_blocks_are_small_but_have_some_columns_and_fit_in_memory():
-    def widths(n_items: int) -> list[int]:
-        blocks = list(module.column_blocks(n_items, 500, in_cache=True))
-        assert [row for block in blocks for row in range(500)[block]] == list(range(500))
-        return [block.stop - block.start for block in blocks]
+def test_columns_some_at_a_time_are_those_of_all_together_to_the_last_bit(monkeypatch):
+    small_blocks(monkeypatch, at_once=40 * 5, in_cache=40 * 2)
+    S, R = affinity_graph(rows_of(), 5).S, rows_of(d=7, seed=1)
+    parts = list(column_blocks(*R.shape))
+    assert [part.indices(7) for part in parts] == [(0, 4, 1), (4, 7, 1)]
+    some = np.hstack([diffuse(S, R[:, part], 0.9) for part in parts])
+    np.testing.assert_array_equal(some, diffuse(S, R, 0.9))
 
-    assert max(widths(10_000)) * 10_000 <= module._ENTRIES_IN_CACHE
-    assert min(widths(200_000)) == 24
-    assert max(widths(1_000_000)) * 1_000_000 <= module._ENTRIES_AT_ONCE
+
+@pytest.mark.parametrize(
+    ("n_items", "width", "n_at_once"),
+    [(10_000, 209, 4), (200_000, 24, 1), (1_000_000, 8, 1), (1 << 24, 1, 1)],
+)
+def test_blocks_are_small_but_have_some_columns_and_fit_in_memory(n_items, width, n_at_once):
+    assert module._block_width(n_items) == (width, n_at_once)
 
 
 def test_integers_and_booleans_are_diffused_like_floats():

@@ -1,10 +1,11 @@
 """Fit the tagger, score every known entry by a learner that was not shown it, and calibrate."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypedDict
+from itertools import islice
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -39,13 +40,11 @@ _NAME_FOLDS = 2
 Array = npt.NDArray[Any]
 N_FITS_AFTER = 1
 """Calibration, suggestions and the report take about as long as this number of fits."""
-FoldScores = Callable[[Sequence[PartialLabels]], Iterable[Array]]
-"""From the training labels of each fold to scores of all entries by the learner of that fold."""
 # Folds that are fitted side by side hold at most about this many bytes, as far as they are more
 # than one.
 _BYTES_OF_FOLDS = 1 << 30
-# Tables of a fold that are as large as its features: output of the encoder, columns, components.
-_TABLES_OF_A_FOLD = 3
+# Tables of a fold that are as large as its features: columns and components.
+_TABLES_OF_A_FOLD = 2
 # As many tables of scores does a fit of SemanticDiffusion keep: six for each of two graphs.
 _SCORES_OF_A_FOLD = 12
 
@@ -117,44 +116,57 @@ def score_held_out(
 ) -> HeldOut:
     """Score by cross-validation what is known, as if it were not; `on_fit` is called each time."""
     final = np.asarray(tagger.scores(), dtype=np.float32)
-    by_picture = training.positive_unlabelled
-    split: _Split = {"n_splits": options.cv, "random_state": options.random_state}
+    plans = _plans(tagger, training, final, options)
     # A search that continues after an interruption may find other parameters, with other folds.
     parameters = digest_of(clone(tagger.learner_).get_params())[:12]
-    named = _named(tagger) & ~training.by_name if training.by_name.any() else None
+    n_fits = n_held_out_fits(training, options)
+    n_jobs = _n_folds_at_once(features, training.labels.n_labels, n_fits)
     with (
         followed_by(N_FITS_AFTER),
-        progress_bar(n_held_out_fits(training, options), "measuring", show=verbose) as advance,
+        progress_bar(n_fits, "measuring", show=verbose) as advance,
     ):
 
         def score_fold(kind: str, number: int, labels: PartialLabels) -> Array:
             name = f"{kind}{number}-{parameters}"
             return checkpoint.array(name, lambda: _scores_of_fold(tagger, features, labels))
 
-        def score(kind: str, folds: Sequence[PartialLabels]) -> Iterator[Array]:
-            tasks = [partial(score_fold, kind, *fold) for fold in enumerate(folds)]
-            n_jobs = _n_folds_at_once(features, training.labels.n_labels, len(folds))
+        def scores(made: Mapping[str, FoldPlan]) -> Generator[Array, None, None]:
+            tasks = [
+                partial(score_fold, kind, *fold)
+                for kind, plan in made.items()
+                for fold in enumerate(plan.folds)
+            ]
             with closing(side_by_side(tasks, n_jobs)) as found:
-                for scores in found:
+                for one in found:
                     advance()
                     if on_fit is not None:
                         on_fit()
-                    yield scores
+                    yield one
 
-        entries = held_out_scores(training.labels, final, partial(score, "fold"), **split)
-        pictures = (
-            held_out_pictures(training.labels, final, partial(score, "pictures"), **split)
-            if by_picture
-            else None
-        )
-        names = (
-            None
-            if named is None
-            else held_out_names(
-                training.labels, final, partial(score, "names"), named, options.random_state
-            )
-        )
-    return HeldOut(final, entries, pictures, names)
+        # Fits side by side have one queue, so that no core waits for the end of a plan. Fits of a
+        # large collection run one by one: then plans do, too, whose training labels take memory.
+        at_once = [list(plans)] if n_jobs > 1 else [[kind] for kind in plans]
+        tables: dict[str, Array] = {}
+        for kinds in at_once:
+            made = {kind: plans[kind]() for kind in kinds}
+            with closing(scores(made)) as found:
+                for kind, plan in made.items():
+                    tables[kind] = plan.table(islice(found, len(plan.folds)))
+    return HeldOut(final, tables["fold"], tables.get("pictures"), tables.get("names"))
+
+
+def _plans(
+    tagger: SemanticTagger, training: TrainingLabels, final: Array, options: Options
+) -> "dict[str, Callable[[], FoldPlan]]":
+    """Return how to make each plan, under the name of its checkpoints."""
+    split: _Split = {"n_splits": options.cv, "random_state": options.random_state}
+    plans = {"fold": partial(plan_entries, training.labels, final, **split)}
+    if training.positive_unlabelled:
+        plans["pictures"] = partial(plan_pictures, training.labels, final, **split)
+    if training.by_name.any():
+        named = _named(tagger) & ~training.by_name
+        plans["names"] = partial(plan_names, training.labels, final, named, options.random_state)
+    return dict(plans)
 
 
 def _named(tagger: SemanticTagger) -> npt.NDArray[np.bool_]:
@@ -189,77 +201,85 @@ def _scores_of_fold(tagger: SemanticTagger, features: Features, labels: PartialL
     return np.asarray(fold.fit(features, labels).scores(), dtype=np.float32)
 
 
-def held_out_scores(
-    labels: PartialLabels,
-    final: Array,
-    score: FoldScores,
-    *,
-    n_splits: int = 3,
-    random_state: int = 0,
-) -> Array:
+class FoldPlan(NamedTuple):
+    """What is held out in some fits, and how a table of held-out scores is made of their scores."""
+
+    folds: list[PartialLabels]
+    """The training labels of each fit."""
+    table: Callable[[Iterable[Array]], Array]
+    """From the scores of all entries by the learner of each fold to the table."""
+
+
+def plan_entries(
+    labels: PartialLabels, final: Array, *, n_splits: int = 3, random_state: int = 0
+) -> FoldPlan:
     """Score each listed entry in the fold that holds it out, and the others in one of the folds.
 
-    `score` returns for each of some training labels the scores of all entries by a learner that
-    was shown them; `final` are those of the learner that was shown all labels.
-
-    A learner with fewer labels scores differently: where unlisted tags are absent and a third of
-    the presences is held out, scores are lower by a third. With H the scores of the folds and F
-    the final ones, H is multiplied by <F, H> / <H, H>, taken over the unlisted entries.
+    `final` are the scores of the learner that was shown all labels. A learner with fewer labels
+    scores differently: where unlisted tags are absent and a third of the presences is held out,
+    scores are lower by a third. With H the scores of the folds and F the final ones, H is
+    multiplied by <F, H> / <H, H>, taken over the unlisted entries.
     """
-    listed = labels.is_listed()
-    H = np.empty_like(final)
     folds = [fold.training for fold in split_known(labels, n_splits, random_state)]
-    for number, (training, scores) in enumerate(zip(folds, score(folds), strict=True)):
-        others = np.arange(number, len(H), n_splits)
-        H[others] = np.where(listed[others], H[others], scores[others])
-        held = listed & ~training.is_listed()
-        H[held] = scores[held]
-    return np.asarray(H * _slope(final, H, ~listed))
+
+    def table(found: Iterable[Array]) -> Array:
+        listed = labels.is_listed()
+        H = np.empty_like(final)
+        for number, (training, scores) in enumerate(zip(folds, found, strict=True)):
+            others = np.arange(number, len(H), n_splits)
+            H[others] = np.where(listed[others], H[others], scores[others])
+            held = listed & ~training.is_listed()
+            H[held] = scores[held]
+        return np.asarray(H * _slope(final, H, ~listed))
+
+    return FoldPlan(folds, table)
 
 
-def held_out_pictures(
-    labels: PartialLabels, final: Array, score: FoldScores, *, n_splits: int, random_state: int
-) -> Array:
+def plan_pictures(
+    labels: PartialLabels, final: Array, *, n_splits: int, random_state: int
+) -> FoldPlan:
     """Score each annotated picture in the fold that holds out all of its labels.
 
     This is how unseen pictures are scored: of a picture that was looked at, the learner takes every
     unlisted tag for absent, a held-out presence as well, and scores it lower. The scores of the
-    folds are scaled as in `held_out_scores`, by those of the unannotated pictures, for which the
+    folds are scaled as in `plan_entries`, by those of the unannotated pictures, for which the
     mean over the folds is returned. So are new pictures scored, of which nothing is known either.
     """
-    annotated = labels.known_items()
-    H = np.zeros_like(final)
-    folds = list(held_out_items(labels, n_splits, random_state))
-    shown = [labels.with_hidden_items(held) for held in folds]
-    for held, scores in zip(folds, score(shown), strict=True):
-        H[held] = scores[held]
-        H[~annotated] += scores[~annotated] / n_splits
-    where = np.broadcast_to(~annotated[:, None], H.shape)
-    return np.asarray(H * _slope(final, H, where))
+    held_out = list(held_out_items(labels, n_splits, random_state))
+
+    def table(found: Iterable[Array]) -> Array:
+        annotated = labels.known_items()
+        H = np.zeros_like(final)
+        for held, scores in zip(held_out, found, strict=True):
+            H[held] = scores[held]
+            H[~annotated] += scores[~annotated] / n_splits
+        where = np.broadcast_to(~annotated[:, None], H.shape)
+        return np.asarray(H * _slope(final, H, where))
+
+    return FoldPlan([labels.with_hidden_items(held) for held in held_out], table)
 
 
-def held_out_names(
-    labels: PartialLabels,
-    final: Array,
-    score: FoldScores,
-    named: npt.NDArray[np.bool_],
-    random_state: int,
-) -> Array:
+def plan_names(
+    labels: PartialLabels, final: Array, named: npt.NDArray[np.bool_], random_state: int
+) -> FoldPlan:
     """Score each of the named labels in the fold that holds out all of its entries.
 
-    So are labels scored that have no example. Scores of the folds are scaled as in
-    `held_out_scores`, by those of the other labels.
+    So are labels scored that have no example. Scores of the folds are scaled as in `plan_entries`,
+    by those of the other labels.
     """
-    H = np.full_like(final, np.nan)
     order = np.random.default_rng(random_state).permutation(np.flatnonzero(named))
     held_columns = np.zeros((_NAME_FOLDS, 1, labels.n_labels), dtype=bool)
     for number in range(_NAME_FOLDS):
         held_columns[number, 0, order[number::_NAME_FOLDS]] = True
-    folds = [np.broadcast_to(columns, labels.shape) for columns in held_columns]
-    shown = [labels.with_hidden(*np.nonzero(held)) for held in folds]
-    for held, scores in zip(folds, score(shown), strict=True):
-        H[held] = _slope(final, scores, ~held) * scores[held]
-    return H
+    held_out = [np.broadcast_to(columns, labels.shape) for columns in held_columns]
+
+    def table(found: Iterable[Array]) -> Array:
+        H = np.full_like(final, np.nan)
+        for held, scores in zip(held_out, found, strict=True):
+            H[held] = _slope(final, scores, ~held) * scores[held]
+        return H
+
+    return FoldPlan([labels.with_hidden(*np.nonzero(held)) for held in held_out], table)
 
 
 def _slope(F: Array, H: Array, where: npt.NDArray[np.bool_]) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
+from joblib import cpu_count
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -28,7 +28,7 @@ _SINKHORN_TOL = 1e-3
 SINKHORN_MAX_ITER = 100
 # Where no doubly stochastic scaling exists, factors would grow with every step.
 _LARGEST_FACTOR = 1e100
-# Tables are made for so many entries at a time, to bound the memory.
+# So many entries are diffused at a time, to bound the memory of the search directions.
 _ENTRIES_AT_ONCE = 1 << 23
 # Of these, columns are solved for in blocks of about this many entries: the tables of conjugate
 # gradients then stay in the cache. The graph is read once for each block: it has some columns.
@@ -235,8 +235,10 @@ def diffuse(
         spread[:, part], converged = (some, True) if alpha == 0 else _solve(S, some, alpha, tol)
         return converged
 
-    blocks = [partial(spread_block, part) for part in column_blocks(*R.shape, in_cache=True)]
-    n_threads = max(1, min(len(blocks), effective_n_jobs(-1)))
+    n_items, n_columns = R.shape
+    width, n_at_once = _block_width(n_items)
+    blocks = [partial(spread_block, part) for part in _slices(n_columns, width)]
+    n_threads = max(1, min(len(blocks), n_at_once, cpu_count()))
     if not all(list(side_by_side(blocks, n_threads))):
         warnings.warn(
             f"Diffusion with alpha={alpha:g} did not converge in {_MAX_ITER} iterations; the "
@@ -247,14 +249,24 @@ def diffuse(
     return spread
 
 
-def column_blocks(n_items: int, n_columns: int, *, in_cache: bool = False) -> Iterator[slice]:
-    """Yield the columns of a table, as many as are kept in memory, or in the cache, at a time."""
-    n_items = max(1, n_items)
-    step = max(1, _ENTRIES_AT_ONCE // n_items)
-    if in_cache:
-        step = min(step, max(_FEWEST_COLUMNS, _ENTRIES_IN_CACHE // n_items))
-    for start in range(0, n_columns, step):
-        yield slice(start, start + step)
+def column_blocks(n_items: int, n_columns: int) -> Iterator[slice]:
+    """Yield the columns of a table, as many at a time as `diffuse` has in memory.
+
+    Diffused in these blocks or all together, columns are the same to the last bit.
+    """
+    width, n_at_once = _block_width(n_items)
+    return _slices(n_columns, width * n_at_once)
+
+
+def _block_width(n_items: int) -> tuple[int, int]:
+    """Return how many columns are solved for together, and how many such blocks at a time."""
+    most = max(1, _ENTRIES_AT_ONCE // max(1, n_items))
+    width = min(most, max(_FEWEST_COLUMNS, _ENTRIES_IN_CACHE // max(1, n_items)))
+    return width, most // width
+
+
+def _slices(n_columns: int, width: int) -> Iterator[slice]:
+    return (slice(start, start + width) for start in range(0, n_columns, width))
 
 
 def _solve(S: sparse.csr_array, R: Array, a: float, tol: float) -> tuple[Array, bool]:

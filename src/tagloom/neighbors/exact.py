@@ -31,7 +31,8 @@ _GROUP = 32
 _GROUPS_PER_NEIGHBOR = 4
 # Differences are computed for this many numbers at a time.
 _DIFFERENCE_ENTRIES = 1 << 17
-# A self-search has about this many blocks of rows, none smaller than this or larger than a tile.
+# A self-search has about this many blocks of rows, each of at least this many rows and of about a
+# tile at most.
 _N_BLOCKS = 8
 _FEWEST_BLOCK_ROWS = 1024
 # A self-search prunes its candidates when there are more than this many per row and neighbour.

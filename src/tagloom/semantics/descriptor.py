@@ -115,6 +115,10 @@ class SemanticDescriptor(LabelledMixin, TransformerMixin, BaseEstimator):
     ) -> Array:
         """Do as `fit_transform` with valid columns in two tables, which need not be joined."""
         check_choice("scaling", self.scaling, SCALINGS)
+        if visual.shape[1] != self.n_visual:
+            raise InvalidInputError(
+                f"Expected n_visual={self.n_visual} visual columns; found {visual.shape[1]}."
+            )
         self.n_features_in_ = visual.shape[1] + posteriors.shape[1]
         self._names: Array = self._read_names(posteriors.shape[1])
         parts = (
