@@ -46,6 +46,7 @@ def test_carriers_are_the_likest_pictures_that_have_the_label():
     result = made_result(Y, np.full((5, 1), 0.5), ["sea"], affinities=S)
     assert result.neighbors_with(0, 0) == [3, 4, 1]
     assert result.neighbors_with(0, 0, count=1) == [3]
+    assert result.neighbors_with(0, 0, count=None) == [3, 4, 1]
     assert result.neighbors_with(1, 0) == []
     assert result.items == ["0", "1", "2", "3", "4"]
     assert result.labels == ["sea"]

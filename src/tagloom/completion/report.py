@@ -198,7 +198,7 @@ def _reasons(
     """
     counts, shown, because, looks = [], [], [], []
     for row, column in zip(rows, columns, strict=True):
-        neighbors = result.neighbors_with(int(row), int(column), len(result.items))
+        neighbors = result.neighbors_with(int(row), int(column), count=None)
         counts.append(len(neighbors))
         shown += neighbors[:_NEIGHBORS_SHOWN]
         because.append(result.implied_by(int(row), int(column)))

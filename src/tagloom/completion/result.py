@@ -222,13 +222,15 @@ class CompletionResult:
                 narrower[place[broad]].append(place[narrow])
         return narrower
 
-    def neighbors_with(self, row: int, column: int, count: int = 3) -> list[int]:
-        """Return the nearest neighbours of a picture that are known to have a label."""
+    def neighbors_with(self, row: int, column: int, count: int | None = 3) -> list[int]:
+        """Return the nearest neighbours of a picture that are known to have a label, None: all."""
         S = self.affinities
         near = slice(S.indptr[row], S.indptr[row + 1])
         neighbors, affinity = S.indices[near], S.data[near]
-        order = np.lexsort((neighbors, -affinity))
-        return [int(neighbors[k]) for k in order if self._present[neighbors[k], column]][:count]
+        have_it = self._present[neighbors, column]
+        neighbors, affinity = neighbors[have_it], affinity[have_it]
+        nearest: list[int] = neighbors[np.lexsort((neighbors, -affinity))].tolist()
+        return nearest[:count]
 
     @cached_property
     def _present(self) -> npt.NDArray[np.bool_]:
