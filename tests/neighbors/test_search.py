@@ -116,6 +116,9 @@ def test_the_number_of_comparisons_decides_the_algorithm(monkeypatch):
     assert nearest_neighbors(X, 3).algorithm == "approximate"
     assert nearest_neighbors(X[:199], 3).algorithm == "exact"
     assert nearest_neighbors(X, 3, X[:9]).algorithm == "exact"
+    monkeypatch.setattr("tagloom.neighbors.search._APPROXIMATE_FROM", 0)
+    assert nearest_neighbors(X, 3, X[:50]).algorithm == "approximate"
+    assert nearest_neighbors(X, 3, X[:49]).algorithm == "exact"
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,10 @@ from tagloom.validation import check_choice, is_integer
 METRICS = ("euclidean", "cosine")
 ALGORITHMS = ("auto", "exact", "approximate")
 
-# From this many comparisons of a query with a row, the approximate search is faster.
+# From this many comparisons of a query with a row the approximate search is faster; but it divides
+# all rows into cells, which fewer queries than this share of them do not make up for.
 _APPROXIMATE_FROM = 100_000**2
+_QUERIES_PER_ROW = 0.25
 _ROWS_AT_ONCE = 8192
 _ENTRIES_AT_ONCE = 1 << 20
 
@@ -74,7 +76,8 @@ def nearest_neighbors(
         "exact" takes time proportional to queries x rows. "approximate" compares rows that share
         a cell of one of several random partitions, and neighbours of neighbours, until 96% of the
         true neighbours are found on a sample. "auto" is exact up to 10^10 comparisons of a query
-        with a row, as for a self-search of 100,000 rows.
+        with a row, as for a self-search of 100,000 rows, and for fewer queries than a quarter of
+        the rows.
 
     Returns
     -------
@@ -103,8 +106,9 @@ def nearest_neighbors(
     # In a self-search each row finds itself, too.
     k = int(n_neighbors) + is_self_search
     if algorithm == "auto":
-        n_comparisons = len(rows) * len(points)
-        algorithm = "approximate" if n_comparisons >= _APPROXIMATE_FROM else "exact"
+        are_many = len(rows) * len(points) >= _APPROXIMATE_FROM
+        pays = len(points) >= _QUERIES_PER_ROW * len(rows)
+        algorithm = "approximate" if are_many and pays else "exact"
     indices, squares, recall = _search_distinct(rows, points, k, algorithm)
     if is_self_search:
         kept = other_than_self(indices, np.arange(len(indices)))
