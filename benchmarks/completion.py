@@ -34,6 +34,7 @@ from completion_trials import (
 )
 from tagloom.benchmark.demo import FORGETTING, keep_tags, tag_lists
 from tagloom.benchmark.inputs import training_salience
+from tagloom.completion.inputs import Options
 from tagloom.datasets import Dataset, open_dataset
 from tagloom.labels import PartialLabels, State, add_known
 from tagloom.vision import Features
@@ -143,7 +144,8 @@ def measured(seed: int, collection: Collection, args: Any) -> dict[str, float]:
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         features, truth = collection.features, collection.truth
-        trial = Trial(features, truth, said, Path(folder), seed, args.minutes, args.words)
+        how = (args.minutes, args.words, args.folds)
+        trial = Trial(features, truth, said, Path(folder), seed, *how)
         for part in args.parts:
             started = time.perf_counter()
             found = PARTS[part](trial)
@@ -189,6 +191,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--pictures", type=int, help="only so many of them, at random")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--minutes", type=float, default=15.0, help="for the search of parameters")
+    parser.add_argument("--folds", type=int, default=Options().cv, help="to measure the result by")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), help="default: all")
     parser.add_argument("--json", type=Path, help="write the figures of each seed there")
     return parser

@@ -55,6 +55,7 @@ class Trial:
     seed: int
     minutes: float
     words: bool = True
+    folds: int = Options().cv
 
     @property
     def options(self) -> Options:
@@ -64,6 +65,7 @@ class Trial:
             random_state=self.seed,
             annotate_next=N_ANNOTATIONS,
             words=self.words,
+            cv=self.folds,
         )
 
     @cached_property

@@ -39,6 +39,20 @@ def test_scores_of_other_parameters_are_not_reused(collection, training, tmp_pat
     assert after.dtype == np.float32
 
 
+def test_fits_side_by_side_and_one_by_one_give_the_same(
+    collection, training, tmp_path, monkeypatch
+):
+    found = []
+    for n_jobs in (1, 2):
+        monkeypatch.setattr("tagloom.completion.fit._n_folds_at_once", lambda *_, n=n_jobs: n)
+        checkpoint = Checkpoint(tmp_path / f"{n_jobs}", "run")
+        found.append(held_out(collection, training, checkpoint, ridge=0.1))
+    one_by_one, side_by_side = found
+    assert one_by_one.pictures is not None
+    np.testing.assert_array_equal(one_by_one.entries, side_by_side.entries)
+    np.testing.assert_array_equal(one_by_one.pictures, side_by_side.pictures)
+
+
 def test_listed_entries_have_lower_scores_where_they_were_held_out(collection, training, tmp_path):
     found = held_out(collection, training, Checkpoint(tmp_path / "checkpoint", "run"), ridge=0.1)
     entries = training.labels.entries()

@@ -189,6 +189,7 @@ def test_the_record_tells_what_was_done(collection):
     tags = collection.write_lists()
     out = collection.complete(tags, "out").out
     record = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    assert record["options"]["cv"] == 3
     assert (record["options"]["min_pictures"], record["options"]["annotate_next"]) == (2, 6)
     assert record["summary"]["pictures"] == 80
     assert list(record["inputs"]["tags"]) == [str(tags)]

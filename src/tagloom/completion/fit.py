@@ -160,13 +160,15 @@ def _plans(
 ) -> "dict[str, Callable[[], FoldPlan]]":
     """Return how to make each plan, under the name of its checkpoints."""
     split: _Split = {"n_splits": options.cv, "random_state": options.random_state}
-    plans = {"fold": partial(plan_entries, training.labels, final, **split)}
+    plans: dict[str, Callable[[], FoldPlan]] = {
+        "fold": partial(plan_entries, training.labels, final, **split)
+    }
     if training.positive_unlabelled:
         plans["pictures"] = partial(plan_pictures, training.labels, final, **split)
     if training.by_name.any():
         named = _named(tagger) & ~training.by_name
         plans["names"] = partial(plan_names, training.labels, final, named, options.random_state)
-    return dict(plans)
+    return plans
 
 
 def _named(tagger: SemanticTagger) -> npt.NDArray[np.bool_]:
