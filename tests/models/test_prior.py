@@ -67,6 +67,16 @@ def test_least_squares_minimises_the_joint_objective(name, fit_intercept):
     assert value(found) <= best.fun + 1e-7 * (1 + abs(best.fun))
 
 
+@pytest.mark.parametrize("weight", [0.0, 0.3])
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_weight_is_the_mean_of_the_fits_with_and_without_prior_scores(name, weight):
+    with_prior = LeastSquares(0.7).fit(TOY.X, KNOWN[name], PRIOR)
+    without = LeastSquares(0.7).fit(TOY.X, KNOWN[name])
+    model = LeastSquares(0.7, prior_weight=weight).fit(TOY.X, KNOWN[name], PRIOR)
+    expected = weight * with_prior.scores(NEW, NEW_PRIOR) + (1 - weight) * without.scores(NEW)
+    np.testing.assert_allclose(model.scores(NEW, NEW_PRIOR), expected, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_labels_without_prior_scores_keep_their_bits(name):
     without = LeastSquares(0.7).fit(TOY.X, KNOWN[name])
@@ -106,6 +116,9 @@ def test_a_label_without_examples_is_ranked_by_its_prior(learner):
     model = clone(learner).set_params(on_unlearnable="ignore").fit(TOY.X, table, PRIOR)
     others = np.delete(model.trust_[LINKED], 3 - 1)
     assert others.min() <= model.trust_[3] <= others.max()
+    halved = clone(model).set_params(prior_weight=0.5).fit(TOY.X, table, PRIOR)
+    assert halved.trust_[3] == model.trust_[3]  # there is no fit without prior scores to average
+    assert halved.trust_[0] == model.trust_[0] / 2
     if isinstance(learner, LeastSquares):
         scores = model.scores(NEW, NEW_PRIOR)[:, 3]
         np.testing.assert_allclose(scores, model.trust_[3] * NEW_PRIOR[:, 3])
@@ -188,6 +201,7 @@ def test_a_warm_start_with_prior_scores_gives_the_same_bits():
         (PRIOR, {}),
         (PRIOR, {"smoothing": 0.2}),
         (PRIOR, {"prior_shrinkage": 1.0}),
+        (PRIOR, {"prior_weight": 0.2}),
         (some_prior(seed=1), {}),
         (some_prior(seed=1, without=(0,)), {"shrinkage": 1.0}),
         (None, {}),
@@ -212,15 +226,15 @@ def test_saved_and_loaded_they_are_the_same(learner, dtype, tmp_path):
     np.testing.assert_array_equal(loaded.trust_, model.trust_)
 
 
-def test_the_search_finds_how_far_to_trust():
+def test_the_search_takes_prior_scores():
     for learner in (LeastSquares(), SemanticDiffusion(n_neighbors=6)):
         found = tune(learner, TOY.X, TOY.known, prior=PRIOR, cv=2)
-        assert "prior_shrinkage" in found.best.params
         single = clone(learner).set_params(**found.best.params).fit(TOY.X, TOY.known, PRIOR)
         np.testing.assert_array_equal(
             found.model.training_scores(TOY.X, PRIOR), single.training_scores(TOY.X, PRIOR)
         )
-        assert "prior_shrinkage" not in tune(learner, TOY.X, TOY.known, cv=2).best.params
+        without = tune(learner, TOY.X, TOY.known, cv=2)
+        assert found.best.pooled > without.best.pooled
 
 
 @pytest.mark.parametrize("learner", [LeastSquares(), SemanticDiffusion(warm_start=True)])

@@ -85,8 +85,8 @@ def test_labels_without_a_word_change_no_bit(learner):
 def test_the_search_takes_names_into_account():
     table = np.where(np.arange(len(TRUTH))[:, None] % 2 == 0, TRUTH, np.nan)
     Y = PartialLabels.from_array(table, labels=LABELS, items=FEATURES.items)
-    tagger = SemanticTagger().fit(FEATURES, Y)
-    assert "prior_shrinkage" in tagger.tuning_.best.params
+    tagger, without = (SemanticTagger(words=words).fit(FEATURES, Y) for words in (True, False))
+    assert tagger.tuning_.best.pooled > without.tuning_.best.pooled
     assert tagger.learner_.trust_[0] > 0
 
 

@@ -40,8 +40,11 @@ Floats = npt.NDArray[np.float64]
 # absences are assumed, presences among them are noise, and the safest ridge is stronger.
 _RIDGES = (0.3, 0.03, 0.1, 1.0, 3.0)
 _RIDGES_OF_LISTS = (1.0, 0.1, 0.3, 3.0, 10.0)
-PRIOR_SHRINKAGES = (10.0, 1.0, 100.0)
-"""The default grid of `prior_shrinkage`, where there are prior scores."""
+PRIOR_WEIGHT_OF_LISTS = 0.7
+"""The default `prior_weight` of a search where absences are assumed.
+
+What people list stands out more than what they forget, and prior scores recognise it better: the
+trust that is learned from lists is too high for the rest."""
 # Sparse features: conjugate gradients stop at this residual, relative to that of M = 0.
 _CG_RESIDUAL = 1e-10
 # Labels are processed together until they have about this many entries, to bound the memory.
@@ -69,6 +72,10 @@ class LeastSquares(PriorMixin, LinearLearner):
     prior_shrinkage : float, default=10.0
         mu, how strongly the trust in the prior scores of a label is shrunk to the common trust. It
         is a pseudo-count, of items whose prior score is 1.
+    prior_weight : float in [0, 1], default=1.0
+        v: theta_j becomes v theta_j, and m_j and b_j the fit to y_ij - v theta_j t_ij. So scores
+        are the mean of those of the minimiser, with weight v, and of those without prior scores.
+        Labels whose known entries do not differ, of which the latter say nothing, keep theta_0.
     fit_intercept : bool, default=True
         Whether to learn b, which is not penalised.
     n_jobs : int, optional
@@ -99,12 +106,14 @@ class LeastSquares(PriorMixin, LinearLearner):
         ridge: float = 1.0,
         *,
         prior_shrinkage: float = 10.0,
+        prior_weight: float = 1.0,
         fit_intercept: bool = True,
         n_jobs: int | None = None,
         on_unlearnable: str = "raise",
     ) -> None:
         self.ridge = ridge
         self.prior_shrinkage = prior_shrinkage
+        self.prior_weight = prior_weight
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
         self.on_unlearnable = on_unlearnable
@@ -112,11 +121,17 @@ class LeastSquares(PriorMixin, LinearLearner):
     def default_param_grid(
         self, X: Any, Y: Any, graph: Any = None, prior: Any = None
     ) -> ParamGrids:
-        """Return ridge in units of the data, and the shrinkage of trust."""
+        """Return ridge in units of the data, and of lists with prior scores one weight of these.
+
+        The shrinkage of trust is not searched: 1, 10 and 100 hardly differ, and the more
+        candidates, the more win by chance.
+        """
         known = as_partial_labels(Y)
         shares = _RIDGES_OF_LISTS if known.unlisted_weight else _RIDGES
         grid = {"ridge": [share * ridge_unit(X, known) for share in shares]}
-        return [grid if prior is None else grid | {"prior_shrinkage": [*PRIOR_SHRINKAGES]}]
+        if prior is not None and known.unlisted_weight:
+            grid["prior_weight"] = [PRIOR_WEIGHT_OF_LISTS]
+        return [grid]
 
     def fit_known(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
         """Learn from validated rows and labels."""
@@ -128,6 +143,7 @@ class LeastSquares(PriorMixin, LinearLearner):
         super().check_parameters()
         check_number(*parameter(self, "ridge"), low=0)
         check_number(*parameter(self, "prior_shrinkage"), low=0, inclusive=False)
+        check_number(*parameter(self, "prior_weight"), low=0, high=1)
         check_flag(*parameter(self, "fit_intercept"))
         check_n_jobs(*parameter(self, "n_jobs"))
 
@@ -181,7 +197,8 @@ class LeastSquares(PriorMixin, LinearLearner):
         systems = [_Systems.empty(X.shape[1], known.n_labels, prior) for _ in ridges]
         self._solve(X, group_by_pattern(columns_of(known)), ridges, prior, systems)
         for ridge, shrinkage in candidates:
-            yield systems[ridges.index(ridge)].solution(shrinkage, prior, X.dtype)
+            found = systems[ridges.index(ridge)]
+            yield found.solution(shrinkage, self.prior_weight, prior, X.dtype)
 
     def _by_products(
         self,
@@ -277,12 +294,18 @@ class _Systems:
             for table, values in zip(self.prior, part.prior, strict=True):
                 table[..., chosen] = values
 
-    def solution(self, shrinkage: float, prior: Prior | None, dtype: Any) -> Solution:
-        """Return m_j - theta_j c_j and b_j - theta_j e_j: the fit to y_j - theta_j t_j."""
+    def solution(
+        self, shrinkage: float, weight: float, prior: Prior | None, dtype: Any
+    ) -> Solution:
+        """Return m_j - theta_j c_j and b_j - theta_j e_j: the fit to y_j - theta_j t_j.
+
+        theta_j is the trust times the weight, where the label has taught something.
+        """
         if self.prior is None or prior is None:
             return Solution(self.M.astype(dtype), self.b.astype(dtype), None)
         C, e, with_label, with_itself = self.prior
         theta = shrunk_trust(with_label, with_itself, shrinkage).each
+        theta[with_itself > 0] *= weight
         M, b, trust = self.M.copy(), self.b.copy(), np.full(len(self.b), np.nan)
         M[:, prior.labels] -= theta * C
         b[prior.labels] -= theta * e

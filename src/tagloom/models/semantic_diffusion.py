@@ -39,7 +39,7 @@ from tagloom.models.base import (
     ridge_unit,
 )
 from tagloom.models.kernels import Kernel, KernelMap
-from tagloom.models.least_squares import PRIOR_SHRINKAGES, LeastSquares
+from tagloom.models.least_squares import PRIOR_WEIGHT_OF_LISTS, LeastSquares
 from tagloom.models.normalization import RowNormalizer, ScoreNormalizer, row_blocks
 from tagloom.models.prior import Prior, read_prior
 from tagloom.models.search_cache import fingerprint
@@ -111,6 +111,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     prior_shrinkage : float, default=10.0
         mu, how strongly the trust in prior scores is shrunk to the common trust, see
         `LeastSquares`.
+    prior_weight : float in [0, 1], default=1.0
+        How much of that trust is used, see `LeastSquares`.
     shrinkage : float, default=0.1
         m, the pseudo-count of a residual of 0. Infinity turns the correction off: scores are only
         smoothed.
@@ -199,6 +201,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         *,
         ridge: float = 1.0,
         prior_shrinkage: float = 10.0,
+        prior_weight: float = 1.0,
         shrinkage: float = 0.1,
         smoothing: float = 0.5,
         score_normalization: float = 0.0,
@@ -220,6 +223,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         self.lam = lam
         self.ridge = ridge
         self.prior_shrinkage = prior_shrinkage
+        self.prior_weight = prior_weight
         self.shrinkage = shrinkage
         self.smoothing = smoothing
         self.score_normalization = score_normalization
@@ -343,8 +347,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             "smoothing": [0.0],
             "score_normalization": powers[:1],
         }
-        if prior is not None:
-            common["prior_shrinkage"] = [*PRIOR_SHRINKAGES]
+        if prior is not None and known.unlisted_weight:
+            common["prior_weight"] = [PRIOR_WEIGHT_OF_LISTS]
         linear_parts: list[ParamGrid] = [
             {"kernel": [kernel], "normalize_rows": [normalized], "ridge": [*values], **common}
             for kernel, shares in ridges.items()
@@ -431,6 +435,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         for name in ("lam", "ridge", "tol"):
             check_number(*parameter(self, name), low=0)
         check_number(*parameter(self, "prior_shrinkage"), low=0, inclusive=False)
+        check_number(*parameter(self, "prior_weight"), low=0, high=1)
         if self.shrinkage != np.inf:
             check_number(*parameter(self, "shrinkage"), low=0, inclusive=False)
         for name in ("smoothing", "alpha"):
@@ -486,7 +491,10 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     def _linear_learner(self) -> APGGraph | LeastSquares:
         if self.lam == 0:
             return LeastSquares(
-                self.ridge, prior_shrinkage=self.prior_shrinkage, on_unlearnable="ignore"
+                self.ridge,
+                prior_shrinkage=self.prior_shrinkage,
+                prior_weight=self.prior_weight,
+                on_unlearnable="ignore",
             )
         return APGGraph(
             self.lam,
