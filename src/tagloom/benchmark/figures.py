@@ -269,6 +269,8 @@ _LINES = {
     "propagation": Line("#5e3c99", "P"),
     "apg-graph": Line("#e69f00", "o", 2.2),
     "semantic-diffusion": Line("#d55e00", "o", 2.8),
+    "least-squares+words": Line("#35978f", "d"),
+    "semantic-diffusion+words": Line("#a50026", "o", 2.2),
     "descriptor-global": Line("#0072b2", "D", 2.0),
     "descriptor-local": Line("#009e73", "^", 2.0),
     "descriptor-both": Line("#d55e00", "o", 2.8),
