@@ -40,11 +40,7 @@ Floats = npt.NDArray[np.float64]
 # absences are assumed, presences among them are noise, and the safest ridge is stronger.
 _RIDGES = (0.3, 0.03, 0.1, 1.0, 3.0)
 _RIDGES_OF_LISTS = (1.0, 0.1, 0.3, 3.0, 10.0)
-PRIOR_WEIGHT_OF_LISTS = 0.7
-"""The default `prior_weight` of a search where absences are assumed.
-
-What people list stands out more than what they forget, and prior scores recognise it better: the
-trust that is learned from lists is too high for the rest."""
+_PRIOR_WEIGHT_OF_LISTS = 0.7
 # Sparse features: conjugate gradients stop at this residual, relative to that of M = 0.
 _CG_RESIDUAL = 1e-10
 # Labels are processed together until they have about this many entries, to bound the memory.
@@ -121,17 +117,11 @@ class LeastSquares(PriorMixin, LinearLearner):
     def default_param_grid(
         self, X: Any, Y: Any, graph: Any = None, prior: Any = None
     ) -> ParamGrids:
-        """Return ridge in units of the data, and of lists with prior scores one weight of these.
-
-        The shrinkage of trust is not searched: 1, 10 and 100 hardly differ, and the more
-        candidates, the more win by chance.
-        """
+        """Return ridge in units of the data, and how to use prior scores."""
         known = as_partial_labels(Y)
         shares = _RIDGES_OF_LISTS if known.unlisted_weight else _RIDGES
-        grid = {"ridge": [share * ridge_unit(X, known) for share in shares]}
-        if prior is not None and known.unlisted_weight:
-            grid["prior_weight"] = [PRIOR_WEIGHT_OF_LISTS]
-        return [grid]
+        ridges = [share * ridge_unit(X, known) for share in shares]
+        return [{"ridge": ridges, **prior_grid(known, prior)}]
 
     def fit_known(self, rows: Array, known: PartialLabels, prior: Prior | None = None) -> None:
         """Learn from validated rows and labels."""
@@ -252,6 +242,18 @@ class LeastSquares(PriorMixin, LinearLearner):
             )
 
 
+def prior_grid(known: PartialLabels, prior: Any) -> dict[str, list[Any]]:
+    """Return the default grid of how to use prior scores: their weight, where tags are lists.
+
+    What people list stands out more than what they forget, and prior scores recognise it better:
+    the trust that is learned from lists is too high for the rest. The shrinkage of trust is not
+    searched: 1, 10 and 100 hardly differ, and the more candidates, the more win by chance.
+    """
+    if prior is None or not known.unlisted_weight:
+        return {}
+    return {"prior_weight": [_PRIOR_WEIGHT_OF_LISTS]}
+
+
 def _minimiser(loss: MaskedSquaredLoss, ridge: float) -> Floats:
     """Return M with (H + rho I) M = -G_0, each column to a relative residual of 1e-10."""
     M = np.zeros(loss.shape)
@@ -297,15 +299,11 @@ class _Systems:
     def solution(
         self, shrinkage: float, weight: float, prior: Prior | None, dtype: Any
     ) -> Solution:
-        """Return m_j - theta_j c_j and b_j - theta_j e_j: the fit to y_j - theta_j t_j.
-
-        theta_j is the trust times the weight, where the label has taught something.
-        """
+        """Return m_j - theta_j c_j and b_j - theta_j e_j: the fit to y_j - theta_j t_j."""
         if self.prior is None or prior is None:
             return Solution(self.M.astype(dtype), self.b.astype(dtype), None)
         C, e, with_label, with_itself = self.prior
-        theta = shrunk_trust(with_label, with_itself, shrinkage).each
-        theta[with_itself > 0] *= weight
+        theta = shrunk_trust(with_label, with_itself, shrinkage, weight).each
         M, b, trust = self.M.copy(), self.b.copy(), np.full(len(self.b), np.nan)
         M[:, prior.labels] -= theta * C
         b[prior.labels] -= theta * e

@@ -93,7 +93,9 @@ class Trust(NamedTuple):
     common: float
 
 
-def shrunk_trust(with_label: Floats, with_itself: Floats, shrinkage: float) -> Trust:
+def shrunk_trust(
+    with_label: Floats, with_itself: Floats, shrinkage: float, weight: float = 1.0
+) -> Trust:
     r"""Return the trust in each prior column, shrunk to a common one.
 
     With p_j = t_j'P_j y_j and q_j = t_j'P_j t_j, where P_j leaves of a column what the features do
@@ -108,7 +110,8 @@ def shrunk_trust(with_label: Floats, with_itself: Floats, shrinkage: float) -> T
 
     mu is a pseudo-count: that of items whose prior score is 1. No theta is negative: a score that
     misleads is ignored, not reversed. A label that nothing is known of (q_j = 0) gets theta_0, and
-    where that is so of all, theta_0 = 1: prior scores are taken at their word.
+    where that is so of all, theta_0 = 1: prior scores are taken at their word. The trust of the
+    other labels is multiplied by the weight.
     """
     known = with_itself > 0
     if not known.any():
@@ -117,5 +120,5 @@ def shrunk_trust(with_label: Floats, with_itself: Floats, shrinkage: float) -> T
     above = np.sum(with_label[known] / below) / np.sum(with_itself[known] / below)
     common = max(0.0, float(above))
     each = np.full_like(with_itself, common)
-    each[known] = np.maximum(0.0, (with_label[known] + shrinkage * common) / below)
+    each[known] = weight * np.maximum(0.0, (with_label[known] + shrinkage * common) / below)
     return Trust(each, common)

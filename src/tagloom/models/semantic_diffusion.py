@@ -39,7 +39,7 @@ from tagloom.models.base import (
     ridge_unit,
 )
 from tagloom.models.kernels import Kernel, KernelMap
-from tagloom.models.least_squares import PRIOR_WEIGHT_OF_LISTS, LeastSquares
+from tagloom.models.least_squares import LeastSquares, prior_grid
 from tagloom.models.normalization import RowNormalizer, ScoreNormalizer, row_blocks
 from tagloom.models.prior import Prior, read_prior
 from tagloom.models.search_cache import fingerprint
@@ -346,9 +346,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             "shrinkage": [inf],
             "smoothing": [0.0],
             "score_normalization": powers[:1],
+            **prior_grid(known, prior),
         }
-        if prior is not None and known.unlisted_weight:
-            common["prior_weight"] = [PRIOR_WEIGHT_OF_LISTS]
         linear_parts: list[ParamGrid] = [
             {"kernel": [kernel], "normalize_rows": [normalized], "ridge": [*values], **common}
             for kernel, shares in ridges.items()
