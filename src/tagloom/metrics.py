@@ -383,8 +383,10 @@ def roc_auc(known: PartialLabels, scores: npt.NDArray[Any]) -> Floats:
     """Return the area under the ROC curve of each label, over its known entries.
 
     It is the share of pairs of a presence and an absence in which the presence has the higher
-    score; ties count half. NaN where a label has no presence or no absence. Where unlisted entries
-    are assumed absent, forgotten presences among them make it a little lower.
+    score; ties count half. NaN where a label has no presence or no absence. If a share q of the
+    entries that count as absent is present, forgotten whatever their score, its expectation is
+    (1 - q) AUC + q/2. That keeps the order of two rankings of one label (Menon et al. 2015), not
+    that of means over labels that differ in q.
     """
     states = known.states()
     area = np.full(known.n_labels, np.nan)

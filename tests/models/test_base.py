@@ -385,9 +385,7 @@ def test_decision_function_is_positive_where_predict_predicts_presence(learner):
 def test_its_default_param_grid_is_small_and_can_be_tuned(learner):
     stages = learner.default_param_grid(TOY.X, TOY.known)
     grids = [grid for stage in stages for grid in alternatives(stage)]
-    # One that searches whether to normalise rows has twice as many: the others are tuned on both.
-    most = 42 if any("normalize_rows" in grid for grid in grids) else 21
-    assert 2 <= sum(int(np.prod([len(v) for v in grid.values()])) for grid in grids) <= most
+    assert 2 <= sum(int(np.prod([len(v) for v in grid.values()])) for grid in grids) <= 21
     tuning = tuned(learner)
     assert set(tuning.best.params) == {name for grid in grids for name in grid}
     assert mean_average_precision(HIDDEN, tuning.model.training_scores(TOY.X)) > 0.75

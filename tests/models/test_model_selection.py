@@ -222,8 +222,9 @@ def test_stages_of_a_warm_learner_are_scored_as_candidates_fitted_alone():
     """Each trial of a path has the score of that candidate fitted by itself on the fold."""
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2)
     folds = list(split_known(TOY.known, 2, 0))
-    assert len(tuning.trials) == 2 * (3 + 5) + 3 * 3 * 2
-    for trial in tuning.trials[::3]:
+    # Three kernels with a ridge each and a linear part with three; with diffusion and without.
+    assert len(tuning.trials) == (1 + 1 + 1 + 3) + (3 + 1) * 2
+    for trial in tuning.trials:
         for fold, score in zip(folds, trial.scores, strict=True):
             alone = SemanticDiffusion(on_unlearnable="ignore", **trial.params)
             scores = alone.fit(TOY.X, fold.training).training_scores(TOY.X)
@@ -365,15 +366,53 @@ def test_an_interrupted_search_resumes():
 
 def test_without_time_the_first_candidate_of_every_path_is_scored():
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2, max_seconds=0)
-    # Ridges are solved jointly for either kernel, with and without row normalisation; all else
-    # forms one path.
-    assert len(tuning.trials) == 2 * (3 + 5) + 1
-    assert tuning.best == tuning.trials[-1]
-    # It is the safest.
-    safest = SemanticDiffusion().default_param_grid(TOY.X, TOY.known)[-1]
-    assert {
-        name: values[0] for name, values in safest.items()
-    }.items() <= tuning.best.params.items()
+    # The linear part has a path for each kernel, in which ridges are solved jointly; the rest has
+    # one with diffusion and one without.
+    assert len(tuning.trials) == (1 + 1 + 1 + 3) + (1 + 1)
+    first, last = SemanticDiffusion().default_param_grid(TOY.X, TOY.known)
+    for trials, grids in ((tuning.trials[:6], first), (tuning.trials[6:], last)):
+        safest = {name: values[0] for name, values in grids[0].items()}
+        assert safest.items() <= trials[0].params.items()
+    assert tuning.best in tuning.trials[6:]
+
+
+def random_lists(n_items, n_features, n_untagged=0):
+    """Return random rows and lists of their tags; nothing is known of the last items."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(n_items, n_features)), rng.random((n_items, 3)) < 0.3
+    listed = keep_presences(PartialLabels.from_array(Y), 0.5, unlisted="absent", random_state=0)
+    return X, listed.with_hidden_items(np.arange(n_items) >= n_items - n_untagged)
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_untagged", "kernel", "n_candidates"),
+    [
+        (20, 0, "rational_quadratic", 2 + 3 * 2),  # it always diffuses
+        (150, 0, "linear", 3 + 4 * 2),
+        (20, 220, "linear", 3 + 4 * 2),  # too few labelled items for so many features
+    ],
+)
+def test_lists_begin_with_a_kernel_where_there_are_many_labelled_items_for_few_features(
+    n_features, n_untagged, kernel, n_candidates
+):
+    X, listed = random_lists(300, n_features, n_untagged)
+    tuning = tune(SemanticDiffusion(), X, listed, cv=2)
+    assert tuning.trials[0].params["kernel"] == kernel
+    assert len(tuning.trials) == n_candidates
+    diffuses = {np.isfinite(trial.params["shrinkage"]) for trial in tuning.trials[-3:]}
+    assert diffuses == ({True} if kernel != "linear" else {True, False})
+
+
+@pytest.mark.parametrize("known", [TOY.known, LISTED], ids=["absences", "lists"])
+def test_a_learner_that_does_not_normalise_rows_searches_plain_rows_alone(known):
+    learner = SemanticDiffusion(normalize_rows=False)
+    (linear_parts, *_), X = learner.default_param_grid(1e3 * TOY.X, known), TOY.X
+    assert all(grid["normalize_rows"] == [False] for grid in linear_parts)
+    assert {"linear", "rational_quadratic"} == {grid["kernel"][0] for grid in linear_parts}
+    # Ridges of the linear part are in the units of these rows.
+    for large, small in zip(linear_parts, learner.default_param_grid(X, known)[0], strict=True):
+        factor = 1e6 if large["kernel"] == ["linear"] else 1.0
+        np.testing.assert_allclose(large["ridge"], factor * np.array(small["ridge"]))
 
 
 def test_too_few_known_entries_to_hold_out_are_named():

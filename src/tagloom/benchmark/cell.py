@@ -40,7 +40,7 @@ from tagloom.models import PartialLabelLearner, tune
 from tagloom.models.base import ParamGrid, ParamGrids, alternatives
 from tagloom.models.prior import Prior, read_prior
 
-RESULTS_VERSION = 4
+RESULTS_VERSION = 5
 """Version of the results, part of the name of every cell.
 
 Raise it with every change that alters the numbers of a learner, a protocol or a metric, or the
@@ -411,8 +411,8 @@ def _without(stages: ParamGrids, method: Method) -> list[list[ParamGrid]]:
     for stage in stages:
         grids = alternatives(stage)
         for name in method.fixed:
-            own = [method.parameters.get(name)]
-            grids = [grid for grid in grids if grid.get(name) == own] or grids
+            own = method.parameters.get(name)
+            grids = [grid for grid in grids if own in grid.get(name, ())] or grids
         left = [{n: v for n, v in grid.items() if n not in method.fixed} for grid in grids]
         kept.append([grid for n, grid in enumerate(left) if grid and grid not in left[:n]])
     return [stage for stage in kept if stage]

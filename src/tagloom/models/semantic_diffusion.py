@@ -51,16 +51,41 @@ from tagloom.validation import (
     check_number,
 )
 
-# The default grid; what comes first is the safest, found on training items of five sets. The ridges
-# of the linear kernel are in units of `ridge_unit`.
-_RIDGES = {"rational_quadratic": (0.3, 0.1, 1.0), "linear": (0.3, 0.03, 0.1, 1.0, 3.0)}
-_SHRINKAGES: tuple[float, ...] = (0.3, 3.0, inf)
+
+class LinearGrid(NamedTuple):
+    """Candidates of the default grid for the linear part."""
+
+    kernel: str
+    ridges: tuple[float, ...]
+    """Those of the linear kernel in units of `ridge_unit`."""
+    bandwidth: float = 0.5
+    normalize_rows: bool = True
+
+
+# The default grid, found on training items of eight sets, see docs/learner.md and, for what test
+# scores took part in, docs/results.md. What comes first is the safest. It has few candidates: the
+# more there are, the more win by chance.
+_LINEAR_GRIDS = (
+    LinearGrid("rational_quadratic", (0.3,)),
+    LinearGrid("rational_quadratic", (0.3,), normalize_rows=False),
+    LinearGrid("rational_quadratic", (0.3,), bandwidth=2.0),
+    LinearGrid("linear", (0.3, 0.1, 0.03)),
+)
+# Where absence is only assumed, presences among the absences are noise, and the ridge of the kernel
+# is larger. What is held out is as incomplete as the rest, so there are fewer candidates still.
+# With many labelled items for few features the kernel is safe, and so is diffusion.
+_LINEAR_GRIDS_OF_LISTS = (
+    LinearGrid("linear", (0.3, 0.1)),
+    LinearGrid("rational_quadratic", (10.0,)),
+)
+_LINEAR_GRIDS_OF_TALL_LISTS = (
+    LinearGrid("rational_quadratic", (3.0,)),
+    LinearGrid("linear", (0.3,)),
+)
+_FEW_FEATURES, _MANY_ITEMS_PER_FEATURE = 100, 5
+# Residuals of lists are those of presences alone, and their mean is always high.
+_SHRINKAGE, _SHRINKAGE_OF_LISTS = 0.3, 10.0
 _SMOOTHINGS = (0.8, 0.5, 0.0)
-# Where absence is only assumed: presences among the absences are noise, and ridges are larger.
-# Residuals are those of presences alone, and their mean is always high: so is the shrinkage. What
-# is held out is as incomplete as the rest: the fewer candidates, the fewer that win by chance.
-_RIDGES_OF_LISTS = {"linear": (1.0, 0.1, 0.3, 3.0), "rational_quadratic": (10.0, 3.0)}
-_SHRINKAGES_OF_LISTS: tuple[float, ...] = (10.0, inf)
 _SCORE_NORMALIZATIONS = (0.5, 0.0)
 
 _KERNELS = ("linear", "rbf", "rational_quadratic")
@@ -329,33 +354,50 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     def default_param_grid(
         self, X: Any, Y: Any, graph: Any = None, prior: Any = None
     ) -> ParamGrids:
-        """Return kernel, row normalisation and ridge of the linear part alone; then the rest.
+        """Return kernel, bandwidth, rows and ridge of the linear part alone; then the rest.
 
-        The rest is shrinkage, smoothing and score normalisation, which helps more often than not:
-        the linear part is chosen with it.
+        The rest is smoothing with diffusion, or neither, and score normalisation, which helps more
+        often than not: the linear part is chosen with it. A learner that does not normalise rows
+        has no candidate that does.
         """
         rows = check_array(X, dtype=[np.float64, np.float32])
         known = as_partial_labels(Y)
-        ridges, shrinkages, powers = _RIDGES, _SHRINKAGES, [*_SCORE_NORMALIZATIONS]
-        if known.unlisted_weight:
-            ridges, shrinkages, powers = _RIDGES_OF_LISTS, _SHRINKAGES_OF_LISTS, powers[:1]
-        if known.n_labels == 1:
-            # Normalising their scores would change their meaning, but not their order.
-            powers = [0.0]
-        common: dict[str, list[Any]] = {
+        is_list = known.unlisted_weight > 0
+        most = min(_FEW_FEATURES, known.known_items().sum() / _MANY_ITEMS_PER_FEATURE)
+        is_tall = rows.shape[1] < most
+        grids: tuple[LinearGrid, ...] = _LINEAR_GRIDS
+        if is_list:
+            grids = _LINEAR_GRIDS_OF_TALL_LISTS if is_tall else _LINEAR_GRIDS_OF_LISTS
+        if not self.normalize_rows:
+            grids = tuple(dict.fromkeys(grid._replace(normalize_rows=False) for grid in grids))
+        # Of one label, normalisation would change the meaning of the scores, but not their order.
+        powers = [*_SCORE_NORMALIZATIONS] if known.n_labels > 1 else [0.0]
+        linear_parts: list[ParamGrid] = [
+            {
+                "kernel": [grid.kernel],
+                "bandwidth": [grid.bandwidth],
+                "normalize_rows": [grid.normalize_rows],
+                "ridge": _scaled_ridges(grid, rows, known),
+                "shrinkage": [inf],
+                "smoothing": [0.0],
+                "score_normalization": powers[:1],
+                **prior_grid(known, prior),
+            }
+            for grid in grids
+        ]
+        diffused: ParamGrid = {
+            "shrinkage": [_SHRINKAGE_OF_LISTS if is_list else _SHRINKAGE],
+            "smoothing": [*_SMOOTHINGS],
+            "score_normalization": powers,
+        }
+        if is_list and is_tall:
+            return [linear_parts, diffused]
+        alone: ParamGrid = {
             "shrinkage": [inf],
             "smoothing": [0.0],
-            "score_normalization": powers[:1],
-            **prior_grid(known, prior),
+            "score_normalization": powers,
         }
-        linear_parts: list[ParamGrid] = [
-            {"kernel": [kernel], "normalize_rows": [normalized], "ridge": [*values], **common}
-            for kernel, shares in ridges.items()
-            for normalized in (True, False)
-            for values in [_scaled_ridges(kernel, normalized, shares, rows, known)]
-        ]
-        rest = {"shrinkage": [*shrinkages], "smoothing": [*_SMOOTHINGS]}
-        return [linear_parts, {**rest, "score_normalization": powers}]
+        return [linear_parts, [diffused, alone]]
 
     def to_state(self) -> "DiffusionState":
         """Return what has to be kept of the fitted learner."""
@@ -829,14 +871,12 @@ class DiffusionState(NamedTuple):
     last_step: dict[str, float]
 
 
-def _scaled_ridges(
-    kernel: str, normalized: bool, shares: Sequence[float], rows: Array, known: PartialLabels
-) -> list[float]:
-    """Return the ridges of the default grid; with a kernel they do not depend on the data."""
-    if kernel != "linear":
-        return [*shares]
-    unit = ridge_unit(RowNormalizer.of(rows)(rows) if normalized else rows, known)
-    return [share * unit for share in shares]
+def _scaled_ridges(grid: LinearGrid, rows: Array, known: PartialLabels) -> list[float]:
+    """Return the ridges of candidates; with a kernel they do not depend on the data."""
+    if grid.kernel != "linear":
+        return [*grid.ridges]
+    unit = ridge_unit(RowNormalizer.of(rows)(rows) if grid.normalize_rows else rows, known)
+    return [share * unit for share in grid.ridges]
 
 
 def _known_residuals(known: PartialLabels, P: Array) -> KnownResiduals:
