@@ -20,6 +20,8 @@ from tagloom.review.session import Review
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from diffusing import diffusing_search
+
 N_PICTURES = 48
 PORT = 50505
 TOKEN = "a-token-of-the-tests"
@@ -130,7 +132,8 @@ def completed(tmp_path_factory):
     with (home / "tags.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows([("image", "tag"), *known])
     options = Options(max_minutes=0, label_frequency=0.3)
-    complete(photos, [home / "tags.csv"], home / "out", options, cache=home / "cache")
+    with diffusing_search():
+        complete(photos, [home / "tags.csv"], home / "out", options, cache=home / "cache")
     return home
 
 

@@ -26,6 +26,8 @@ def driver():
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory):
     """A run on a few scenes of which half the tags are known; names are as bad as they can be."""
+    from diffusing import diffusing_search
+
     from tagloom.completion.inputs import Options
     from tagloom.completion.pipeline import complete
     from tagloom.datasets.scenes import write_scenes
@@ -46,13 +48,9 @@ def run_folder(tmp_path_factory):
     with (home / "tags.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows(known)
     tags = [home / "tags.csv"]
-    complete(
-        home / "photos",
-        tags,
-        home / "out",
-        Options(max_minutes=0, label_frequency=0.3),
-        cache=home / "cache",
-    )
+    options = Options(max_minutes=0, label_frequency=0.3)
+    with diffusing_search():
+        complete(home / "photos", tags, home / "out", options, cache=home / "cache")
     return home
 
 
