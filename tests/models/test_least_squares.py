@@ -207,3 +207,68 @@ def test_a_large_table_is_solved_in_blocks_as_a_small_one(name, fit_intercept, m
     np.testing.assert_allclose(blocks.coef_, whole.coef_, atol=1e-6)
     np.testing.assert_allclose(blocks.intercept_, whole.intercept_, atol=1e-6)
     np.testing.assert_allclose(blocks.trust_, whole.trust_, atol=1e-6)
+
+
+def many_patterns(unlisted_weight=0.0):
+    """Labels that are all known at different rows, two of which cannot be learned."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 30)) + 3
+    truth = (X - 3) @ rng.normal(size=(30, 12)) > 0.5
+    known = np.where(rng.random(truth.shape) < 0.3, truth.astype(float), np.nan)
+    known[:, 3], known[:, 4] = np.nan, np.where(np.isnan(known[:, 4]), np.nan, 0)
+    prior = np.where(truth, 0.7, 0.2) + rng.normal(size=truth.shape) / 5
+    prior[:, 5:9] = np.nan
+    labels = PartialLabels.from_array(known)
+    if not unlisted_weight:
+        return X, labels, prior
+    entries = labels.entries()
+    some = PartialLabels.from_entries(
+        entries.rows,
+        entries.columns,
+        entries.present,
+        shape=labels.shape,
+        weights=rng.uniform(0.2, 1, len(entries.rows)),
+        unlisted_weight=unlisted_weight,
+    )
+    return X, some.with_hidden(*np.nonzero(rng.random(labels.shape) < 0.02)), prior
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("unlisted_weight", [0.0, 0.4])
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_labels_solved_side_by_side_get_the_solutions_of_their_normal_equations(
+    monkeypatch, fit_intercept, unlisted_weight, with_prior
+):
+    X, known, prior = many_patterns(unlisted_weight)
+    path = [{"ridge": ridge} for ridge in (0.5, 20.0)]
+    found = []
+    for pays in (False, True):
+        monkeypatch.setattr(weight_patterns, "_conjugate_gradients_pay", lambda *_, pays=pays: pays)
+        model = LeastSquares(fit_intercept=fit_intercept, prior_weight=0.7, on_unlearnable="ignore")
+        given = {"prior": prior} if with_prior else {}
+        found.append(
+            [
+                (one.coef_, one.intercept_, np.zeros(1) if one.trust_ is None else one.trust_)
+                for one in model.fit_path(path, X, known, given)
+            ]
+        )
+    for directly, side_by_side in zip(*found, strict=True):
+        for a, b in zip(directly, side_by_side, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-7, atol=1e-8)
+
+
+def test_many_labels_known_at_different_rows_are_solved_side_by_side(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(400, 150))
+    known = hide_per_class(PartialLabels.from_array((X[:, :60] > 0.5).astype(float)), 0.5, 0)
+    solved = []
+    solve = LeastSquares._solve_side_by_side
+
+    def counted(self, *args):
+        solved.append(solve(self, *args))
+        return solved[-1]
+
+    monkeypatch.setattr(LeastSquares, "_solve_side_by_side", counted)
+    LeastSquares().fit(X, known)
+    assert solved == [True]
+    LeastSquares().fit(X, PartialLabels.from_array((X[:, :60] > 0.5).astype(float)))
+    assert solved == [True]

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -36,7 +35,6 @@ from tagloom.dask.neighbors import Candidates, nearest_neighbors
 from tagloom.errors import InvalidInputError
 from tagloom.graph.diffusion import local_scales, positive_or_one, self_tuning_affinities
 from tagloom.labels import PartialLabels
-from tagloom.linalg import column_dots, conjugate_gradients
 from tagloom.models.base import check_learnable, parameter
 from tagloom.models.kernels import Kernel, KernelMap
 from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
@@ -44,6 +42,7 @@ from tagloom.models.semantic_diffusion import INTERMEDIATE, ScoreAugmenter, shru
 from tagloom.neighbors import Neighbors, neighbor_table
 from tagloom.optim import MaskedSquaredLoss
 from tagloom.optim.loss import centre_of
+from tagloom.optim.ridge import RidgeSolver
 from tagloom.validation import check_number
 
 Array = npt.NDArray[Any]
@@ -332,39 +331,24 @@ def _mapped(function: Any, rows: RowBlocks, width: int) -> RowBlocks:
 def _ridge_regression(
     data: TrainingData, summary: DataSummary, ridge: float, client: Any
 ) -> tuple[Floats, Floats, int]:
-    r"""Return M and b of the ridge regression of each label, and the number of iterations.
+    """Return M and b of the ridge regression of each label, and the number of iterations.
 
-    Conjugate gradients solve (H + rho I) M = -G_0 (see `MaskedSquaredLoss`) for all labels side by
-    side, one pass over the rows for each iteration. The Hessian of label j is about w_j C, with the
-    covariance C of all rows and the total weight w_j of its known entries; (w_j C + rho I)^{-1} is
-    the preconditioner. Where every label is known at the same rows it is exact.
+    One pass over the rows for each iteration, see `RidgeSolver`.
     """
     centre = centre_of(summary.n_items, summary.total, summary.squares)
     rows = DistributedRows(data, centre, client, keep=True, on_pass=lambda: None)
     loss = MaskedSquaredLoss(rows, fit_intercept=True)
-    variances, V = np.linalg.eigh(loss.curvature.scatter)
-    divisors = np.maximum(variances, 0)[:, None] * loss.curvature.weight + ridge
-    M, residual = np.zeros(loss.shape), -loss.gradient_at_zero
-    enough = _CG_RESIDUAL * np.sqrt(column_dots(residual, residual))
-    steps = conjugate_gradients(
-        loss.hessian_product,
-        residual,
-        shift=np.float64(ridge),
-        precondition=lambda R: np.asarray(V @ ((V.T @ R) / divisors)),
+    found = RidgeSolver(loss).solve(
+        -loss.gradient_at_zero, ridge, tol=_CG_RESIDUAL, max_iter=_CG_MAX_ITER
     )
-    n_iter = 0
-    for step in islice(steps, _CG_MAX_ITER):
-        M += step.length * step.direction
-        n_iter += 1
-        if (np.sqrt(column_dots(residual, residual)) <= enough).all():
-            break
-    else:
+    if not found.converged:
         warnings.warn(
-            f"The ridge regression did not converge in {n_iter} passes over the rows. Raise ridge.",
+            f"The ridge regression did not converge in {found.n_iter} passes over the rows. "
+            "Raise ridge.",
             ConvergenceWarning,
             stacklevel=4,
         )
-    return M, np.asarray(loss.intercept(M)), n_iter
+    return found.M, np.asarray(loss.intercept(found.M)), found.n_iter
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,9 @@
 """Ridge regression label by label on the known entries, exactly and in closed form.
 
 Labels with the same weights share their normal equations, and the equations are set up once for
-all strengths of the ridge. A column of prior scores is eliminated from them, block-wise.
+all strengths of the ridge. Many labels that are known at different rows are solved for side by side
+by preconditioned conjugate gradients instead. A column of prior scores is eliminated from the
+equations, block-wise.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,6 +33,7 @@ from tagloom.models.base import (
 )
 from tagloom.models.prior import Prior, read_prior, shrunk_trust
 from tagloom.optim import MaskedSquaredLoss, SparseRows
+from tagloom.optim.ridge import RidgeSolver
 from tagloom.validation import check_flag, check_n_jobs, check_number
 
 Positions = npt.NDArray[np.int64]
@@ -41,8 +44,14 @@ Floats = npt.NDArray[np.float64]
 _RIDGES = (0.3, 0.03, 0.1, 1.0, 3.0)
 _RIDGES_OF_LISTS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _PRIOR_WEIGHT_OF_LISTS = 0.7
-# Sparse features: conjugate gradients stop at this residual, relative to that of M = 0.
+# Conjugate gradients stop at this residual, relative to that of M = 0.
 _CG_RESIDUAL = 1e-10
+# M of float32 rows is rounded to float32: there a larger one is enough.
+_CG_RESIDUAL_OF_SINGLE = 1e-7
+# With a preconditioner; after so many iterations the normal equations are formed after all.
+_CG_MAX_ITER = 200
+# So many iterations are usual, and an eigendecomposition takes so many times d^3 multiplications.
+_CG_ITERATIONS, _EIGENDECOMPOSITION = 30, 9
 # Labels are processed together until they have about this many entries, to bound the memory.
 _ENTRIES_AT_ONCE = 1 << 24
 
@@ -185,7 +194,10 @@ class LeastSquares(PriorMixin, LinearLearner):
             return
         ridges = list(dict.fromkeys(ridge for ridge, _ in candidates))
         systems = [_Systems.empty(X.shape[1], known.n_labels, prior) for _ in ridges]
-        self._solve(X, group_by_pattern(columns_of(known)), ridges, prior, systems)
+        groups = group_by_pattern(columns_of(known))
+        side_by_side = _conjugate_gradients_pay(X, groups, ridges)
+        if not (side_by_side and self._solve_side_by_side(X, known, ridges, prior, systems)):
+            self._solve(X, groups, ridges, prior, systems)
         for ridge, shrinkage in candidates:
             found = systems[ridges.index(ridge)]
             yield found.solution(shrinkage, self.prior_weight, prior, X.dtype)
@@ -212,6 +224,39 @@ class LeastSquares(PriorMixin, LinearLearner):
         for ridge, _ in candidates:
             M = _minimiser(loss, ridge)
             yield Solution(M.astype(X.dtype), loss.intercept(M).astype(X.dtype), None)
+
+    def _solve_side_by_side(
+        self,
+        X: Array,
+        known: PartialLabels,
+        ridges: Sequence[float],
+        prior: Prior | None,
+        systems: Sequence["_Systems"],
+    ) -> bool:
+        """Solve for all labels at once; return whether conjugate gradients converged.
+
+        (H + rho I) M = -G_0, and with the same H for the prior columns, see `RidgeSolver`.
+        """
+        loss = MaskedSquaredLoss.of(X, known, fit_intercept=self.fit_intercept)
+        solver = RidgeSolver(loss)
+        is_single = X.dtype == np.float32
+        tol = _CG_RESIDUAL_OF_SINGLE if is_single else _CG_RESIDUAL
+        how: dict[str, Any] = {"tol": tol, "max_iter": _CG_MAX_ITER}
+        columns = None if prior is None else _PriorColumns.of(X, known, prior, self.fit_intercept)
+        for system, ridge in zip(systems, ridges, strict=True):
+            found = solver.solve(-loss.gradient_at_zero, ridge, **how)
+            system.M[...], system.b[...] = found.M, loss.intercept(found.M)
+            if not found.converged:
+                return False
+            if columns is None or system.prior is None:
+                continue
+            of_prior = solver.solve(columns.right, ridge, **how)
+            if not of_prior.converged:
+                return False
+            tables = columns.eliminated(loss, found.M, of_prior.M)
+            for table, values in zip(system.prior, tables, strict=True):
+                table[...] = values
+        return True
 
     def _solve(
         self,
@@ -240,6 +285,25 @@ class LeastSquares(PriorMixin, LinearLearner):
             Parallel(n_jobs=self.n_jobs, backend="threading")(
                 delayed(solve)(*group) for group in groups
             )
+
+
+def _conjugate_gradients_pay(X: Array, groups: Sequence["_Group"], ridges: Sequence[float]) -> bool:
+    """Return whether labels side by side take fewer multiplications than one after the other.
+
+    Labels with the same weights, a group, share their normal equations.
+    """
+    n, d = X.shape
+    if min(ridges) == 0:
+        return False
+    direct = 0.0
+    n_labels = 0
+    for pattern, labels, _ in groups:
+        n_labels += len(labels)
+        n_known = n if pattern.background else len(pattern.rows)
+        size = min(n_known, d)
+        direct += n_known * d * size + len(ridges) * size**3 / 3
+    iterations = len(ridges) * _CG_ITERATIONS * 2 * n * d * n_labels
+    return bool(iterations + _EIGENDECOMPOSITION * d**3 + n * d**2 < direct)
 
 
 def prior_grid(known: PartialLabels, prior: Any) -> dict[str, list[Any]]:
@@ -407,6 +471,53 @@ class PartSolution(NamedTuple):
     M: Floats
     b: Floats
     prior: Elimination | None
+
+
+class _PriorColumns(NamedTuple):
+    """Sums over the prior columns t, centred at the known entries of their labels."""
+
+    labels: Positions
+    right: Floats
+    """X'Wt, of shape (d, c): 0 for labels without a prior column."""
+    mean: Floats
+    with_label: Floats
+    """t'Wy."""
+    with_itself: Floats
+    """t'Wt."""
+    learnable: npt.NDArray[np.bool_]
+    """Whether the known entries of the label differ."""
+
+    @classmethod
+    def of(
+        cls, X: Array, known: PartialLabels, prior: Prior, fit_intercept: bool
+    ) -> "_PriorColumns":
+        """Take the sums."""
+        weighted = np.zeros(prior.T.shape)
+        mean, with_label, with_itself = np.zeros((3, len(prior.labels)))
+        learnable = np.zeros(len(prior.labels), dtype=bool)
+        labels = [known.labels[label] for label in prior.labels]
+        for k, column in enumerate(columns_of(known.select(labels))):
+            rows, present, weights = column.known()
+            t = prior.T[rows, k].astype(np.float64)
+            if fit_intercept and len(rows):
+                mean[k] = weights @ t / weights.sum()
+            t -= mean[k]
+            weighted[rows, k] = weights * t
+            with_label[k], with_itself[k] = weights @ (t * present), weights @ t**2
+            learnable[k] = 0 < np.count_nonzero(present) < len(rows)
+        right = np.zeros((X.shape[1], known.n_labels))
+        right[:, prior.labels] = Rows(X, fit_intercept=False).products(weighted)
+        return cls(prior.labels, right, mean, with_label, with_itself, learnable)
+
+    def eliminated(self, loss: MaskedSquaredLoss, M: Floats, C: Floats) -> Elimination:
+        """Return the prior columns regressed on the features, see `CentredSystem`."""
+        right, own = self.right[:, self.labels], C[:, self.labels]
+        # The intercept of the loss is that of y; at M = 0 it is the mean of y.
+        e = (loss.intercept(C) - loss.intercept(np.zeros_like(C)))[self.labels] + self.mean
+        with_label = self.with_label - column_dots(right, M[:, self.labels])
+        with_itself = np.maximum(0, self.with_itself - column_dots(right, own))
+        tables = own, e, with_label, with_itself
+        return Elimination(*(np.where(self.learnable, table, 0.0) for table in tables))
 
 
 Solve = Callable[[Floats], Floats]
