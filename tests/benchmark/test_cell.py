@@ -134,6 +134,20 @@ def test_a_learner_that_normalises_rows_by_itself_is_tuned_once(tmp_path):
     assert "normalize_rows" not in params
 
 
+def test_parameters_are_chosen_on_some_labels_and_all_are_learned(tmp_path):
+    watched = tmp_path / "watched"
+    watched.mkdir()
+    method = Method("watched", "", "toy_learners:Watched", {"folder": str(watched)})
+    cell_of(tmp_path / "a", make_dataset(), method, normalize_rows="search", search_labels=2)
+    widths = [np.load(path)["states"].shape[1] for path in watched.iterdir()]
+    assert sorted(widths) == [2] * 6 + [4] * 2
+    chosen = {
+        name: cell_of(tmp_path / name, make_dataset(), RIDGE, search_labels=number)[0]["map"]
+        for name, number in (("all", None), ("four", 4), ("more", 9))
+    }
+    assert len(set(chosen.values())) == 1
+
+
 @pytest.mark.parametrize("name", [one.name for one in ABLATIONS])
 def test_what_is_left_out_of_an_ablation_is_not_searched(tmp_path, name):
     (method,) = (one for one in ABLATIONS if one.name == name)

@@ -11,7 +11,7 @@ import math
 import time
 import traceback
 import warnings
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
@@ -190,6 +190,8 @@ class Task:
     """Whether the learner is given the unlabelled test items, too."""
     normalize_rows: str = "never"
     """Whether the rows of the shared features are normalised, or the search decides."""
+    search_labels: int | None = None
+    """On how many labels parameters are chosen; None for all."""
 
 
 def run_cell(task: Task, truth: PartialLabels, store: CellStore) -> tuple[Cell, str | None]:
@@ -340,11 +342,12 @@ def tune_rows_and_fit(
     features. Of several tables the second has normalised rows.
     """
     method, is_choice = _method(task), len(tables) > 1
+    labels = _search_labels(known, task)
     fits = []
     for X in tables:
         rows = np.concatenate(X) if task.transductive else X.training
         search = (rows, known, graph, task.cv, task.cell.seed, prior)
-        fits.append(tune_and_fit(method, *search, always_search=is_choice))
+        fits.append(tune_and_fit(method, *search, always_search=is_choice, search_labels=labels))
     if not is_choice:
         return tables[0], fits[0]
     best = max(range(len(fits)), key=lambda number: fits[number].held_out)
@@ -353,6 +356,19 @@ def tune_rows_and_fit(
         n_trials=sum(fit.n_trials for fit in fits),
         search_seconds=sum(fit.search_seconds for fit in fits),
     )
+
+
+def _search_labels(known: PartialLabels, task: Task) -> list[Hashable] | None:
+    """Draw the labels on which parameters are chosen; None where they are all.
+
+    A label with fewer presences than folds would say nothing in some of them.
+    """
+    usable = np.flatnonzero(known.counts().present >= task.cv)
+    if task.search_labels is None or task.search_labels >= len(usable):
+        return None
+    rng = np.random.default_rng(task.cell.seed)
+    drawn = rng.choice(usable, size=task.search_labels, replace=False)
+    return [known.labels[label] for label in np.sort(drawn)]
 
 
 def tune_and_fit(
@@ -365,6 +381,7 @@ def tune_and_fit(
     prior: npt.NDArray[Any] | None = None,
     *,
     always_search: bool = False,
+    search_labels: Sequence[Hashable] | None = None,
 ) -> Fitted:
     """Tune the learner of a method over its own parameter grid, then fit it on all known labels.
 
@@ -388,6 +405,7 @@ def tune_and_fit(
         param_grid=grid or [{}],
         cv=cv,
         safest_first=learner.safest_first,
+        search_labels=search_labels,
         random_state=seed,
         verbose=False,
     )

@@ -47,6 +47,9 @@ class Benchmark:
         The seeds are random_state, random_state + 1, ..., random_state + repeats - 1.
     cv : int
         Number of cross-validation folds of the known entries when parameters are chosen.
+    search_labels : int, optional
+        Number of labels on which parameters are chosen, drawn by the seed; by default all. The last
+        fit learns all of them. It bounds the cost of learners that fit every label on its own.
     features : {"visual", "semantic"}
         The features of all learners: the visual descriptor, or the paper's [visual; s].
     n_components : float or int
@@ -84,6 +87,7 @@ class Benchmark:
     repeats: int = 5
     random_state: int = field(default=0, metadata={"key": "seed"})
     cv: int = field(default=3, metadata={"key": "folds"})
+    search_labels: int | None = None
     features: str = "visual"
     n_components: float = 0.9
     standardize: bool = False
@@ -192,5 +196,7 @@ def _check_numbers(config: Benchmark) -> None:
     if config.random_state + config.repeats > 2**32:
         raise InvalidInputError(f"seed must be below 2^32; got {config.random_state}.")
     check_integer("folds", config.cv, at_least=2)
+    if config.search_labels is not None:
+        check_integer("search-labels", config.search_labels, at_least=1)
     if config.n_jobs is not None:
         check_integer("jobs", config.n_jobs, at_least=1)

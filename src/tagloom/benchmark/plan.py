@@ -109,7 +109,11 @@ def _tasks(
         semantics = inputs / f"{setting}_{digest_of(**semantic)}"
         for method in methods:
             digest = digest_of(
-                inputs=semantic, method=method.metadata(), folds=config.cv, version=__version__
+                inputs=semantic,
+                method=method.metadata(),
+                folds=config.cv,
+                version=__version__,
+                **({} if config.search_labels is None else {"labels": config.search_labels}),
             )
             yield Task(
                 cell=Cell(dataset.name, protocol, method.name, rate, seed, digest),
@@ -120,6 +124,7 @@ def _tasks(
                 cv=config.cv,
                 transductive=config.transductive and method.uses_unlabelled,
                 normalize_rows=config.normalize_rows,
+                search_labels=config.search_labels,
             )
 
 

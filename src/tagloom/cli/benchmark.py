@@ -96,6 +96,10 @@ _Folds = Annotated[
     int | None,
     typer.Option(help="Cross-validation folds for the parameter search.", show_default="3"),
 ]
+_SearchLabels = Annotated[
+    int | None,
+    typer.Option(help="Labels on which parameters are chosen, drawn by the seed; else all."),
+]
 _Jobs = Annotated[int | None, typer.Option(help="Cells to run in parallel; else one per core.")]
 _Config = Annotated[
     Path | None, typer.Option(help="TOML file whose keys are these flags; flags override it.")
@@ -139,6 +143,7 @@ def benchmark(
     transductive: _Transductive = None,
     seed: _Seed = None,
     folds: _Folds = None,
+    search_labels: _SearchLabels = None,
     jobs: _Jobs = None,
     config: _Config = None,
     out: _Out = None,
@@ -174,6 +179,7 @@ def benchmark(
         "transductive": transductive,
         "random_state": seed,
         "cv": folds,
+        "search_labels": search_labels,
         "n_jobs": jobs,
         "out": out,
         "validate_descriptors": validate_descriptors,
