@@ -24,7 +24,7 @@ LAYERS = [
     ("#f6e6ef", "words", "what names mean"),
     ("#f6e6ef", "vision", "pictures to features"),
     ("#f6e6ef", "metrics · labels", "present, absent, unknown"),
-    ("#eceef2", "validation · io · linalg · plugins · progress · errors", ""),
+    ("#eceef2", "validation · normalization · io · linalg · plugins · progress · errors", ""),
 ]
 FIT = [
     ("models/apg_graph.py", "parameters, terms, solver"),

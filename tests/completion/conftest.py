@@ -81,15 +81,27 @@ def made_features(n_items=80, seed=0):
 
 
 @pytest.fixture
-def collection(tmp_path, monkeypatch):
-    features, truth = made_features()
-    made = Collection(tmp_path, features, truth, Options(min_pictures=2, annotate_next=6))
-    made.photos.mkdir()
-    monkeypatch.setattr(run, "find_pictures", lambda photos: Found(pictures=list(features.items)))
-    monkeypatch.setattr(
-        run, "encode_pictures", lambda photos, *args, **kwargs: Pictures(photos, features, [])
-    )
-    return made
+def make_collection(tmp_path, monkeypatch):
+    """Make a collection of a seed, whose pictures are numbers until the next is made."""
+
+    def make(seed=0):
+        features, truth = made_features(seed=seed)
+        folder = tmp_path / str(seed)
+        made = Collection(folder, features, truth, Options(min_pictures=2, annotate_next=6))
+        made.photos.mkdir(parents=True)
+        found = Found(pictures=list(features.items))
+        monkeypatch.setattr(run, "find_pictures", lambda photos: found)
+        monkeypatch.setattr(
+            run, "encode_pictures", lambda photos, *args, **kwargs: Pictures(photos, features, [])
+        )
+        return made
+
+    return make
+
+
+@pytest.fixture
+def collection(make_collection):
+    return make_collection()
 
 
 @pytest.fixture(scope="session")

@@ -222,8 +222,9 @@ def test_stages_of_a_warm_learner_are_scored_as_candidates_fitted_alone():
     """Each trial of a path has the score of that candidate fitted by itself on the fold."""
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2)
     folds = list(split_known(TOY.known, 2, 0))
-    # Three kernels with a ridge each and a linear part with three; with diffusion and without.
-    assert len(tuning.trials) == (1 + 1 + 1 + 3) + (3 + 1) * 2
+    # Two kernels with a ridge each and a linear part with three; diffusion with self-training and
+    # without, and neither.
+    assert len(tuning.trials) == (1 + 1 + 3) + (3 + 3 + 1) * 2
     for trial in tuning.trials:
         for fold, score in zip(folds, trial.scores, strict=True):
             alone = SemanticDiffusion(on_unlearnable="ignore", **trial.params)
@@ -367,13 +368,13 @@ def test_an_interrupted_search_resumes():
 def test_without_time_the_first_candidate_of_every_path_is_scored():
     tuning = tune(SemanticDiffusion(), TOY.X, TOY.known, cv=2, max_seconds=0)
     # The linear part has a path for each kernel, in which ridges are solved jointly; the rest has
-    # one with diffusion and one without.
-    assert len(tuning.trials) == (1 + 1 + 1 + 3) + (1 + 1)
+    # two with diffusion, after self-training and without it, and one without.
+    assert len(tuning.trials) == (1 + 1 + 3) + (1 + 1 + 1)
     first, last = SemanticDiffusion().default_param_grid(TOY.X, TOY.known)
-    for trials, grids in ((tuning.trials[:6], first), (tuning.trials[6:], last)):
+    for trials, grids in ((tuning.trials[:5], first), (tuning.trials[5:], last)):
         safest = {name: values[0] for name, values in grids[0].items()}
         assert safest.items() <= trials[0].params.items()
-    assert tuning.best in tuning.trials[6:]
+    assert tuning.best in tuning.trials[5:]
 
 
 def random_lists(n_items, n_features, n_untagged=0):
@@ -385,22 +386,24 @@ def random_lists(n_items, n_features, n_untagged=0):
 
 
 @pytest.mark.parametrize(
-    ("n_features", "n_untagged", "kernel", "n_candidates"),
+    ("n_features", "n_untagged", "bandwidth", "n_candidates"),
     [
-        (20, 0, "rational_quadratic", 2 + 3 * 2),  # it always diffuses
-        (150, 0, "linear", 3 + 4 * 2),
-        (20, 220, "linear", 3 + 4 * 2),  # too few labelled items for so many features
+        (20, 0, 0.5, 2 + 3 * 2),  # it always diffuses
+        (150, 0, 2.0, 4 + 4 * 2),
+        (20, 220, 2.0, 4 + 4 * 2),  # too few labelled items for so many features
     ],
 )
-def test_lists_begin_with_a_kernel_where_there_are_many_labelled_items_for_few_features(
-    n_features, n_untagged, kernel, n_candidates
+def test_lists_begin_with_a_narrow_kernel_where_there_are_many_labelled_items_for_few_features(
+    n_features, n_untagged, bandwidth, n_candidates
 ):
     X, listed = random_lists(300, n_features, n_untagged)
     tuning = tune(SemanticDiffusion(), X, listed, cv=2)
-    assert tuning.trials[0].params["kernel"] == kernel
+    assert tuning.trials[0].params["kernel"] == "rational_quadratic"
+    assert tuning.trials[0].params["bandwidth"] == bandwidth
     assert len(tuning.trials) == n_candidates
     diffuses = {np.isfinite(trial.params["shrinkage"]) for trial in tuning.trials[-3:]}
-    assert diffuses == ({True} if kernel != "linear" else {True, False})
+    assert diffuses == ({True} if bandwidth == 0.5 else {True, False})
+    assert tuning.best.params["self_training"] == 0
 
 
 @pytest.mark.parametrize("known", [TOY.known, LISTED], ids=["absences", "lists"])

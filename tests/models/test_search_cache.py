@@ -73,8 +73,9 @@ def test_a_search_makes_the_first_graph_once_and_finds_what_it_found_without(n_j
     monkeypatch.setattr(module, "affinity_graph", counted)
     found = tune(SemanticDiffusion(n_neighbors=5), X, Y, n_jobs=n_jobs, verbose=False)
     assert widths.count(4) == 1
-    # One for each fold, and one for the final fit if it has one.
-    assert widths.count(9) == 3 + (found.model.graph_ is not None)
+    # Before self-training and after it, for each fold, and for the final fit if it has any.
+    final = (1 + (found.model.self_training > 0)) * (found.model.graph_ is not None)
+    assert widths.count(9) == 2 * 3 + final
     monkeypatch.setattr("tagloom.models.model_selection._CACHE_BYTES", 0)
     alone = tune(SemanticDiffusion(n_neighbors=5), X, Y, verbose=False)
     assert widths.count(4) > 2

@@ -74,7 +74,7 @@ def dense_scores(X, known, new, *, ridge, m, s, a, k, n_passes, q=0.0):
 
 def exactly(monkeypatch):
     """Let what spreads be solved to the last digits."""
-    monkeypatch.setattr("tagloom.models.semantic_diffusion.diffuse", partial(diffuse, tol=1e-12))
+    monkeypatch.setattr("tagloom.graph.diffusion.diffuse", partial(diffuse, tol=1e-12))
 
 
 @pytest.mark.parametrize("known", [TOY.known, WEIGHTED], ids=["plain", "weighted"])

@@ -32,6 +32,7 @@ def test_tunes_its_learner_unless_given_one(default, tagger):
         "shrinkage",
         "smoothing",
         "score_normalization",
+        "self_training",
     }
     assert tagger.tuning_ is None
 

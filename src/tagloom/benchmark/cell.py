@@ -40,7 +40,7 @@ from tagloom.models import PartialLabelLearner, tune
 from tagloom.models.base import ParamGrid, ParamGrids, alternatives
 from tagloom.models.prior import Prior, read_prior
 
-RESULTS_VERSION = 5
+RESULTS_VERSION = 6
 """Version of the results, part of the name of every cell.
 
 Raise it with every change that alters the numbers of a learner, a protocol or a metric, or the

@@ -26,7 +26,7 @@ from tagloom.labels import (
     keep_presences,
     keep_salient,
 )
-from tagloom.models.normalization import RowNormalizer
+from tagloom.normalization import RowNormalizer
 from tagloom.semantics import DescriptorPCA, SemanticDescriptor
 from tagloom.tagger.inputs import DescriptorPipeline
 from tagloom.tagger.words import WordPrior

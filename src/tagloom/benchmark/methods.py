@@ -150,6 +150,7 @@ ABLATIONS = tuple(
         ("kernel", {"kernel": "linear"}),
         ("diffusion", {"shrinkage": inf, "smoothing": 0.0}),
         ("second-pass", {"n_passes": 1}),
+        ("self-training", {"self_training": 0}),
         ("row-normalization", {"normalize_rows": False}),
         ("score-normalization", {"score_normalization": 0.0}),
     )

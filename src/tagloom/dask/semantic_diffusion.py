@@ -17,6 +17,7 @@ from tagloom.dask.blocks import (
     DataSummary,
     RowBlocks,
     TrainingData,
+    compute,
     constant,
     get_client,
     load_block,
@@ -29,20 +30,24 @@ from tagloom.dask.blocks import (
     take_rows,
     task,
     to_dask_array,
+    tree_sum,
 )
 from tagloom.dask.graph import AffinityBlocks, Halo, affinity_graph
 from tagloom.dask.neighbors import Candidates, nearest_neighbors
+from tagloom.dask.pca import moments_of
 from tagloom.errors import InvalidInputError
-from tagloom.graph.diffusion import local_scales, positive_or_one, self_tuning_affinities
+from tagloom.graph.diffusion import local_scales, positive_or_one, self_tuning_affinities, shrunk
 from tagloom.labels import PartialLabels
 from tagloom.models.base import check_learnable, parameter
 from tagloom.models.kernels import Kernel, KernelMap
-from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
-from tagloom.models.semantic_diffusion import INTERMEDIATE, ScoreAugmenter, shrunk
+from tagloom.models.least_squares import NormalEquations
+from tagloom.models.self_training import complete_labels, completing_step
+from tagloom.models.semantic_diffusion import INTERMEDIATE, default_landmarks
 from tagloom.neighbors import Neighbors, neighbor_table
+from tagloom.normalization import RowNormalizer, ScoreAugmenter, ScoreNormalizer
 from tagloom.optim import MaskedSquaredLoss
 from tagloom.optim.loss import centre_of
-from tagloom.optim.ridge import RidgeSolver
+from tagloom.optim.solvers.cg import RidgeSolver
 from tagloom.validation import check_number
 
 Array = npt.NDArray[Any]
@@ -75,7 +80,9 @@ class SemanticDiffusion(BaseEstimator):
     ----------
     lam, ridge, shrinkage, smoothing, score_normalization, normalize_rows, alpha, n_neighbors
         See `tagloom.models.SemanticDiffusion`. ridge must be positive where lam is 0.
-    n_passes, kernel, bandwidth, n_components, random_state, metric, tol, max_iter, on_unlearnable
+    n_passes, self_training, kernel, bandwidth, n_components, random_state, metric, tol, max_iter
+        See `tagloom.models.SemanticDiffusion`.
+    on_unlearnable
         See `tagloom.models.SemanticDiffusion`.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         See `tagloom.dask.nearest_neighbors`.
@@ -120,9 +127,10 @@ class SemanticDiffusion(BaseEstimator):
         alpha: float = 0.8,
         n_neighbors: int = 20,
         n_passes: int = 2,
+        self_training: int = 0,
         kernel: str = "linear",
         bandwidth: float = 0.5,
-        n_components: int = 800,
+        n_components: int | None = None,
         random_state: int = 0,
         metric: str = "euclidean",
         algorithm: str = "auto",
@@ -139,6 +147,7 @@ class SemanticDiffusion(BaseEstimator):
         self.alpha = alpha
         self.n_neighbors = n_neighbors
         self.n_passes = n_passes
+        self.self_training = self_training
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.n_components = n_components
@@ -168,15 +177,20 @@ class SemanticDiffusion(BaseEstimator):
         data = read_training_data(X, y, client)
         if data.rows.n_rows < 2:
             raise InvalidInputError("At least 2 items are needed, for one alone has no neighbour.")
+        n_landmarks = self.n_components or default_landmarks(data.rows.n_rows)
         sample = sampled_positions(
-            data.rows.n_rows, max(_SAMPLE_SIZE, self.n_components), self.random_state
+            data.rows.n_rows, max(_SAMPLE_SIZE, n_landmarks), self.random_state
         )
-        self._feature_map = self._learn_features(take_rows(client, data.rows, sample))
+        rows = take_rows(client, data.rows, sample)
+        self._feature_map = self._learn_features(rows, n_landmarks)
         U = self._feature_map.normalized(data.rows)
         U = replace(U, blocks=tuple(persist(client, U.blocks)))
         P = self._fit_linear(U, data, client)
         run = _Diffusion(P, data.known, len(data.labels), self.alpha, client, verbose=verbose)
         self._passes, F = self._diffuse(run, U, sample)
+        if self.self_training and self._passes:
+            run = self._self_train(run, self._feature_map.mapped(U))
+            self._passes, F = self._diffuse(run, U, sample)
         self._finish(F, U, sample, client)
         return self
 
@@ -208,14 +222,14 @@ class SemanticDiffusion(BaseEstimator):
         if self.lam == 0:
             check_number(*parameter(self, "ridge"), low=0, inclusive=False)
 
-    def _learn_features(self, rows: Array) -> "FeatureMap":
+    def _learn_features(self, rows: Array, n_landmarks: int) -> "FeatureMap":
         """Learn row normalisation and kernel from a sample of the rows."""
         normalizer = RowNormalizer.of(rows) if self.normalize_rows else None
         if self.kernel == "linear":
             return FeatureMap(normalizer, None)
         U = rows if normalizer is None else normalizer(rows)
         kernel = Kernel.of(U, self.kernel, bandwidth=self.bandwidth)
-        found = KernelMap.of(kernel, U, self.n_components, self.random_state)
+        found = KernelMap.of(kernel, U, n_landmarks, self.random_state)
         return FeatureMap(normalizer, found)
 
     def _fit_linear(self, U: RowBlocks, data: TrainingData, client: Any) -> list[Any]:
@@ -237,6 +251,26 @@ class SemanticDiffusion(BaseEstimator):
             M, b, self.n_iter_ = _ridge_regression(mapped, summary, self.ridge, client)
             self.coef_, self.intercept_ = M.astype(Z.dtype), b.astype(Z.dtype)
         return persist(client, self._linear_scores(Z))
+
+    def _self_train(self, run: "_Diffusion", Z: RowBlocks) -> "_Diffusion":
+        """Fit M again to completed labels, round by round, see `self_train`."""
+        client, graph = run.client, self._passes[-1].graph
+        Z = replace(Z, blocks=tuple(persist(client, Z.blocks)))
+        moments = moments_of(Z, client)
+        solve = NormalEquations(moments.scatter, np.empty((0, 0))).solver(self.ridge)
+        step = completing_step(compute(client, task(_unlisted_weight, run.known[0])))
+        learned = self.coef_.any(axis=0)
+        for _ in range(self.self_training):
+            F = run.on(graph, step, None).F
+            parts = zip(Z.blocks, run.known, F, strict=True)
+            sums = compute(client, tree_sum([task(_completed_sums, *part) for part in parts]))
+            mean = sums[-1] / moments.n_rows
+            M = np.where(learned, solve(sums[:-1] - np.outer(moments.mean, sums[-1])), 0.0)
+            self.coef_ = M.astype(self.coef_.dtype)
+            b = np.where(learned, mean - moments.mean @ M, self.intercept_)
+            self.intercept_ = b.astype(self.intercept_.dtype)
+            run = replace(run, P=persist(client, self._linear_scores(Z)))
+        return run
 
     def _linear_scores(self, Z: RowBlocks) -> list[Any]:
         model = constant((self.coef_, self.intercept_))
@@ -285,6 +319,18 @@ class SemanticDiffusion(BaseEstimator):
 def _linear(block: Any, model: tuple[Array, Array]) -> Array:
     M, b = model
     return np.asarray(load_block(block) @ M + b)
+
+
+def _unlisted_weight(known: Any) -> float:
+    labels: PartialLabels = load_block(known)
+    return labels.unlisted_weight
+
+
+def _completed_sums(block: Any, known: Any, F: Array) -> Floats:
+    """Return Z'T and, below it, 1'T, with the completed labels T."""
+    Z = load_block(block).astype(np.float64)
+    T = complete_labels(load_block(known), F.copy()).astype(np.float64)
+    return np.vstack([Z.T @ T, T.sum(axis=0)])
 
 
 def _taken(client: Any, blocks: Sequence[Any], like: RowBlocks, positions: Any) -> Array:

@@ -1,10 +1,15 @@
-"""Affinity graphs of nearest neighbours, and the diffusion of scores over them."""
+"""Affinity graphs of nearest neighbours, and the diffusion of scores and residuals over them.
+
+Below the graph and label spreading: the scores of a model, corrected by its diffused residuals and
+smoothed, as in Correct and Smooth (Huang et al. 2021), with entries that may be unknown.
+"""
 
 import warnings
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +18,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from tagloom.errors import InvalidInputError
+from tagloom.labels import PartialLabels
 from tagloom.linalg import column_dots, conjugate_gradients, side_by_side
 from tagloom.neighbors import Neighbors, nearest_neighbors, neighbor_table
 from tagloom.validation import check_choice, check_integer, check_number
@@ -292,3 +298,138 @@ def _solve(S: sparse.csr_array, R: Array, a: float, tol: float) -> tuple[Array, 
         step = next(steps)
         G += step.length * step.direction
     return G, converged()
+
+
+class KnownResiduals(NamedTuple):
+    """R = W o (Y - P) and W, sparse tables of all items and labels."""
+
+    residuals: sparse.csc_array
+    weights: sparse.csc_array
+
+
+class Diffused(NamedTuple):
+    """Residuals and weights, diffused over a graph."""
+
+    residuals: Array
+    weights: Array
+
+
+class ResidualDiffusion:
+    """Scores of a linear model, corrected by diffused residuals and smoothed, on one graph.
+
+    With P = XM + b, the weights W of the known labels (0: unknown), the residuals R = W o (Y - P)
+    and the normalised affinities S of the graph,
+
+        residuals = (1 - a) (I - a S)^{-1} R
+        weights   = (1 - a) (I - a S)^{-1} W
+        G_ij = residuals_ij / (weights_ij + m)      the mean residual nearby, with shrinkage m
+        F = (1 - s) (I - s S)^{-1} (P + G)          smoothed with s.
+
+    Labels do not depend on each other: of a large collection some are computed at a time, and the
+    diffused tables are not kept, but made again for a file or, to be kept then, for new items.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+    alpha : float
+        a.
+    known : KnownResiduals, optional
+        R and W.
+    diffused : Diffused, optional
+        What was diffused before, instead of `known`.
+    """
+
+    def __init__(
+        self,
+        graph: AffinityGraph,
+        alpha: float,
+        known: KnownResiduals | None = None,
+        diffused: Diffused | None = None,
+    ) -> None:
+        self.graph, self.alpha = graph, alpha
+        self._known, self._diffused = known, diffused
+        self._weights: Array | None = None
+        self._smoothed: dict[float, Array] = {}
+
+    def of_residuals(self, residuals: sparse.csc_array) -> "ResidualDiffusion":
+        """Return the same of other residuals, which shares what was diffused of the weights."""
+        assert self._known is not None
+        other = copy(self)
+        other._known = self._known._replace(residuals=residuals)
+        other._diffused, other._smoothed = None, {}
+        if self._diffused is not None:
+            other._weights = self._diffused.weights
+        return other
+
+    def diffused(self, labels: slice = slice(None), *, keep: bool = False) -> Diffused:
+        """Return residuals and weights of some labels, diffused; those of all may be kept."""
+        if self._diffused is not None:
+            return Diffused(*(table[:, labels] for table in self._diffused))
+        assert self._known is not None
+        residuals, weights = (table[:, labels] for table in self._known)
+        found = Diffused(
+            diffuse(self.graph.S, residuals, self.alpha),
+            diffuse(self.graph.S, weights, self.alpha)
+            if self._weights is None
+            else self._weights[:, labels],
+        )
+        if keep:
+            self._diffused = found
+        return found
+
+    def scores(self, P: Array, shrinkage: float, smoothing: float, *, keep: bool = False) -> Array:
+        """Return F. The smoothed P is the same for every shrinkage: `keep` it for the next."""
+        blocks = list(column_blocks(*P.shape))
+        if keep or len(blocks) == 1:
+            self.diffused(keep=True)
+        if keep and smoothing not in self._smoothed:
+            self._smoothed[smoothing] = diffuse(self.graph.S, P, smoothing)
+        F = np.empty_like(P)
+        for labels in blocks:
+            F[:, labels] = self._scores_of(labels, P, shrinkage, smoothing)
+        return F
+
+    def _scores_of(self, labels: slice, P: Array, shrinkage: float, smoothing: float) -> Array:
+        F = diffuse(self.graph.S, shrunk(*self.diffused(labels), shrinkage), smoothing)
+        if smoothing in self._smoothed:
+            F += self._smoothed[smoothing][:, labels]
+        else:
+            F += diffuse(self.graph.S, P[:, labels], smoothing)
+        return F
+
+    def out_of_sample(
+        self, queries: Array, P: Array, F: Array, shrinkage: float, smoothing: float
+    ) -> Array:
+        """Return the scores of new items, each a further row of the equations above.
+
+        With s_x the affinities of a new item x, which has no known labels,
+
+            residuals(x) = a s_x residuals,    weights(x) = a s_x weights,
+            f(x) = s s_x F + (1 - s) (p(x) + g(x)).
+        """
+        s_x = self.graph.out_of_sample(queries)
+        tables = self.diffused(keep=True)
+        residuals, weights = (self.alpha * (s_x @ table) for table in tables)
+        corrected = P + shrunk(residuals, weights, shrinkage)
+        return np.asarray(smoothing * (s_x @ F) + (1 - smoothing) * corrected, dtype=P.dtype)
+
+
+def shrunk(residuals: Array, weights: Array, shrinkage: float) -> Array:
+    """Return G = residuals / (weights + m), entry by entry."""
+    # Solved to a tolerance, sums of weights may fall short of 0 by a rounding.
+    below = np.maximum(weights, 0)
+    below += residuals.dtype.type(shrinkage)
+    return np.divide(residuals, below, out=below)
+
+
+def known_residuals(known: PartialLabels, P: Array) -> KnownResiduals:
+    """Return R = W o (Y - P) and W over all items and labels, 0 where an entry is not listed.
+
+    Unlisted tags that count as absent were not annotated: they are not diffused.
+    """
+    entries = known.entries()
+    at = entries.rows, entries.columns
+    residuals = (entries.weights * (entries.present - P[at])).astype(P.dtype)
+    weights = entries.weights.astype(P.dtype)
+    tables = (sparse.csc_array((table, at), shape=P.shape) for table in (residuals, weights))
+    return KnownResiduals(*tables)

@@ -1,6 +1,5 @@
 """Partial labels: each (item, label) is present, absent or unknown."""
 
-from tagloom.labels.frames import is_column_table, is_frame, named_like
 from tagloom.labels.parsing import checked_item_weights, is_missing
 from tagloom.labels.partial import PartialLabels, as_partial_labels
 from tagloom.labels.splits import (
@@ -13,6 +12,7 @@ from tagloom.labels.splits import (
     split_known,
 )
 from tagloom.labels.storage import Counts, Entries, State
+from tagloom.validation import is_column_table, is_frame, named_like
 
 __all__ = [
     "Counts",

@@ -14,13 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels.frames import (
-    FrameLike,
-    column_names,
-    is_column_table,
-    is_frame,
-    table_values,
-)
 from tagloom.labels.storage import (
     ABSENT,
     PRESENT,
@@ -38,7 +31,14 @@ from tagloom.labels.storage import (
     store_cells,
     store_table,
 )
-from tagloom.validation import some_of
+from tagloom.validation import (
+    FrameLike,
+    column_names,
+    is_column_table,
+    is_frame,
+    some_of,
+    table_values,
+)
 
 # The code of a value that is none of 0, 1 and NaN.
 _INVALID = -2

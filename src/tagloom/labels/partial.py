@@ -9,7 +9,6 @@ from scipy import sparse
 
 from tagloom.errors import InvalidInputError, TagloomError
 from tagloom.labels import parsing
-from tagloom.labels.frames import FrameLike, is_column_table, is_frame
 from tagloom.labels.parsing import Names, checked_names, label_positions, row_positions
 from tagloom.labels.storage import (
     PRESENT,
@@ -25,6 +24,7 @@ from tagloom.labels.storage import (
     same_content,
 )
 from tagloom.labels.tags import read_tags
+from tagloom.validation import FrameLike, is_column_table, is_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,6 @@ from typing import Any, cast
 import numpy as np
 
 from tagloom.errors import InvalidInputError
-from tagloom.labels.frames import is_column_table, is_frame
 from tagloom.labels.parsing import Names, Parsed, checked_names, is_hashable, is_missing, is_weight
 from tagloom.labels.storage import (
     PRESENT,
@@ -17,7 +16,7 @@ from tagloom.labels.storage import (
     cell_positions,
     store_cells,
 )
-from tagloom.validation import some_of
+from tagloom.validation import is_column_table, is_frame, some_of
 
 
 def read_tags(tags: Any, unlisted: object, labels: Iterable[Hashable] | None) -> Parsed:

@@ -33,7 +33,7 @@ from tagloom.models.base import (
 )
 from tagloom.models.prior import Prior, read_prior, shrunk_trust
 from tagloom.optim import MaskedSquaredLoss, SparseRows
-from tagloom.optim.ridge import RidgeSolver
+from tagloom.optim.solvers.cg import RidgeSolver
 from tagloom.validation import check_flag, check_n_jobs, check_number
 
 Positions = npt.NDArray[np.int64]

@@ -5,13 +5,12 @@ known labels are diffused over a graph and added, then the sum is smoothed by la
 et al. 2004). It differs in that entries may be unknown (the diffused residuals are divided by the
 diffused weights, with shrinkage), in the graph (self-tuning affinities, Zelnik-Manor and Perona
 2004, with doubly stochastic scaling, Sinkhorn 1967), and in further passes on graphs that compare
-items by their scores too. Below the learner: the computation on one graph, and the features of a
-further pass.
+items by their scores too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -21,10 +20,9 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from tagloom.errors import InvalidInputError
-from tagloom.graph import AffinityGraph, affinity_graph, diffuse
-from tagloom.graph.diffusion import column_blocks
+from tagloom.graph import AffinityGraph, affinity_graph
+from tagloom.graph.diffusion import ResidualDiffusion, known_residuals
 from tagloom.labels import PartialLabels, as_partial_labels
-from tagloom.linalg import column_variances
 from tagloom.models.apg_graph import APGGraph
 from tagloom.models.base import (
     Array,
@@ -40,9 +38,10 @@ from tagloom.models.base import (
 )
 from tagloom.models.kernels import Kernel, KernelMap
 from tagloom.models.least_squares import LeastSquares, prior_grid
-from tagloom.models.normalization import RowNormalizer, ScoreNormalizer, row_blocks
 from tagloom.models.prior import Prior, read_prior
 from tagloom.models.search_cache import fingerprint
+from tagloom.models.self_training import self_train
+from tagloom.normalization import Link, RowNormalizer, ScoreAugmenter, ScoreNormalizer
 from tagloom.validation import (
     check_below_one,
     check_choice,
@@ -66,28 +65,31 @@ class LinearGrid(NamedTuple):
 # scores took part in, docs/results.md. What comes first is the safest. It has few candidates: the
 # more there are, the more win by chance.
 _LINEAR_GRIDS = (
-    LinearGrid("rational_quadratic", (0.3,)),
-    LinearGrid("rational_quadratic", (0.3,), normalize_rows=False),
     LinearGrid("rational_quadratic", (0.3,), bandwidth=2.0),
+    LinearGrid("rational_quadratic", (0.3,), normalize_rows=False),
     LinearGrid("linear", (0.3, 0.1, 0.03)),
 )
 # Where absence is only assumed, presences among the absences are noise, and the ridge of the kernel
 # is larger. What is held out is as incomplete as the rest, so there are fewer candidates still.
-# With many labelled items for few features the kernel is safe, and so is diffusion; the smallest
-# set on which this was found has 313.
+# With many labelled items for few features a narrow kernel is safe, and so is diffusion; the
+# smallest set on which this was found has 313.
 _LINEAR_GRIDS_OF_LISTS = (
+    LinearGrid("rational_quadratic", (3.0, 1.0), bandwidth=2.0),
     LinearGrid("linear", (0.3, 0.1)),
-    LinearGrid("rational_quadratic", (10.0,)),
 )
 _LINEAR_GRIDS_OF_TALL_LISTS = (
     LinearGrid("rational_quadratic", (3.0,)),
     LinearGrid("linear", (0.3,)),
 )
 _FEW_FEATURES, _MANY_ITEMS, _MANY_ITEMS_PER_FEATURE = 100, 300, 5
+# Landmarks of the kernel: as many as make a table of so many entries, within these limits.
+_MOST_LANDMARKS, _FEWEST_LANDMARKS, _KERNEL_ENTRIES = 2_000, 800, 1 << 26
 # Residuals of lists are those of presences alone, and their mean is always high.
 _SHRINKAGE, _SHRINKAGE_OF_LISTS = 0.3, 10.0
 _SMOOTHINGS = (0.8, 0.5, 0.0)
 _SCORE_NORMALIZATIONS = (0.5, 0.0)
+# Not for lists: there it is level, for most of what it would learn from was only forgotten.
+_ROUNDS = 5
 
 _KERNELS = ("linear", "rbf", "rational_quadratic")
 
@@ -159,11 +161,15 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         of `KernelRidge`: the noise of a label relative to k(u, u) = 1.
     bandwidth : float, default=0.5
         h, in units of the median squared distance between rows.
-    n_components : int, default=800
+    n_components : int, optional
         Number of landmarks of the kernel, drawn from the training items; with as many items or
-        fewer it is exact.
+        fewer it is exact. By default 2,000, or fewer for many items, see `default_landmarks`.
     random_state : int, default=0
         Seed of the landmarks.
+    self_training : int, default=0
+        Rounds of self-training: the linear part is fitted again, to labels whose unknown entries
+        are the scores of the round before (see `self_train`), and residuals diffuse again. It needs
+        lam = 0, and takes no part where there is no diffusion.
     n_passes : int, default=2
         1 compares items by U alone; every further pass by U and the scores so far.
     metric : {"euclidean", "cosine"}, default="euclidean"
@@ -206,10 +212,10 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     # The training rows, normalised: features of the first graph, and of the linear part or, with a
     # kernel, what these are computed from.
     _U: Array
-    # P, the linear scores of the training items; only kept for a warm start.
-    _P: Array
     _prior: Prior | None
-    # One for each graph, made when it is first needed, and what connects them.
+    # By the rounds of self-training; only kept for a warm start.
+    _stages: "dict[int, Stage]"
+    # One for each graph, and what connects them; none where no graph is needed.
     _passes: "list[ResidualDiffusion]"
     _links: "list[Link]"
     # F of the training items, and the parameters of the step that gave it; none while it is not
@@ -235,9 +241,10 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         alpha: float = 0.8,
         n_neighbors: int = 20,
         n_passes: int = 2,
+        self_training: int = 0,
         kernel: str = "linear",
         bandwidth: float = 0.5,
-        n_components: int = 800,
+        n_components: int | None = None,
         random_state: int = 0,
         metric: str = "euclidean",
         algorithm: str = "auto",
@@ -257,6 +264,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         self.alpha = alpha
         self.n_neighbors = n_neighbors
         self.n_passes = n_passes
+        self.self_training = self_training
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.n_components = n_components
@@ -358,8 +366,9 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         """Return kernel, bandwidth, rows and ridge of the linear part alone; then the rest.
 
         The rest is smoothing with diffusion, or neither, and score normalisation, which helps more
-        often than not: the linear part is chosen with it. A learner that does not normalise rows
-        has no candidate that does.
+        often than not: the linear part is chosen with it; where absences are known, also whether
+        the linear part trains itself. A learner that does not normalise rows has no candidate that
+        does.
         """
         rows = check_array(X, dtype=[np.float64, np.float32])
         known = as_partial_labels(Y)
@@ -388,19 +397,22 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             }
             for grid in grids
         ]
-        diffused: ParamGrid = {
-            "shrinkage": [_SHRINKAGE_OF_LISTS if is_list else _SHRINKAGE],
-            "smoothing": [*_SMOOTHINGS],
-            "score_normalization": powers,
-        }
-        if is_list and is_tall:
-            return [linear_parts, diffused]
+        diffused: list[ParamGrid] = [
+            {
+                "shrinkage": [_SHRINKAGE_OF_LISTS if is_list else _SHRINKAGE],
+                "smoothing": [*_SMOOTHINGS],
+                "score_normalization": powers,
+                "self_training": [rounds],
+            }
+            for rounds in ((0,) if is_list or self.lam else (_ROUNDS, 0))
+        ]
         alone: ParamGrid = {
             "shrinkage": [inf],
             "smoothing": [0.0],
             "score_normalization": powers,
+            "self_training": [0],
         }
-        return [linear_parts, [diffused, alone]]
+        return [linear_parts, diffused if is_list and is_tall else [*diffused, alone]]
 
     def to_state(self) -> "DiffusionState":
         """Return what has to be kept of the fitted learner."""
@@ -433,8 +445,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         if not (self.warm_start and self._is_warm(key, known)):
             self._warm_key, self._last_step = None, {}
             self._prior = prior
-            self._fit_linear_part(rows, known, prior, key)
-            self._passes, self._links = [], []
+            self._stages = {0: self._fit_linear_part(rows, known, prior, key)}
             self._known, self._warm_key = known, key
         # Without row normalisation the graphs hold these rows; with it, guard against changes in X,
         # which may be a view of what others can write.
@@ -442,24 +453,58 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         self.training_rows_ = rows.copy() if self.normalize_rows and may_change else rows
         last_step = {name: getattr(self, name) for name in _LAST_STEP}
         before = {name: last_step[name] for name in ("shrinkage", "smoothing")}
-        is_same = before.items() <= self._last_step.items()
-        F = self._smoothed if is_same else self._smoothed_scores(last_step)
+        is_linear = _is_linear(last_step)
+        stage = self._stages[0] if is_linear else self._stage(rows, self.self_training)
+        is_same = before.items() <= self._last_step.items() and self.linear_ is stage.linear
+        self.linear_, self._passes, self._links = stage.linear, stage.passes, stage.links
+        F = self._smoothed if is_same else self._smoothed_scores(stage, last_step)
         self._finish(F, last_step)
         if not self.warm_start:
-            del self._P
+            del self._stages
             self._warm_key = None
 
     def _fit_linear_part(
         self, rows: Array, known: PartialLabels, prior: Prior | None, key: tuple[Any, ...]
-    ) -> None:
+    ) -> "Stage":
         """Find M and P; the features of a kernel, the largest table of a fit, are not kept."""
         Z = self._fit_features(rows)
-        self.linear_ = self._search_cache.get(
+        linear = self._search_cache.get(
             ("linear", *key, id(known)),
             lambda: self._fit_linear(*labelled_part(Z, known, prior)),
             Z.shape[1] * known.n_labels * Z.itemsize,
         )
-        self._P = linear_scores(self.linear_, Z, prior)
+        return Stage(linear, linear_scores(linear, Z, prior))
+
+    def _stage(self, rows: Array, n_rounds: int) -> "Stage":
+        """Return M and P after some rounds of self-training, with the graph of each pass."""
+        if n_rounds not in self._stages:
+            before = self._stage(rows, 0)
+            linear, P = self._search_cache.get(
+                ("self-training", n_rounds, self._warm_key, id(self._known)),
+                lambda: self._self_trained(before, rows, n_rounds),
+                before.P.nbytes,
+            )
+            self._stages[n_rounds] = Stage(linear, P)
+        stage = self._stages[n_rounds]
+        if not stage.passes:
+            stage.passes, stage.links = self._search_cache.get(
+                ("passes", n_rounds, self._warm_key, id(self._known)),
+                lambda: self._make_passes(stage.P),
+                stage.P.nbytes * _TABLES_OF_A_PASS * self.n_passes,
+            )
+        return stage
+
+    def _self_trained(
+        self, stage: "Stage", rows: Array, n_rounds: int
+    ) -> tuple[LeastSquares, Array]:
+        Z, prior, linear = self._fit_features(rows), self._prior, stage.linear
+        assert isinstance(linear, LeastSquares)
+        offset = None
+        if prior is not None and linear.trust_ is not None:
+            offset = prior.contribution(linear.trust_)
+        diffusion = stage.passes[-1]
+        linear = self_train(linear, Z, self._known, diffusion, n_rounds, offset)
+        return linear, linear_scores(linear, Z, prior)
 
     def _fit_linear(
         self, U: Array, known: PartialLabels, prior: Prior | None
@@ -486,16 +531,23 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             check_below_one(*parameter(self, name))
         for name in ("n_passes", "max_iter"):
             check_integer(*parameter(self, name), at_least=1)
+        check_integer(*parameter(self, "self_training"), at_least=0)
+        if self.self_training and self.lam:
+            raise InvalidInputError(
+                "SemanticDiffusion trains itself only with lam=0: a nuclear norm has no closed "
+                f"form. Got self_training={self.self_training} and lam={self.lam}."
+            )
         check_number(*parameter(self, "score_normalization"), low=0, high=1)
         check_flag(*parameter(self, "normalize_rows"))
         check_choice(*parameter(self, "kernel"), _KERNELS)
         check_number(*parameter(self, "bandwidth"), low=0, inclusive=False)
-        check_integer(*parameter(self, "n_components"), at_least=1)
+        if self.n_components is not None:
+            check_integer(*parameter(self, "n_components"), at_least=1)
         check_integer(*parameter(self, "random_state"), at_least=0)
 
     def _key(self, rows: Array, prior: Prior | None) -> tuple[Any, ...]:
-        """Return what M and the graphs depend on besides the labels: rows, prior, parameters."""
-        skipped = (*_LAST_STEP, "warm_start", "on_unlearnable")
+        """Return what M depends on besides the labels before self-training: rows, parameters."""
+        skipped = (*_LAST_STEP, "self_training", "warm_start", "on_unlearnable")
         given = {name: value for name, value in self.get_params().items() if name not in skipped}
         columns = () if prior is None else (*fingerprint(prior.T), *prior.labels.tolist())
         return *self._search_cache.fingerprint(rows), *columns, *given.items()
@@ -507,7 +559,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
 
     def _fit_features(self, rows: Array) -> Array:
         """Learn row normalisation and kernel; return the features of the linear part."""
-        width = rows.shape[1] + (0 if self.kernel == "linear" else self.n_components)
+        n_landmarks = 0 if self.kernel == "linear" else self._n_landmarks(len(rows))
+        width = rows.shape[1] + n_landmarks
         self._row_normalizer, self._U, self._kernel_map, Z = self._search_cache.get(
             ("features", rows, *(getattr(self, name) for name in _OF_FEATURES)),
             lambda: self._make_features(rows),
@@ -523,8 +576,11 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         if self.kernel == "linear":
             return normalizer, U, None, U
         kernel = Kernel.of(U, self.kernel, bandwidth=self.bandwidth)
-        found = KernelMap.of(kernel, U, self.n_components, self.random_state)
+        found = KernelMap.of(kernel, U, self._n_landmarks(len(U)), self.random_state)
         return normalizer, U, found, found(U)
+
+    def _n_landmarks(self, n_items: int) -> int:
+        return self.n_components or default_landmarks(n_items)
 
     def _mapped(self, U: Array) -> Array:
         return U if self._kernel_map is None else self._kernel_map(U)
@@ -548,23 +604,16 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             on_unlearnable="ignore",
         )
 
-    def _smoothed_scores(self, last_step: Mapping[str, float]) -> Array:
-        """Return F of the training items; graphs are made when they are first needed."""
+    def _smoothed_scores(self, stage: "Stage", last_step: Mapping[str, float]) -> Array:
+        """Return F of the training items."""
         if _is_linear(last_step):
-            return self._P
-        if not self._passes:
-            self._passes, self._links = self._search_cache.get(
-                ("passes", self._warm_key, id(self._known)),
-                self._make_passes,
-                self._P.nbytes * _TABLES_OF_A_PASS * self.n_passes,
-            )
+            return stage.P
         step = last_step["shrinkage"], last_step["smoothing"]
-        return self._passes[-1].scores(self._P, *step, keep=self.warm_start)
+        return stage.passes[-1].scores(stage.P, *step, keep=self.warm_start)
 
-    def _make_passes(self) -> "tuple[list[ResidualDiffusion], list[Link]]":
+    def _make_passes(self, P: Array) -> tuple[list[ResidualDiffusion], list[Link]]:
         """Build the graph of each pass and diffuse the residuals over it."""
-        P = self._P
-        known = _known_residuals(self._known, P)
+        known = known_residuals(self._known, P)
         first = self._search_cache.get(
             ("graph", self._U, self.n_neighbors, self.metric, self.algorithm),
             lambda: self._graph(self._U),
@@ -677,175 +726,24 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         """Set the state after a fit that found this M and needed no graph."""
         self._warm_key, self._last_step = None, {}
         key = self._key(rows, prior)
-        self.linear_ = self._search_cache.get(
+        found = self._search_cache.get(
             ("linear", *key, id(known)), lambda: linear, linear.coef_.nbytes
         )
-        self._passes, self._links = [], []
-        self._P = linear_scores(linear, Z, prior)
+        self._stages = {0: Stage(found, linear_scores(found, Z, prior))}
         self._prior = prior
         self._known, self._warm_key = known, key
 
 
-class KnownResiduals(NamedTuple):
-    """R = W o (Y - P) and W, sparse tables of all items and labels."""
+@dataclass(eq=False)
+class Stage:
+    """The linear part of a fit, and the graphs on which its residuals diffuse."""
 
-    residuals: sparse.csc_array
-    weights: sparse.csc_array
-
-
-class Diffused(NamedTuple):
-    """Residuals and weights, diffused over a graph."""
-
-    residuals: Array
-    weights: Array
-
-
-class ResidualDiffusion:
-    """Scores of a linear model, corrected by diffused residuals and smoothed, on one graph.
-
-    With P = XM + b, the weights W of the known labels (0: unknown), the residuals R = W o (Y - P)
-    and the normalised affinities S of the graph,
-
-        residuals = (1 - a) (I - a S)^{-1} R
-        weights   = (1 - a) (I - a S)^{-1} W
-        G_ij = residuals_ij / (weights_ij + m)      the mean residual nearby, with shrinkage m
-        F = (1 - s) (I - s S)^{-1} (P + G)          smoothed with s.
-
-    Labels do not depend on each other: of a large collection some are computed at a time, and the
-    diffused tables are not kept, but made again for a file or, to be kept then, for new items.
-
-    Parameters
-    ----------
-    graph : AffinityGraph
-    alpha : float
-        a.
-    known : KnownResiduals, optional
-        R and W.
-    diffused : Diffused, optional
-        What was diffused before, instead of `known`.
-    """
-
-    def __init__(
-        self,
-        graph: AffinityGraph,
-        alpha: float,
-        known: KnownResiduals | None = None,
-        diffused: Diffused | None = None,
-    ) -> None:
-        self.graph, self.alpha = graph, alpha
-        self._known, self._diffused = known, diffused
-        self._smoothed: dict[float, Array] = {}
-
-    def diffused(self, labels: slice = slice(None), *, keep: bool = False) -> Diffused:
-        """Return residuals and weights of some labels, diffused; those of all may be kept."""
-        if self._diffused is not None:
-            return Diffused(*(table[:, labels] for table in self._diffused))
-        assert self._known is not None
-        some = (table[:, labels] for table in self._known)
-        found = Diffused(*(diffuse(self.graph.S, table, self.alpha) for table in some))
-        if keep:
-            self._diffused = found
-        return found
-
-    def scores(self, P: Array, shrinkage: float, smoothing: float, *, keep: bool = False) -> Array:
-        """Return F. The smoothed P is the same for every shrinkage: `keep` it for the next."""
-        blocks = list(column_blocks(*P.shape))
-        if keep or len(blocks) == 1:
-            self.diffused(keep=True)
-        if keep and smoothing not in self._smoothed:
-            self._smoothed[smoothing] = diffuse(self.graph.S, P, smoothing)
-        F = np.empty_like(P)
-        for labels in blocks:
-            F[:, labels] = self._scores_of(labels, P, shrinkage, smoothing)
-        return F
-
-    def _scores_of(self, labels: slice, P: Array, shrinkage: float, smoothing: float) -> Array:
-        F = diffuse(self.graph.S, shrunk(*self.diffused(labels), shrinkage), smoothing)
-        if smoothing in self._smoothed:
-            F += self._smoothed[smoothing][:, labels]
-        else:
-            F += diffuse(self.graph.S, P[:, labels], smoothing)
-        return F
-
-    def out_of_sample(
-        self, queries: Array, P: Array, F: Array, shrinkage: float, smoothing: float
-    ) -> Array:
-        """Return the scores of new items, each a further row of the equations above.
-
-        With s_x the affinities of a new item x, which has no known labels,
-
-            residuals(x) = a s_x residuals,    weights(x) = a s_x weights,
-            f(x) = s s_x F + (1 - s) (p(x) + g(x)).
-        """
-        s_x = self.graph.out_of_sample(queries)
-        tables = self.diffused(keep=True)
-        residuals, weights = (self.alpha * (s_x @ table) for table in tables)
-        corrected = P + shrunk(residuals, weights, shrinkage)
-        return np.asarray(smoothing * (s_x @ F) + (1 - smoothing) * corrected, dtype=P.dtype)
-
-
-def shrunk(residuals: Array, weights: Array, shrinkage: float) -> Array:
-    """Return G = residuals / (weights + m), entry by entry."""
-    # Solved to a tolerance, sums of weights may fall short of 0 by a rounding.
-    below = np.maximum(weights, 0)
-    below += residuals.dtype.type(shrinkage)
-    return np.divide(residuals, below, out=below)
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreAugmenter:
-    """Appends scores to features, scaled to the same total variance.
-
-    Scores are centred, and each label is divided by the square root of its standard deviation:
-    labels with larger scores weigh more in the similarity of items, but less than proportionally.
-    """
-
-    mean: Array
-    weights: Array
-
-    @classmethod
-    def of(cls, X: Array, F: Array) -> "ScoreAugmenter":
-        """Learn centre and scale from the items of a graph."""
-        spread = np.sqrt(column_variances(F))
-        varies = spread > 0
-        total = column_variances(X).sum()
-        size = np.sqrt(total / spread.sum()) if varies.any() else 0.0
-        weights = np.divide(size, np.sqrt(spread), out=np.zeros_like(spread), where=varies)
-        return cls(F.mean(axis=0, dtype=np.float64), weights)
-
-    def __call__(self, X: Array, F: Array) -> Array:
-        """Return [x; scaled scores] for items of the graph or new ones."""
-        n, d = X.shape
-        joined = np.empty((n, d + F.shape[1]), dtype=X.dtype)
-        joined[:, :d] = X
-        for part in row_blocks(F):
-            joined[part, d:] = (F[part] - self.mean) * self.weights
-        return joined
-
-
-class Link(NamedTuple):
-    """From one pass to the next: scores F of the training items, appended to their features."""
-
-    F: Array
-    augmenter: ScoreAugmenter
-
-    def features(self, U: Array) -> "AppendedScores":
-        """Return the features of the training items in the next pass."""
-        return AppendedScores(U, self.F, self.augmenter)
-
-
-class AppendedScores:
-    """Features with scores appended, a table that exists only while it is used."""
-
-    def __init__(self, U: Array, F: Array, augmenter: ScoreAugmenter) -> None:
-        self._U, self._F, self._augmenter = U, F, augmenter
-
-    def __len__(self) -> int:
-        return len(self._U)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return [u; scaled scores] of all items."""
-        return self._augmenter(self._U, self._F).astype(dtype or self._U.dtype, copy=False)
+    linear: APGGraph | LeastSquares
+    P: Array
+    passes: list[ResidualDiffusion] = field(default_factory=list)
+    """One for each graph; none before they are needed."""
+    links: list[Link] = field(default_factory=list)
+    """What connects them."""
 
 
 class LinearPart(NamedTuple):
@@ -874,25 +772,17 @@ class DiffusionState(NamedTuple):
     last_step: dict[str, float]
 
 
+def default_landmarks(n_items: int) -> int:
+    """Return the number of landmarks: 2,000 for up to 33,000 items, at least 800 for more."""
+    return min(_MOST_LANDMARKS, max(_FEWEST_LANDMARKS, _KERNEL_ENTRIES // n_items))
+
+
 def _scaled_ridges(grid: LinearGrid, rows: Array, known: PartialLabels) -> list[float]:
     """Return the ridges of candidates; with a kernel they do not depend on the data."""
     if grid.kernel != "linear":
         return [*grid.ridges]
     unit = ridge_unit(RowNormalizer.of(rows)(rows) if grid.normalize_rows else rows, known)
     return [share * unit for share in grid.ridges]
-
-
-def _known_residuals(known: PartialLabels, P: Array) -> KnownResiduals:
-    """Return R = W o (Y - P) and W over all items and labels, 0 where an entry is not listed.
-
-    Unlisted tags that count as absent were not annotated: they are not diffused.
-    """
-    entries = known.entries()
-    at = entries.rows, entries.columns
-    residuals = (entries.weights * (entries.present - P[at])).astype(P.dtype)
-    weights = entries.weights.astype(P.dtype)
-    tables = (sparse.csc_array((table, at), shape=P.shape) for table in (residuals, weights))
-    return KnownResiduals(*tables)
 
 
 def linear_scores(linear: APGGraph | LeastSquares, U: Array, prior: Prior | None = None) -> Array:

@@ -391,3 +391,12 @@ def relative_gap(F: float, bound: float) -> float:
     if F > 0 and not math.isnan(bound):
         return max(0.0, F - bound) / F
     return 0.0 if F == 0 and bound >= 0 else math.inf
+
+
+def smooth_gap(objective: Objective, M: Matrix, G: Matrix) -> float:
+    """Return the relative duality gap for lambda = 0, or else the relative norm of the gradient."""
+    if objective.inverse_curvature_root is not None:
+        F = objective.smooth_value_from(M, G)
+        return relative_gap(F, curvature_bound(objective, M, G, np.zeros_like(M)))
+    size = objective.gradient_norm_at_zero
+    return math.sqrt(inner(G, G)) / size if size > 0 else 0.0

@@ -19,21 +19,16 @@ from sklearn.decomposition import PCA
 
 from tagloom.errors import InvalidInputError
 from tagloom.graph import AffinityGraph
+from tagloom.graph.diffusion import Diffused, ResidualDiffusion
 from tagloom.labels.parsing import Names
 from tagloom.labels.partial import PartialLabels
 from tagloom.labels.storage import PRESENT, UNKNOWN, Codes, Dense, Sparse, Store
 from tagloom.models import APGGraph, LeastSquares, SemanticDiffusion, Trial, Tuning
 from tagloom.models.base import InstanceBasedLearner, PartialLabelLearner
 from tagloom.models.kernels import KERNELS, Kernel, KernelMap
-from tagloom.models.normalization import RowNormalizer
 from tagloom.models.prior import Prior
-from tagloom.models.semantic_diffusion import (
-    Diffused,
-    DiffusionState,
-    Link,
-    ResidualDiffusion,
-    ScoreAugmenter,
-)
+from tagloom.models.semantic_diffusion import DiffusionState
+from tagloom.normalization import Link, RowNormalizer, ScoreAugmenter
 from tagloom.optim import Iteration
 from tagloom.persistence.container import (
     Arrays,

@@ -4,9 +4,8 @@ Where lambda = 0 there is no proximal map to take, and conjugate gradients repla
 """
 
 from tagloom.optim.solvers.admm import run_admm
-from tagloom.optim.solvers.apg import run_apg
+from tagloom.optim.solvers.apg import run_apg, run_paper
 from tagloom.optim.solvers.base import Solver
-from tagloom.optim.solvers.paper import run_paper
 
 SOLVERS = {
     "admm": Solver(run_admm),

@@ -26,8 +26,8 @@ from tagloom.optim.solvers.base import (
     Start,
     StoppingRule,
     WarmStart,
-    run_cg,
 )
+from tagloom.optim.solvers.cg import run_cg
 
 # Over-relaxation: it saves about a third of the iterations.
 _RELAXATION = 1.5

@@ -2,15 +2,17 @@
 
 A linear score grows with the norm of x, although a picture of strong contrast has no more labels
 than another; and some items have large scores for many labels at once. Both normalisers learn
-centre and typical norm from the training items.
+centre and typical norm from the training items. Scores that become features are scaled to them.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from tagloom.linalg import column_variances
 
 Array = npt.NDArray[Any]
 
@@ -117,6 +119,62 @@ class ScoreNormalizer:
         # Scores equal to the mean stay there, whatever the factor.
         norms = np.where(norms > 0, norms, 1)
         return np.asarray((self.size / norms) ** q, dtype=F.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreAugmenter:
+    """Appends scores to features, scaled to the same total variance.
+
+    Scores are centred, and each label is divided by the square root of its standard deviation:
+    labels with larger scores weigh more in the similarity of items, but less than proportionally.
+    """
+
+    mean: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, X: Array, F: Array) -> "ScoreAugmenter":
+        """Learn centre and scale from the items of a graph."""
+        spread = np.sqrt(column_variances(F))
+        varies = spread > 0
+        total = column_variances(X).sum()
+        size = np.sqrt(total / spread.sum()) if varies.any() else 0.0
+        weights = np.divide(size, np.sqrt(spread), out=np.zeros_like(spread), where=varies)
+        return cls(F.mean(axis=0, dtype=np.float64), weights)
+
+    def __call__(self, X: Array, F: Array) -> Array:
+        """Return [x; scaled scores] for items of the graph or new ones."""
+        n, d = X.shape
+        joined = np.empty((n, d + F.shape[1]), dtype=X.dtype)
+        joined[:, :d] = X
+        for part in row_blocks(F):
+            joined[part, d:] = (F[part] - self.mean) * self.weights
+        return joined
+
+
+class Link(NamedTuple):
+    """From one pass to the next: scores F of the training items, appended to their features."""
+
+    F: Array
+    augmenter: ScoreAugmenter
+
+    def features(self, U: Array) -> "AppendedScores":
+        """Return the features of the training items in the next pass."""
+        return AppendedScores(U, self.F, self.augmenter)
+
+
+class AppendedScores:
+    """Features with scores appended, a table that exists only while it is used."""
+
+    def __init__(self, U: Array, F: Array, augmenter: ScoreAugmenter) -> None:
+        self._U, self._F, self._augmenter = U, F, augmenter
+
+    def __len__(self) -> int:
+        return len(self._U)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return [u; scaled scores] of all items."""
+        return self._augmenter(self._U, self._F).astype(dtype or self._U.dtype, copy=False)
 
 
 def _by_blocks(of_rows: Callable[[Array], Array], rows: Array) -> Array:

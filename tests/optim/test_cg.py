@@ -5,7 +5,7 @@ import pytest
 
 from tagloom.labels import PartialLabels, hide_per_class
 from tagloom.optim import MaskedSquaredLoss
-from tagloom.optim.ridge import RidgeSolver
+from tagloom.optim.solvers.cg import RidgeSolver
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(80, 12)) * np.geomspace(1, 0.01, 12) + 2

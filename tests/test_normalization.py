@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagloom.models.normalization import RowNormalizer, ScoreNormalizer
+from tagloom.normalization import RowNormalizer, ScoreNormalizer
 
 
 def some_rows(n=50, d=4, seed=0):
@@ -103,7 +103,7 @@ def test_blocks_of_rows_are_normalised_as_the_whole(monkeypatch):
     rows[7] *= 1e4  # an outlier
     of_rows, of_scores = RowNormalizer.of(rows), ScoreNormalizer.of(rows)
     whole = of_rows(rows), of_scores(rows, 0.5)
-    monkeypatch.setattr("tagloom.models.normalization._ENTRIES_AT_ONCE", 33)
+    monkeypatch.setattr("tagloom.normalization._ENTRIES_AT_ONCE", 33)
     assert RowNormalizer.of(rows).size == of_rows.size
     assert ScoreNormalizer.of(rows).size == of_scores.size
     np.testing.assert_array_equal(of_rows(rows), whole[0])

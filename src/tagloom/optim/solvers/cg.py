@@ -1,4 +1,4 @@
-"""Ridge regression of many labels side by side, by preconditioned conjugate gradients."""
+"""Conjugate gradients, where there is no nuclear norm: F itself, and ridge regression by label."""
 
 from itertools import islice
 from typing import NamedTuple
@@ -9,8 +9,37 @@ from scipy.linalg import eigh
 
 from tagloom.linalg import Matrix, column_dots, conjugate_gradients
 from tagloom.optim.loss import Loss
+from tagloom.optim.objective import Objective, smooth_gap
+from tagloom.optim.solvers.base import Recorder, RunResult, Start, StoppingRule
 
 Floats = npt.NDArray[np.float64]
+
+
+def run_cg(objective: Objective, start: Start, rule: StoppingRule, recorder: Recorder) -> RunResult:
+    """Minimise f (lambda = 0) by conjugate gradients on HM = -G_0, all labels side by side.
+
+    Every label is a system of its own with its own step lengths, unless a label graph couples them;
+    then M is one long vector. From M = 0 the iterates stay in the range of H, so that for a
+    rank-deficient X the solution of least norm is found.
+
+    With ridge or graph the duality gap certifies the result; without them there is no useful bound,
+    and the stopping rule is ||G||_F <= tol ||G_0||_F.
+    """
+    M = start.M
+    G = objective.gradient(M)
+    F, gap = objective.smooth_value_from(M, G), smooth_gap(objective, M, G)
+    residual = -G
+    steps = conjugate_gradients(objective.hessian_product, residual, dots=objective.dots)
+    while not (gap <= rule.tol or recorder.stopped) and len(recorder.history) < rule.max_iter:
+        step = next(steps)
+        M = M + step.length * step.direction
+        # Recomputed rather than updated: a recurrence would drift away from the true gradient.
+        G = objective.gradient(M)
+        np.negative(G, out=residual)
+        F, gap = objective.smooth_value_from(M, G), smooth_gap(objective, M, G)
+        # Nothing keeps the rank low here, and computing it would cost more than the iteration.
+        recorder.add(M, objective=F, gap=gap, rank=-1, step=float(np.mean(step.length)))
+    return RunResult(M, F, int(np.linalg.matrix_rank(M)), gap)
 
 
 class RidgeSolution(NamedTuple):
