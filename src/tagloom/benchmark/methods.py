@@ -136,7 +136,7 @@ WORDS = (
 )
 """Methods that know the names of the labels; for sets with concepts, and only by request."""
 
-ABLATIONS = tuple(
+LEFT_OUT = tuple(
     Method(
         f"semantic-diffusion-no-{part}",
         f"Semantic diffusion without {part.replace('-', ' ')}",
@@ -156,6 +156,44 @@ ABLATIONS = tuple(
     )
 )
 """Semantic diffusion with one part left out; only by request."""
+
+_LINEAR_ALONE: Mapping[str, Any] = {
+    "kernel": "linear",
+    "normalize_rows": False,
+    "shrinkage": inf,
+    "smoothing": 0.0,
+    "n_passes": 1,
+    "self_training": 0,
+    "score_normalization": 0.0,
+}
+_DIFFUSION = ("shrinkage", "smoothing")
+
+ALONE = tuple(
+    replace(
+        LEFT_OUT[0],
+        name=f"semantic-diffusion-only-{part}",
+        title=f"Linear part with {part.replace('-', ' ')}",
+        parameters={name: value for name, value in _LINEAR_ALONE.items() if name not in searched},
+        fixed=tuple(name for name in _LINEAR_ALONE if name not in searched),
+        words="names" if part == "words" else None,
+    )
+    for part, searched in (
+        ("ridge", ()),
+        ("kernel", ("kernel",)),
+        ("row-normalization", ("normalize_rows",)),
+        ("score-normalization", ("score_normalization",)),
+        ("words", ()),
+        ("diffusion", _DIFFUSION),
+        ("two-passes", (*_DIFFUSION, "n_passes")),
+        ("self-training", (*_DIFFUSION, "self_training")),
+    )
+)
+"""The linear part of semantic diffusion on plain rows with one part alone; only by request.
+
+A second pass and self-training have diffusion beside them, without which they do nothing.
+"""
+
+ABLATIONS = (*LEFT_OUT, *ALONE)
 
 DESCRIPTORS = tuple(
     Method(f"descriptor-{part}", title, "tagloom.models:LeastSquares", inputs=part)
