@@ -148,6 +148,16 @@ def test_parameters_are_chosen_on_some_labels_and_all_are_learned(tmp_path):
     assert len(set(chosen.values())) == 1
 
 
+def test_labels_with_fewer_examples_than_folds_take_no_part_in_a_search_on_some(tmp_path):
+    watched = tmp_path / "watched"
+    watched.mkdir()
+    method = Method("watched", "", "toy_learners:Watched", {"folder": str(watched)})
+    dataset = make_dataset(n_rare=2)
+    cell_of(tmp_path / "a", dataset, method, normalize_rows="search", search_labels=3)
+    widths = [np.load(path)["states"].shape[1] for path in watched.iterdir()]
+    assert sorted(widths) == [2] * 6 + [4] * 2
+
+
 # Linear parts, three of which are no kernels; then smoothing, score normalisation, self-training.
 CANDIDATES = {
     "no-kernel": 3 + 14,

@@ -20,8 +20,11 @@ GRAPH = Method(
 )
 
 
-def make_dataset(*, n_concepts=6, n_visual=8, flip_test=False, seed=0):
-    """Sixty items of four labels that a linear rule decides, two thirds of them to train on."""
+def make_dataset(*, n_concepts=6, n_visual=8, flip_test=False, n_rare=0, seed=0):
+    """Sixty items of four labels that a linear rule decides, two thirds of them to train on.
+
+    The last `n_rare` labels are present in one training item alone.
+    """
     rng = np.random.default_rng(seed)
     visual = rng.normal(size=(60, n_visual))
     present = visual @ rng.normal(size=(n_visual, 4)) + 0.3 * rng.normal(size=(60, 4)) > 0.5
@@ -29,6 +32,8 @@ def make_dataset(*, n_concepts=6, n_visual=8, flip_test=False, seed=0):
     training, test = order[:40], order[40:]
     if flip_test:
         present[test] = ~present[test]
+    for label in range(4 - n_rare, 4):
+        present[training, label] = training == training[label]
     posteriors = rng.dirichlet(np.ones(n_concepts), size=60) if n_concepts else np.empty((60, 0))
     items = [f"item-{i}" for i in range(60)]
     concepts = [f"concept-{i}" for i in range(n_concepts)]

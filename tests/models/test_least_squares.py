@@ -258,17 +258,43 @@ def test_labels_solved_side_by_side_get_the_solutions_of_their_normal_equations(
 
 
 def test_many_labels_known_at_different_rows_are_solved_side_by_side(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(400, 150))
-    known = hide_per_class(PartialLabels.from_array((X[:, :60] > 0.5).astype(float)), 0.5, 0)
+    X = np.random.default_rng(0).normal(size=(600, 300))
+    known = hide_per_class(PartialLabels.from_array((X[:, :60] > 0.5).astype(float)), 0.9, 0)
     solved = []
     solve = LeastSquares._solve_side_by_side
 
     def counted(self, *args):
-        solved.append(solve(self, *args))
-        return solved[-1]
+        for ridge in solve(self, *args):
+            solved.append(ridge)
+            yield ridge
 
     monkeypatch.setattr(LeastSquares, "_solve_side_by_side", counted)
-    LeastSquares().fit(X, known)
-    assert solved == [True]
+    LeastSquares(ridge=0.5).fit(X, known)
+    assert solved == [0.5]
     LeastSquares().fit(X, PartialLabels.from_array((X[:, :60] > 0.5).astype(float)))
-    assert solved == [True]
+    assert solved == [0.5]
+    path = [{"ridge": ridge} for ridge in (3.0, 0.0, 0.5)]
+    found = [one.coef_ for one in LeastSquares().fit_path(path, X, known, {})]
+    assert solved == [0.5, 3.0, 0.5]
+    for params, coef in zip(path, found, strict=True):
+        np.testing.assert_array_equal(coef, LeastSquares(**params).fit(X, known).coef_)
+
+
+def test_where_conjugate_gradients_do_not_converge_normal_equations_are_solved(monkeypatch):
+    X, known, _ = many_patterns()
+    expected = LeastSquares(ridge=0.5, on_unlearnable="ignore").fit(X, known)
+    monkeypatch.setattr(weight_patterns, "_conjugate_gradients_pay", lambda *_: True)
+    monkeypatch.setattr(weight_patterns, "_CG_MAX_ITER", 1)
+    found = LeastSquares(ridge=0.5, on_unlearnable="ignore").fit(X, known)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize("ridge", [1.0, 1e-5])
+def test_single_precision_is_lost_in_the_rows_alone(monkeypatch, ridge):
+    rng = np.random.default_rng(0)
+    X = np.cos(rng.normal(size=(150, 5)) @ rng.normal(size=(5, 120))).astype(np.float32)
+    known = hide_per_class(PartialLabels.from_array((X[:, :20] > 0.5).astype(float)), 0.5, 0)
+    monkeypatch.setattr(weight_patterns, "_conjugate_gradients_pay", lambda *_: True)
+    found = LeastSquares(ridge).fit(X, known).scores(X)
+    expected = LeastSquares(ridge).fit(X.astype(np.float64), known).scores(X.astype(np.float64))
+    np.testing.assert_allclose(found, expected, atol=1e-4)

@@ -9,7 +9,12 @@ from tagloom import metrics
 from tagloom.errors import InvalidInputError
 from tagloom.labels import PartialLabels, hide_per_class, keep_presences
 from tagloom.models import LeastSquares, SemanticDiffusion
-from tagloom.models.self_training import SharedRidge, complete_labels, self_train
+from tagloom.models.self_training import (
+    SharedRidge,
+    complete_labels,
+    largest_weight,
+    self_train,
+)
 
 TOY = low_rank_toy(n=60, d=4, c=3)
 NEW = np.random.default_rng(9).normal(size=(7, 4))
@@ -27,7 +32,8 @@ def test_weights_say_how_far_a_known_label_counts():
         [0, 1], [0, 0], [True, False], shape=(3, 1), weights=[0.5, 2]
     )
     F = np.array([[0.4], [0.9], [0.6]])
-    np.testing.assert_allclose(complete_labels(known, F), [[0.7], [0], [0.6]])
+    assert largest_weight(known) == 2
+    np.testing.assert_allclose(complete_labels(known, F, 2.0), [[0.55], [0], [0.6]])
 
 
 def test_unlisted_tags_count_as_absent_by_half_and_hidden_ones_are_open():
@@ -40,7 +46,7 @@ def test_unlisted_tags_count_as_absent_by_half_and_hidden_ones_are_open():
 def test_a_round_is_the_ridge_regression_of_the_completed_labels():
     T = np.random.default_rng(0).normal(size=(60, 3))
     fitted = LeastSquares(ridge=0.7).fit(TOY.X, TOY.known)
-    found = SharedRidge(TOY.X).refitted(fitted, T)
+    found = SharedRidge(TOY.X).refitted(fitted, T, 0.7)
     oracle = Ridge(alpha=0.7, solver="svd").fit(TOY.X, T)
     np.testing.assert_allclose(found.coef_.T, oracle.coef_, atol=1e-9)
     np.testing.assert_allclose(found.intercept_, oracle.intercept_, atol=1e-9)
@@ -56,11 +62,35 @@ class NoDiffusion:
         return self
 
 
-def test_without_a_graph_the_fit_to_the_known_labels_is_the_fixed_point():
-    fitted = LeastSquares(ridge=0.7).fit(TOY.X, TOY.known)
-    found = self_train(fitted, TOY.X, TOY.known, NoDiffusion(), 4)
+@pytest.mark.parametrize("scale", [None, 0.01, 1.0, 100.0])
+@pytest.mark.parametrize("prior_weight", [None, 1.0, 0.6])
+def test_without_a_graph_the_fit_to_the_known_labels_is_the_fixed_point(scale, prior_weight):
+    known, prior, offset = TOY.known, None, None
+    if scale is not None:
+        weights = np.random.default_rng(1).uniform(0.2, 1, len(TOY.X))
+        known = known.with_item_weights(scale * weights)
+    given = {"ridge": 0.7 * (scale or 1)}
+    if prior_weight is not None:
+        prior = np.where(TOY.truth == 1, 0.8, 0.1)
+        prior[:, 1] = np.nan
+        given["prior_weight"] = prior_weight
+    fitted = LeastSquares(**given).fit(TOY.X, known, prior=prior)
+    if prior is not None:
+        offset = np.nan_to_num(fitted.trust_ * prior)
+    found = self_train(fitted, TOY.X, known, NoDiffusion(), 4, offset)
     np.testing.assert_allclose(found.coef_, fitted.coef_, atol=1e-9)
     np.testing.assert_allclose(found.intercept_, fitted.intercept_, atol=1e-9)
+
+
+def test_without_a_ridge_the_smallest_minimiser_is_found():
+    rng = np.random.default_rng(3)
+    kinds = np.eye(3)[rng.integers(0, 3, 40)]
+    X = np.c_[kinds, np.ones(40), rng.normal(size=(40, 2))]
+    T = rng.normal(size=(40, 2))
+    known = PartialLabels.from_array((T > 0).astype(float))
+    found = SharedRidge(X).refitted(LeastSquares(ridge=0.0).fit(X, known), T, 0.0)
+    oracle = np.linalg.lstsq(X - X.mean(axis=0), T - T.mean(axis=0), rcond=None)[0]
+    np.testing.assert_allclose(found.coef_, oracle, atol=1e-9)
 
 
 def rings(n=300, seed=0):
@@ -128,9 +158,11 @@ def test_prior_scores_keep_their_trust():
 def test_labels_that_cannot_be_learned_stay_as_they_are():
     table = TOY.known.to_array()
     table[:, 1] = np.nan
+    table[table[:, 2] == 0, 2] = np.nan
     known = PartialLabels.from_array(table)
     model = SemanticDiffusion(self_training=3, on_unlearnable="ignore").fit(TOY.X, known)
-    assert not model.coef_[:, 1].any()
+    assert not model.coef_[:, 1:].any()
+    assert model.intercept_[2] == 1
     assert model.coef_[:, 0].any()
 
 

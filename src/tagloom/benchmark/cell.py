@@ -363,11 +363,13 @@ def _search_labels(known: PartialLabels, task: Task) -> list[Hashable] | None:
 
     A label with fewer presences than folds would say nothing in some of them.
     """
+    if task.search_labels is None or task.search_labels >= known.n_labels:
+        return None
     usable = np.flatnonzero(known.counts().present >= task.cv)
-    if task.search_labels is None or task.search_labels >= len(usable):
+    if not len(usable):
         return None
     rng = np.random.default_rng(task.cell.seed)
-    drawn = rng.choice(usable, size=task.search_labels, replace=False)
+    drawn = rng.choice(usable, size=min(task.search_labels, len(usable)), replace=False)
     return [known.labels[label] for label in np.sort(drawn)]
 
 

@@ -41,7 +41,7 @@ from tagloom.labels import PartialLabels
 from tagloom.models.base import check_learnable, parameter
 from tagloom.models.kernels import Kernel, KernelMap
 from tagloom.models.least_squares import NormalEquations
-from tagloom.models.self_training import complete_labels, completing_step
+from tagloom.models.self_training import complete_labels, completing_step, largest_weight
 from tagloom.models.semantic_diffusion import INTERMEDIATE, default_landmarks
 from tagloom.neighbors import Neighbors, neighbor_table
 from tagloom.normalization import RowNormalizer, ScoreAugmenter, ScoreNormalizer
@@ -257,17 +257,21 @@ class SemanticDiffusion(BaseEstimator):
         client, graph = run.client, self._passes[-1].graph
         Z = replace(Z, blocks=tuple(persist(client, Z.blocks)))
         moments = moments_of(Z, client)
-        solve = NormalEquations(moments.scatter, np.empty((0, 0))).solver(self.ridge)
         step = completing_step(compute(client, task(_unlisted_weight, run.known[0])))
-        learned = self.coef_.any(axis=0)
+        weights = [task(_largest_weight, part) for part in run.known]
+        largest = compute(client, task(max, weights))
+        equations = NormalEquations(moments.scatter, np.empty((0, 0)))
+        solve = equations.solver(self.ridge / largest)
         for _ in range(self.self_training):
             F = run.on(graph, step, None).F
             parts = zip(Z.blocks, run.known, F, strict=True)
-            sums = compute(client, tree_sum([task(_completed_sums, *part) for part in parts]))
+            tasks = [task(_completed_sums, *part, largest) for part in parts]
+            sums = compute(client, tree_sum(tasks))
             mean = sums[-1] / moments.n_rows
-            M = np.where(learned, solve(sums[:-1] - np.outer(moments.mean, sums[-1])), 0.0)
+            M = solve(sums[:-1] - np.outer(moments.mean, sums[-1]))
+            M = np.where(self.learnable_, M, 0.0)
             self.coef_ = M.astype(self.coef_.dtype)
-            b = np.where(learned, mean - moments.mean @ M, self.intercept_)
+            b = np.where(self.learnable_, mean - moments.mean @ M, self.intercept_)
             self.intercept_ = b.astype(self.intercept_.dtype)
             run = replace(run, P=persist(client, self._linear_scores(Z)))
         return run
@@ -326,10 +330,14 @@ def _unlisted_weight(known: Any) -> float:
     return labels.unlisted_weight
 
 
-def _completed_sums(block: Any, known: Any, F: Array) -> Floats:
+def _largest_weight(known: Any) -> float:
+    return largest_weight(load_block(known))
+
+
+def _completed_sums(block: Any, known: Any, F: Array, largest: float) -> Floats:
     """Return Z'T and, below it, 1'T, with the completed labels T."""
     Z = load_block(block).astype(np.float64)
-    T = complete_labels(load_block(known), F.copy()).astype(np.float64)
+    T = complete_labels(load_block(known), F.copy(), largest).astype(np.float64)
     return np.vstack([Z.T @ T, T.sum(axis=0)])
 
 

@@ -1,4 +1,4 @@
-"""Ridge regression label by label on the known entries, exactly and in closed form.
+"""Ridge regression label by label on the known entries, in closed form.
 
 Labels with the same weights share their normal equations, and the equations are set up once for
 all strengths of the ridge. Many labels that are known at different rows are solved for side by side
@@ -44,14 +44,15 @@ Floats = npt.NDArray[np.float64]
 _RIDGES = (0.3, 0.03, 0.1, 1.0, 3.0)
 _RIDGES_OF_LISTS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _PRIOR_WEIGHT_OF_LISTS = 0.7
-# Conjugate gradients stop at this residual, relative to that of M = 0.
+# Conjugate gradients stop at this residual, relative to that of M = 0. For float32 rows, too: with
+# a small ridge a small residual may be a large error, and products are in double precision.
 _CG_RESIDUAL = 1e-10
-# M of float32 rows is rounded to float32: there a larger one is enough.
-_CG_RESIDUAL_OF_SINGLE = 1e-7
 # With a preconditioner; after so many iterations the normal equations are formed after all.
 _CG_MAX_ITER = 200
 # So many iterations are usual, and an eigendecomposition takes so many times d^3 multiplications.
 _CG_ITERATIONS, _EIGENDECOMPOSITION = 30, 9
+# What is faster is asked for so many ridges, however many there are: a path gives the bits of fits.
+_CG_RIDGES = 3
 # Labels are processed together until they have about this many entries, to bound the memory.
 _ENTRIES_AT_ONCE = 1 << 24
 
@@ -59,12 +60,13 @@ _ENTRIES_AT_ONCE = 1 << 24
 class LeastSquares(PriorMixin, LinearLearner):
     """Ridge regression for each label on its known entries.
 
-    Minimises for every label j, exactly and in closed form,
+    Minimises for every label j, in closed form,
 
         1/2 sum_{i : (i,j) known} w_ij (x_i'm_j + b_j - y_ij)^2 + rho/2 ||m_j||^2,
 
     with y_ij 1 where the label is present and 0 where it is absent. Labels are learned
-    independently. Unknown entries take no part.
+    independently. Unknown entries take no part. Many labels that are known at different rows are
+    solved for side by side, to a relative residual of 1e-10.
 
     Labels with prior scores t_ij (see `fit`) have one more column of their own: theta_j t_ij joins
     the score, and mu/2 (theta_j - theta_0)^2 the penalty. theta_0 is common to all of them and
@@ -192,15 +194,18 @@ class LeastSquares(PriorMixin, LinearLearner):
         if sparse.issparse(X):
             yield from self._by_products(X, known, candidates, prior)
             return
-        ridges = list(dict.fromkeys(ridge for ridge, _ in candidates))
-        systems = [_Systems.empty(X.shape[1], known.n_labels, prior) for _ in ridges]
+        systems = {
+            ridge: _Systems.empty(X.shape[1], known.n_labels, prior) for ridge, _ in candidates
+        }
+        left = dict(systems)
         groups = group_by_pattern(columns_of(known))
-        side_by_side = _conjugate_gradients_pay(X, groups, ridges)
-        if not (side_by_side and self._solve_side_by_side(X, known, ridges, prior, systems)):
-            self._solve(X, groups, ridges, prior, systems)
+        if any(left) and _conjugate_gradients_pay(X, groups):
+            for ridge in self._solve_side_by_side(X, known, prior, systems):
+                del left[ridge]
+        if left:
+            self._solve(X, groups, prior, left)
         for ridge, shrinkage in candidates:
-            found = systems[ridges.index(ridge)]
-            yield found.solution(shrinkage, self.prior_weight, prior, X.dtype)
+            yield systems[ridge].solution(shrinkage, self.prior_weight, prior, X.dtype)
 
     def _by_products(
         self,
@@ -229,42 +234,39 @@ class LeastSquares(PriorMixin, LinearLearner):
         self,
         X: Array,
         known: PartialLabels,
-        ridges: Sequence[float],
         prior: Prior | None,
-        systems: Sequence["_Systems"],
-    ) -> bool:
-        """Solve for all labels at once; return whether conjugate gradients converged.
+        systems: Mapping[float, "_Systems"],
+    ) -> Iterator[float]:
+        """Solve for all labels at once; yield the ridges for which conjugate gradients converged.
 
         (H + rho I) M = -G_0, and with the same H for the prior columns, see `RidgeSolver`.
         """
         loss = MaskedSquaredLoss.of(X, known, fit_intercept=self.fit_intercept)
         solver = RidgeSolver(loss)
-        is_single = X.dtype == np.float32
-        tol = _CG_RESIDUAL_OF_SINGLE if is_single else _CG_RESIDUAL
-        how: dict[str, Any] = {"tol": tol, "max_iter": _CG_MAX_ITER}
+        how: dict[str, Any] = {"tol": _CG_RESIDUAL, "max_iter": _CG_MAX_ITER}
         columns = None if prior is None else _PriorColumns.of(X, known, prior, self.fit_intercept)
-        for system, ridge in zip(systems, ridges, strict=True):
-            found = solver.solve(-loss.gradient_at_zero, ridge, **how)
-            system.M[...], system.b[...] = found.M, loss.intercept(found.M)
-            if not found.converged:
-                return False
-            if columns is None or system.prior is None:
+        for ridge, system in systems.items():
+            if ridge == 0:
                 continue
-            of_prior = solver.solve(columns.right, ridge, **how)
-            if not of_prior.converged:
-                return False
-            tables = columns.eliminated(loss, found.M, of_prior.M)
-            for table, values in zip(system.prior, tables, strict=True):
-                table[...] = values
-        return True
+            found = solver.solve(-loss.gradient_at_zero, ridge, **how)
+            if not found.converged:
+                continue
+            system.M[...], system.b[...] = found.M, loss.intercept(found.M)
+            if columns is not None and system.prior is not None:
+                of_prior = solver.solve(columns.right, ridge, **how)
+                if not of_prior.converged:
+                    continue
+                tables = columns.eliminated(loss, found.M, of_prior.M)
+                for table, values in zip(system.prior, tables, strict=True):
+                    table[...] = values
+            yield ridge
 
     def _solve(
         self,
         X: Array,
         groups: list["_Group"],
-        ridges: Sequence[float],
         prior: Prior | None,
-        systems: Sequence["_Systems"],
+        systems: Mapping[float, "_Systems"],
     ) -> None:
         data = Rows(X, fit_intercept=self.fit_intercept)
         if any(pattern.background for pattern, _, _ in groups):
@@ -275,8 +277,8 @@ class LeastSquares(PriorMixin, LinearLearner):
             members = [n for n, label in enumerate(labels) if label in place]
             chosen = [place[labels[n]] for n in members]
             T = None if prior is None or not members else prior.T[:, chosen].astype(np.float64)
-            found = pattern.solutions(data, Presences(columns), ridges, T, members)
-            for system, part in zip(systems, found, strict=True):
+            found = pattern.solutions(data, Presences(columns), list(systems), T, members)
+            for system, part in zip(systems.values(), found, strict=True):
                 system.put(part, labels, chosen)
 
         # One BLAS thread each: with more, results would depend on the number of cores.
@@ -287,22 +289,24 @@ class LeastSquares(PriorMixin, LinearLearner):
             )
 
 
-def _conjugate_gradients_pay(X: Array, groups: Sequence["_Group"], ridges: Sequence[float]) -> bool:
+def _conjugate_gradients_pay(X: Array, groups: Sequence["_Group"]) -> bool:
     """Return whether labels side by side take fewer multiplications than one after the other.
 
-    Labels with the same weights, a group, share their normal equations.
+    Labels with the same weights, a group, share their normal equations. Side by side they need a
+    dozen tables of features x labels: where these are large, labels are solved for in turn.
     """
     n, d = X.shape
-    if min(ridges) == 0:
+    n_labels = sum(len(labels) for _, labels, _ in groups)
+    if d * n_labels > _ENTRIES_AT_ONCE:
         return False
     direct = 0.0
-    n_labels = 0
-    for pattern, labels, _ in groups:
-        n_labels += len(labels)
-        n_known = n if pattern.background else len(pattern.rows)
-        size = min(n_known, d)
-        direct += n_known * d * size + len(ridges) * size**3 / 3
-    iterations = len(ridges) * _CG_ITERATIONS * 2 * n * d * n_labels
+    for pattern, _, _ in groups:
+        n_rows = len(pattern.rows)
+        if pattern.background and not pattern.is_correctable(n, d):
+            n_rows = n
+        size = d if pattern.background else min(n_rows, d)
+        direct += n_rows * d * size + _CG_RIDGES * size**3 / 3
+    iterations = _CG_RIDGES * _CG_ITERATIONS * 2 * n * d * n_labels
     return bool(iterations + _EIGENDECOMPOSITION * d**3 + n * d**2 < direct)
 
 
@@ -531,12 +535,15 @@ class NormalEquations:
     B: Floats
 
     def solver(self, ridge: float) -> Solve:
-        """Return the map from B to (S + rho I)^-1 B."""
+        """Return the map from B to (S + rho I)^-1 B; to the smallest minimiser where rho = 0."""
         shifted = self.S.copy()
         shifted.flat[:: len(shifted) + 1] += ridge
         try:
-            factor = cho_factor(shifted, lower=True, check_finite=False)
+            # A singular S may seem to have a factor, by rounding.
+            factor = cho_factor(shifted, lower=True, check_finite=False) if ridge else None
         except LinAlgError:  # rho is lost in the rounding of S
+            factor = None
+        if factor is None:
             return lambda B: np.asarray(np.linalg.lstsq(shifted, B, rcond=None)[0])
         return lambda B: np.asarray(cho_solve(factor, B, check_finite=False))
 
@@ -728,8 +735,7 @@ class Pattern:
 
         The sums are taken once for all rho. T holds the prior columns of the labels at `members`.
         """
-        n, d = data.shape
-        correctable = self.background > 0 and n > d and 2 * len(self.rows) < n
+        correctable = self.is_correctable(*data.shape)
         made: dict[bool, CentredSystem] = {}
         for ridge in ridges:
             corrected = correctable and ridge > 0
@@ -737,6 +743,10 @@ class Pattern:
                 make = self._by_correction if corrected else self._by_rows
                 made[corrected] = make(data, present, T, list(members))
             yield made[corrected].solution(ridge)
+
+    def is_correctable(self, n: int, d: int) -> bool:
+        """Return whether the sums over n rows of d features follow from those without offset."""
+        return self.background > 0 and n > d and 2 * len(self.rows) < n
 
     def _by_rows(
         self, data: Rows, present: Presences, T: Floats | None, members: list[int]

@@ -250,7 +250,7 @@ def tune(
             safest_first,
             np.inf if max_seconds is None else time.monotonic() + max_seconds,
             {} if checkpoint is None else checkpoint,
-            _held_out(folds, most=max(_n_candidates(grid) for stage in stages for grid in stage)),
+            _held_out(folds, most=max(sum(map(_n_candidates, stage)) for stage in stages)),
             scoring == "mean_average_precision" and not safest_first,
         )
         with blas_for(known.n_items, np.shape(X)[1], searched.n_labels):

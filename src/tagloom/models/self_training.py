@@ -14,9 +14,12 @@ from tagloom.labels import PartialLabels
 from tagloom.models.base import Array
 from tagloom.models.least_squares import Floats, LeastSquares, NormalEquations, Rows
 
-# Shrinkage and smoothing of the scores that complete the labels. They are not searched: then every
-# candidate would need rounds of its own. Residuals of lists are those of presences alone.
-_SHRINKAGE, _SHRINKAGE_OF_LISTS, _SMOOTHING = 0.3, 10.0, 0.5
+SHRINKAGE, SHRINKAGE_OF_LISTS = 0.3, 10.0
+"""Shrinkage of diffused residuals; those of lists are of presences alone, and always high."""
+
+# Smoothing of the scores that complete the labels. It is not searched, nor is their shrinkage: then
+# every candidate would need rounds of its own.
+_SMOOTHING = 0.5
 # Unlisted entries that count as absent keep this share of their weight; with the rest they are
 # open.
 _ABSENCE = 0.5
@@ -35,14 +38,14 @@ def self_train(
     A round completes the labels, T, and fits all labels to them at all items together,
 
         P = ZM + b,    F = the scores P corrected and smoothed on the graph,
-        t_ij = w_ij y_ij + (1 - w_ij) f_ij,
-        M, b = argmin 1/2 ||ZM + 1b' - T||_F^2 + rho/2 ||M||_F^2,
+        t_ij = w_ij / L y_ij + (1 - w_ij / L) f_ij,
+        M, b = argmin L/2 ||ZM + 1b' - T||_F^2 + rho/2 ||M||_F^2,
 
-    with the weight w of a known label (0: unknown); for an unlisted entry that counts as absent w
-    is half of its weight. Every label is now complete, so that all of them share one
-    factorisation, whatever is known of them. Where F = P this would only be the EM algorithm for
-    the missing labels, whose fixed point is the fit that it started from: what is gained comes from
-    the graph.
+    with the weight w of a known label (0: unknown) and the largest weight L, usually 1; for an
+    unlisted entry that counts as absent w is half of its weight. Every label is now complete, so
+    that all of them share one factorisation, whatever is known of them. Where F = P this would only
+    be the EM algorithm for the missing labels, whose fixed point is the fit that it started from:
+    what is gained comes from the graph.
 
     Parameters
     ----------
@@ -56,7 +59,7 @@ def self_train(
     offset : array of shape (n_items, n_labels), optional
         What prior scores add to the linear scores; it stays.
     """
-    shared = SharedRidge(Z)
+    shared, largest = SharedRidge(Z), largest_weight(known)
     step = completing_step(known.unlisted_weight)
     for round_number in range(n_rounds):
         P = linear.score_rows(Z)
@@ -64,27 +67,32 @@ def self_train(
             P += offset
         if round_number:
             diffusion = diffusion.of_residuals(known_residuals(known, P).residuals)
-        T = complete_labels(known, diffusion.scores(P, *step))
+        T = complete_labels(known, diffusion.scores(P, *step), largest)
         if offset is not None:
             T -= offset
-        linear = shared.refitted(linear, T)
+        linear = shared.refitted(linear, T, linear.ridge / largest)
     return linear
 
 
 def completing_step(unlisted_weight: float) -> tuple[float, float]:
     """Return shrinkage and smoothing of the scores that complete the labels."""
-    return _SHRINKAGE_OF_LISTS if unlisted_weight else _SHRINKAGE, _SMOOTHING
+    return SHRINKAGE_OF_LISTS if unlisted_weight else SHRINKAGE, _SMOOTHING
 
 
-def complete_labels(known: PartialLabels, F: Array) -> Array:
-    """Return w y + (1 - w) f for every entry, in the place of the scores F."""
+def largest_weight(known: PartialLabels) -> float:
+    """Return L, the largest weight of a known entry; 0 where none is known."""
+    return float(np.max(known.entries().weights, initial=known.unlisted_weight))
+
+
+def complete_labels(known: PartialLabels, F: Array, largest: float = 1.0) -> Array:
+    """Return w/L y + (1 - w/L) f for every entry, in the place of the scores F."""
     entries = known.entries()
     hidden = known.hidden_entries()
     at = entries.rows, entries.columns
     listed, open_scores = F[at], F[hidden]
-    F *= F.dtype.type(1 - _ABSENCE * known.unlisted_weight)
+    F *= F.dtype.type(1 - _ABSENCE * known.unlisted_weight / largest)
     F[hidden] = open_scores
-    w = np.minimum(entries.weights, 1)
+    w = entries.weights / largest
     F[at] = w * entries.present + (1 - w) * listed
     return F
 
@@ -96,12 +104,12 @@ class SharedRidge:
         self._rows = Rows(Z, fit_intercept=True)
         self._equations = NormalEquations(self._rows.gram, np.empty((0, 0)))
 
-    def refitted(self, linear: LeastSquares, T: Array) -> LeastSquares:
+    def refitted(self, linear: LeastSquares, T: Array, ridge: float) -> LeastSquares:
         """Return a copy of the model, fitted to T; what it could not learn stays as it is."""
         found = copy(linear)
         found.coef_, found.intercept_ = linear.coef_.copy(), linear.intercept_.copy()
-        solve = self._equations.solver(linear.ridge)
-        learned = np.flatnonzero(linear.coef_.any(axis=0))
+        solve = self._equations.solver(ridge)
+        learned = np.flatnonzero(linear.learnable_)
         for block in column_blocks(len(T), len(learned)):
             labels = learned[block]
             mean = T[:, labels].mean(axis=0, dtype=np.float64)

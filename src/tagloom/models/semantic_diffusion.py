@@ -40,7 +40,7 @@ from tagloom.models.kernels import Kernel, KernelMap
 from tagloom.models.least_squares import LeastSquares, prior_grid
 from tagloom.models.prior import Prior, read_prior
 from tagloom.models.search_cache import fingerprint
-from tagloom.models.self_training import self_train
+from tagloom.models.self_training import SHRINKAGE, SHRINKAGE_OF_LISTS, self_train
 from tagloom.normalization import Link, RowNormalizer, ScoreAugmenter, ScoreNormalizer
 from tagloom.validation import (
     check_below_one,
@@ -84,8 +84,6 @@ _LINEAR_GRIDS_OF_TALL_LISTS = (
 _FEW_FEATURES, _MANY_ITEMS, _MANY_ITEMS_PER_FEATURE = 100, 300, 5
 # Landmarks of the kernel: as many as make a table of so many entries, within these limits.
 _MOST_LANDMARKS, _FEWEST_LANDMARKS, _KERNEL_ENTRIES = 2_000, 800, 1 << 26
-# Residuals of lists are those of presences alone, and their mean is always high.
-_SHRINKAGE, _SHRINKAGE_OF_LISTS = 0.3, 10.0
 _SMOOTHINGS = (0.8, 0.5, 0.0)
 _SCORE_NORMALIZATIONS = (0.5, 0.0)
 # Not for lists: there it is level, for most of what it would learn from was only forgotten.
@@ -169,7 +167,8 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     self_training : int, default=0
         Rounds of self-training: the linear part is fitted again, to labels whose unknown entries
         are the scores of the round before (see `self_train`), and residuals diffuse again. It needs
-        lam = 0, and takes no part where there is no diffusion.
+        lam = 0, and takes no part where there is no diffusion. The default grid has values of its
+        own.
     n_passes : int, default=2
         1 compares items by U alone; every further pass by U and the scores so far.
     metric : {"euclidean", "cosine"}, default="euclidean"
@@ -399,7 +398,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         ]
         diffused: list[ParamGrid] = [
             {
-                "shrinkage": [_SHRINKAGE_OF_LISTS if is_list else _SHRINKAGE],
+                "shrinkage": [SHRINKAGE_OF_LISTS if is_list else SHRINKAGE],
                 "smoothing": [*_SMOOTHINGS],
                 "score_normalization": powers,
                 "self_training": [rounds],
@@ -482,14 +481,15 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             linear, P = self._search_cache.get(
                 ("self-training", n_rounds, self._warm_key, id(self._known)),
                 lambda: self._self_trained(before, rows, n_rounds),
-                before.P.nbytes,
+                before.P.nbytes + before.linear.coef_.nbytes,
             )
             self._stages[n_rounds] = Stage(linear, P)
         stage = self._stages[n_rounds]
         if not stage.passes:
+            first = self._stages[0].passes[:1] if n_rounds else []
             stage.passes, stage.links = self._search_cache.get(
                 ("passes", n_rounds, self._warm_key, id(self._known)),
-                lambda: self._make_passes(stage.P),
+                lambda: self._make_passes(stage.P, *first),
                 stage.P.nbytes * _TABLES_OF_A_PASS * self.n_passes,
             )
         return stage
@@ -497,7 +497,7 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
     def _self_trained(
         self, stage: "Stage", rows: Array, n_rounds: int
     ) -> tuple[LeastSquares, Array]:
-        Z, prior, linear = self._fit_features(rows), self._prior, stage.linear
+        Z, prior, linear = self._fit_features(rows, again=True), self._prior, stage.linear
         assert isinstance(linear, LeastSquares)
         offset = None
         if prior is not None and linear.trust_ is not None:
@@ -557,13 +557,16 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             return False
         return known is self._known or known == self._known
 
-    def _fit_features(self, rows: Array) -> Array:
-        """Learn row normalisation and kernel; return the features of the linear part."""
+    def _fit_features(self, rows: Array, *, again: bool = False) -> Array:
+        """Learn row normalisation and kernel; return the features of the linear part.
+
+        `again` is for a fit that has learned them and did not keep the features.
+        """
         n_landmarks = 0 if self.kernel == "linear" else self._n_landmarks(len(rows))
         width = rows.shape[1] + n_landmarks
         self._row_normalizer, self._U, self._kernel_map, Z = self._search_cache.get(
             ("features", rows, *(getattr(self, name) for name in _OF_FEATURES)),
-            lambda: self._make_features(rows),
+            lambda: self._features_again() if again else self._make_features(rows),
             len(rows) * width * rows.itemsize,
         )
         return Z
@@ -578,6 +581,9 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         kernel = Kernel.of(U, self.kernel, bandwidth=self.bandwidth)
         found = KernelMap.of(kernel, U, self._n_landmarks(len(U)), self.random_state)
         return normalizer, U, found, found(U)
+
+    def _features_again(self) -> tuple[RowNormalizer | None, Array, KernelMap | None, Array]:
+        return self._row_normalizer, self._U, self._kernel_map, self._mapped(self._U)
 
     def _n_landmarks(self, n_items: int) -> int:
         return self.n_components or default_landmarks(n_items)
@@ -611,15 +617,15 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
         step = last_step["shrinkage"], last_step["smoothing"]
         return stage.passes[-1].scores(stage.P, *step, keep=self.warm_start)
 
-    def _make_passes(self, P: Array) -> tuple[list[ResidualDiffusion], list[Link]]:
-        """Build the graph of each pass and diffuse the residuals over it."""
+    def _make_passes(
+        self, P: Array, before: ResidualDiffusion | None = None
+    ) -> tuple[list[ResidualDiffusion], list[Link]]:
+        """Build the graph of each pass, but for one that there was `before` self-training."""
         known = known_residuals(self._known, P)
-        first = self._search_cache.get(
-            ("graph", self._U, self.n_neighbors, self.metric, self.algorithm),
-            lambda: self._graph(self._U),
-            self._U.nbytes,
-        )
-        passes = [ResidualDiffusion(first, self.alpha, known)]
+        if before is None:
+            passes = [ResidualDiffusion(self._first_graph(), self.alpha, known)]
+        else:
+            passes = [before.of_residuals(known.residuals)]
         links: list[Link] = []
         for _ in range(self.n_passes - 1):
             F = passes[-1].scores(P, INTERMEDIATE["shrinkage"], INTERMEDIATE["smoothing"])
@@ -629,6 +635,13 @@ class SemanticDiffusion(PriorMixin, InstanceBasedLearner):
             graph = replace(self._graph(np.asarray(features)), rows=features)
             passes.append(ResidualDiffusion(graph, self.alpha, known))
         return passes, links
+
+    def _first_graph(self) -> AffinityGraph:
+        return self._search_cache.get(
+            ("graph", self._U, self.n_neighbors, self.metric, self.algorithm),
+            lambda: self._graph(self._U),
+            self._U.nbytes,
+        )
 
     def _graph(self, features: Array) -> AffinityGraph:
         return affinity_graph(

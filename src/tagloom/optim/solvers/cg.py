@@ -56,8 +56,8 @@ class RidgeSolver:
     With B = -G_0 (see `MaskedSquaredLoss`) M is the ridge regression of every label on its known
     entries. The Hessian of label j is about w_j S, with the scatter S of all rows and the total
     weight w_j of its known entries. One eigendecomposition S = V diag(s) V' gives the
-    preconditioner (w_j S + rho I)^{-1} of every label and every rho. It is exact where every label
-    is known at the same rows.
+    preconditioner (w_j S + rho I)^{-1} of every label and every rho. It is exact for a label that
+    is known at all rows with one weight.
 
     An iteration is one pass over the rows for all labels, two products of matrices, where normal
     equations would be a matrix and its factorisation for each label.
