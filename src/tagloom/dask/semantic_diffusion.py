@@ -190,7 +190,7 @@ class SemanticDiffusion(BaseEstimator):
         self._passes, F = self._diffuse(run, U, sample)
         if self.self_training and self._passes:
             run = self._self_train(run, self._feature_map.mapped(U))
-            self._passes, F = self._diffuse(run, U, sample)
+            self._passes, F = self._diffuse(run, U, sample, self._passes[0].graph)
         self._finish(F, U, sample, client)
         return self
 
@@ -281,9 +281,9 @@ class SemanticDiffusion(BaseEstimator):
         return [task(_linear, block, model) for block in Z.blocks]
 
     def _diffuse(
-        self, run: "_Diffusion", U: RowBlocks, sample: Any
+        self, run: "_Diffusion", U: RowBlocks, sample: Any, graph: AffinityBlocks | None = None
     ) -> "tuple[list[DiffusionPass], list[Any]]":
-        """Correct and smooth the linear scores, pass by pass."""
+        """Correct and smooth the linear scores, pass by pass; the first may have its `graph`."""
         if self.shrinkage == np.inf and self.smoothing == 0:
             return [], run.P
         passes: list[DiffusionPass] = []
@@ -293,15 +293,16 @@ class SemanticDiffusion(BaseEstimator):
                 F_sample = _taken(run.client, F, U, sample)
                 augmenter = ScoreAugmenter.of(take_rows(run.client, U, sample), F_sample)
                 features = _augmented(augmenter, U, F, run.client)
-            graph = affinity_graph(
-                features,
-                self.n_neighbors,
-                metric=self.metric,
-                algorithm=self.algorithm,
-                random_state=self.random_state,
-                client=run.client,
-                verbose=run.verbose,
-            )
+            if n or graph is None:
+                graph = affinity_graph(
+                    features,
+                    self.n_neighbors,
+                    metric=self.metric,
+                    algorithm=self.algorithm,
+                    random_state=self.random_state,
+                    client=run.client,
+                    verbose=run.verbose,
+                )
             is_last = n == self.n_passes - 1
             between = INTERMEDIATE["shrinkage"], INTERMEDIATE["smoothing"]
             step = (self.shrinkage, self.smoothing) if is_last else between
