@@ -361,7 +361,8 @@ def tune_rows_and_fit(
 def _search_labels(known: PartialLabels, task: Task) -> list[Hashable] | None:
     """Draw the labels on which parameters are chosen; None where they are all.
 
-    A label with fewer presences than folds would say nothing in some of them.
+    A label with fewer presences than folds would say nothing in some of them; where all have so
+    few, none is drawn.
     """
     if task.search_labels is None or task.search_labels >= known.n_labels:
         return None
