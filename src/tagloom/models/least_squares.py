@@ -199,7 +199,7 @@ class LeastSquares(PriorMixin, LinearLearner):
         }
         left = dict(systems)
         groups = group_by_pattern(columns_of(known))
-        if any(left) and _conjugate_gradients_pay(X, groups):
+        if any(ridge > 0 for ridge in left) and _conjugate_gradients_pay(X, groups):
             for ridge in self._solve_side_by_side(X, known, prior, systems):
                 del left[ridge]
         if left:

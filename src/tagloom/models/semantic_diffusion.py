@@ -71,7 +71,7 @@ _LINEAR_GRIDS = (
 )
 # Where absence is only assumed, presences among the absences are noise, and the ridge of the kernel
 # is larger. What is held out is as incomplete as the rest, so there are fewer candidates still.
-# Linear parts are level with the kernel there, and faster, so they come first.
+# Linear parts are nearly level with the kernel there, and faster, so they come first.
 # With many labelled items for few features a narrow kernel is safe, and so is diffusion; the
 # smallest set on which this was found has 313.
 _LINEAR_GRIDS_OF_LISTS = (
